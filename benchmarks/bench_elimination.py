@@ -13,18 +13,19 @@ from zeronorm.solvers.svm.dual import solve_svm_dual
 def _naive_rbf_elimination(X: np.ndarray, y: np.ndarray, gamma: float) -> list[int]:
     """Algorithm 2 of Lal et al. as printed: a fresh kernel for every feature; returns the order of elimination."""
     signs = np.where(y == 1, 1.0, -1.0)
-    alive = np.arange(X.shape[1])
+    active = np.arange(X.shape[1])
     gone: list[int] = []
-    while alive.size > 1:
-        K = rbf_kernel(X[:, alive], gamma=gamma)
+    while active.size > 1:
+        K = rbf_kernel(X[:, active], gamma=gamma)
         v = solve_svm_dual(K, signs, C=1.0, tol=1e-6).dual_coef
         full = v @ K @ v
         value = [
-            abs(full - v @ rbf_kernel(X[:, np.delete(alive, j)], gamma=gamma) @ v) for j in range(alive.size)
+            abs(full - v @ rbf_kernel(X[:, np.delete(active, j)], gamma=gamma) @ v)
+            for j in range(active.size)
         ]
-        worst = np.argsort(value)[: alive.size // 2]
-        gone.extend(alive[worst].tolist())
-        alive = np.delete(alive, worst)
+        worst = np.argsort(value)[: active.size // 2]
+        gone.extend(active[worst].tolist())
+        active = np.delete(active, worst)
     return gone
 
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from harness import Measurement, against, job, load, timed, wide_problem
 from zeronorm import RFE
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.scan import remove_column, train_machines
+from zeronorm.engines.elimination.scan import remove_column, train_models
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.dual import solve_svm_dual
 from zeronorm.solvers.svm.tracked_set import TrackedSets, forget_column
@@ -64,11 +64,11 @@ def rfe_tall() -> Measurement:
     X, y = wide_problem(5000, 50)
     Z = StandardScaler().fit_transform(X)
     # LIBLINEAR's C Σ ξ² is our (C/2) Σ ξ² at half the C; the scaling of the intercept frees the bias.
-    machine = LinearSVC(C=0.5, dual=False, tol=1e-4, intercept_scaling=100.0)
+    model = LinearSVC(C=0.5, dual=False, tol=1e-4, intercept_scaling=100.0)
     return against(
         1.0,
         lambda: RFE(n_features_to_select=1, C=1.0, loss="squared").fit(X, y),
-        lambda: ReferenceRFE(machine, n_features_to_select=1).fit(Z, y),
+        lambda: ReferenceRFE(model, n_features_to_select=1).fit(Z, y),
         "scikit-learn RFE(LinearSVC)",
         repeat=3,
     )
@@ -77,19 +77,19 @@ def rfe_tall() -> Measurement:
 def warm_start(X: np.ndarray, y: np.ndarray, n_removed: int) -> Measurement:
     """Median time to solve again after one column has left, against a solution from nothing."""
     Z = np.ascontiguousarray(StandardScaler().fit_transform(X))
-    machine = BoxDual.classification(np.where(y == 1, 1.0, -1.0), np.ones(len(y)), squared=False)
-    fixed = (machine.ridge, machine.sample, machine.sign[None], machine.linear[None], machine.upper[None])
+    model = BoxDual.classification(np.where(y == 1, 1.0, -1.0), np.ones(len(y)), squared=False)
+    fixed = (model.ridge, model.sample, model.sign[None], model.linear[None], model.upper[None])
     K, sets = as_design(Z).gram(), TrackedSets.room_for(1, len(y))
     alpha, f, v = (np.zeros((1, len(y))) for _ in range(3))
-    cold_s = statistics.median(timed(lambda: solve_svm_dual(K, machine.sign))[0] for _ in range(20))
+    cold_s = statistics.median(timed(lambda: solve_svm_dual(K, model.sign))[0] for _ in range(20))
     libsvm = SVC(kernel="precomputed", tol=1e-6)
     libsvm_s = statistics.median(timed(lambda: libsvm.fit(K, y))[0] for _ in range(20))
 
     def train() -> None:
-        train_machines(K, *fixed, alpha, f, v, sets, 1e-6, 100_000)
+        train_models(K, *fixed, alpha, f, v, sets, 1e-6, 100_000)
 
     def follow(x: np.ndarray) -> None:
-        forget_column(sets, machine.sample, x)
+        forget_column(sets, model.sample, x)
         train()
 
     train()
@@ -99,8 +99,8 @@ def warm_start(X: np.ndarray, y: np.ndarray, n_removed: int) -> Measurement:
         remove_column(K, f, v, x)
         warm.append(timed(lambda x=x: follow(x))[0])
     warm_s = statistics.median(warm)
-    anew = solve_svm_dual(K, machine.sign)
-    assert np.isclose(machine.objective(alpha[0], f[0]), anew.objective, rtol=1e-6)
+    anew = solve_svm_dual(K, model.sign)
+    assert np.isclose(model.objective(alpha[0], f[0]), anew.objective, rtol=1e-6)
     note = (
         f"warm {1e6 * warm_s:.0f} µs, cold {1e6 * cold_s:.0f} µs, cold LIBSVM {1e6 * libsvm_s:.0f} µs; "
         f"1/{libsvm_s / warm_s:.0f} of LIBSVM, 1/{cold_s / warm_s:.1f} of our own cold solve"

@@ -50,7 +50,7 @@ def _to_convergence(limit_s: float, kernel: str) -> Measurement:
     fitted = []
     measured = under(limit_s, lambda: fitted.append(RadiusMarginScaling(kernel=kernel).fit(X, y)))
     s = fitted[0]
-    note = f"{s.n_iter_} steps, converged: {s.converged_}, {s.path_.own_size} factors above zero, then down to one"
+    note = f"{s.n_iter_} steps, converged: {s.converged_}, {s.path_.selected_size} factors above zero, then down to one"
     return Measurement(**{**measured.__dict__, "note": note, "reached": measured.reached and s.converged_})
 
 

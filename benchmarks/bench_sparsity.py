@@ -101,7 +101,7 @@ def l1_svm_job(title: str, name: str, C: float) -> None:
 
 
 # Few data and many, tall and wide, few features with a weight and nearly all.
-for title, name, prices in (
+for title, name, costs in (
     ("sonar 208×60", "sonar", (0.1, 1.0)),
     ("ionosphere 351×34", "ionosphere", (0.01, 0.1, 1.0)),
     ("spambase 4601×57", "spambase", (0.001, 0.01, 0.1)),
@@ -111,8 +111,8 @@ for title, name, prices in (
     ("leukemia 72×7129", "leukemia", (0.1,)),
     ("arcene 200×10,000", "arcene", (0.1, 1.0)),
 ):
-    for price in prices:
-        l1_svm_job(title, name, price)
+    for cost in costs:
+        l1_svm_job(title, name, cost)
 
 
 def solved_by_highs(X: np.ndarray, signs: np.ndarray, C: float, solver: str) -> float:
@@ -141,12 +141,12 @@ def against_highs(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
     """One exact solution by our interior-point method and by both methods of HiGHS; the faster is the peer."""
     X = StandardScaler().fit_transform(X)
     signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
-    ours_s, machine = timed(lambda: L1SvmInteriorProgram(as_design(X), signs, C=C).solve(), repeat=3)
+    ours_s, model = timed(lambda: L1SvmInteriorProgram(as_design(X), signs, C=C).solve(), repeat=3)
     peers = {}
     for solver in ("ipm", "simplex"):
         peers[solver], objective = timed(lambda solver=solver: solved_by_highs(X, signs, C, solver), repeat=3)
-        if abs(objective - machine.objective) > 1e-6 * abs(objective):
-            raise RuntimeError(f"{solver} ends at {objective}, ours at {machine.objective}.")
+        if abs(objective - model.objective) > 1e-6 * abs(objective):
+            raise RuntimeError(f"{solver} ends at {objective}, ours at {model.objective}.")
     fastest = min(peers, key=lambda solver: peers[solver])
     note = ", ".join(f"{solver} {seconds:.3g} s" for solver, seconds in peers.items())
     target = "faster than both methods of HiGHS"

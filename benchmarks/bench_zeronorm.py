@@ -28,14 +28,14 @@ def lymphoma() -> tuple[np.ndarray, np.ndarray]:
     return np.where(np.isnan(X), np.nanmean(X, axis=0), X), y
 
 
-def in_units_of_one_machine(selector: AROM | ZeroNormSVM) -> Measurement:
+def in_units_of_one_model(selector: AROM | ZeroNormSVM) -> Measurement:
     X, y = lymphoma()
     Z = StandardScaler().fit_transform(X)
-    machine = SVC(kernel="linear", C=selector.C)
+    model = SVC(kernel="linear", C=selector.C)
     selector.fit(X, y)
-    machine.fit(Z, y)
+    model.fit(Z, y)
     ours_s, _ = timed(lambda: selector.fit(X, y), repeat=11)
-    machine_s, _ = timed(lambda: machine.fit(Z, y), repeat=11)
+    machine_s, _ = timed(lambda: model.fit(Z, y), repeat=11)
     note = f"{ours_s / machine_s:.1f} × one machine, {selector.n_iter_} machines trained"
     target = "at most 5 × one SVC(kernel='linear')"
     return Measurement(ours_s, target, ours_s <= 5 * machine_s, "SVC(kernel='linear')", machine_s, note)
@@ -43,12 +43,12 @@ def in_units_of_one_machine(selector: AROM | ZeroNormSVM) -> Measurement:
 
 @job("ℓ2-AROM to 20 features, lymphoma 96×4026")
 def arom_lymphoma() -> Measurement:
-    return in_units_of_one_machine(AROM(20, C=np.inf))
+    return in_units_of_one_model(AROM(20, C=np.inf))
 
 
 @job("ZeroNormSVM to 20 features, lymphoma 96×4026")
 def zeronorm_lymphoma() -> Measurement:
-    return in_units_of_one_machine(ZeroNormSVM(20, C=10.0))
+    return in_units_of_one_model(ZeroNormSVM(20, C=10.0))
 
 
 def on_wide_data(selector: AROM | ZeroNormSVM) -> Measurement:
@@ -70,15 +70,15 @@ def zeronorm_wide() -> Measurement:
     return on_wide_data(ZeroNormSVM(20, C=100.0))
 
 
-def few_vectors(name: str, n_folds: int, ours: SparseKernelSVC, machine: SVC) -> Measurement:
+def few_vectors(name: str, n_folds: int, ours: SparseKernelSVC, model: SVC) -> Measurement:
     """Accuracy within one standard error of the SVM, with a tenth of its support vectors."""
     X, y = load(name)
     scores, counts, seconds = [], [], []
     for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y):
-        fitted = [timed(lambda m=m, train=train: m.fit(X[train], y[train]))[0] for m in (ours, machine)]
+        fitted = [timed(lambda m=m, train=train: m.fit(X[train], y[train]))[0] for m in (ours, model)]
         seconds.append(fitted)
-        scores.append([ours.score(X[test], y[test]), machine.score(X[test], y[test])])
-        counts.append([ours.support_.size, machine.support_.size])
+        scores.append([ours.score(X[test], y[test]), model.score(X[test], y[test])])
+        counts.append([ours.support_.size, model.support_.size])
     (our_accuracy, accuracy), (our_count, count) = np.mean(scores, axis=0), np.mean(counts, axis=0)
     standard_error = float(np.std(scores, axis=0, ddof=1)[1] / np.sqrt(n_folds))
     note = (
@@ -105,7 +105,7 @@ def twonorm() -> Measurement:
 # -- The price C chosen from the data --
 
 
-def chosen_price(make: Callable[..., Any]) -> Measurement:
+def chosen_cost(make: Callable[..., Any]) -> Measurement:
     """The cost of ``C="auto"`` in units of a fit with the C that it chose; 200 × 100,000."""
     X, y = wide_problem(200, 100_000, n_relevant=20)
     chosen = float(make(C="auto").fit(X, y).C_)
@@ -133,7 +133,7 @@ def without_collapse(selector: Any) -> Measurement:
 
 for _make in (AROM, ZeroNormSVM, L1SVM, partial(RFE, step=0.5)):
     _name = getattr(_make, "func", _make).__name__
-    job(f"{_name}, C chosen, 200×100,000")(partial(chosen_price, partial(_make, n_features_to_select=20)))
+    job(f"{_name}, C chosen, 200×100,000")(partial(chosen_cost, partial(_make, n_features_to_select=20)))
     job(f"{_name}, defaults, 200×10⁶")(partial(without_collapse, _make(n_features_to_select=20)))
 
 

@@ -71,11 +71,11 @@ def api() -> str:
 
 
 def _methods_by_package() -> list[str]:
-    homes = {"selector": "zeronorm", "meta": "zeronorm"}
+    backends = {"selector": "zeronorm", "meta": "zeronorm"}
     rows = [
         [
             f":doc:`{m.cls.__name__} </methods/{m.name}>`",
-            f"``{homes.get(m.kind, f'zeronorm.{m.kind}s')}``",
+            f"``{backends.get(m.kind, f'zeronorm.{m.kind}s')}``",
             m.summary,
         ]
         for m in sorted(all_methods(), key=lambda m: m.cls.__name__.lower())

@@ -33,11 +33,11 @@ from zeronorm import (
     ZeroNormLogistic,
     ZeroNormSVM,
 )
-from zeronorm.selectors.meta.auto import names_of_roster
-from zeronorm.selectors.meta.consensus import default_roster
+from zeronorm.selectors.meta.auto import names_of_candidates
+from zeronorm.selectors.meta.consensus import default_candidates
 
 FITS = (FisherScore, ZeroNormSVM, FSV, LogisticLasso, ZeroNormLogistic)
-PRICED = (AROM, ZeroNormSVM, RFE, L1SVM)
+TUNED = (AROM, ZeroNormSVM, RFE, L1SVM)
 SHAPES = ((62, 2000), (100, 20_000))
 
 
@@ -85,10 +85,10 @@ def fits() -> None:
             )
 
 
-def price() -> None:
+def cost() -> None:
     for shape in SHAPES:
         X, y = draw(*shape)
-        for method in PRICED:
+        for method in TUNED:
             chosen = method(n_features_to_select=20).fit(X, y)
             given = method(n_features_to_select=20, C=chosen.C_)
             ratio = seconds(chosen, X, y, 3) / seconds(given, X, y, 3)
@@ -119,8 +119,8 @@ def auto() -> None:
     for name, X, y, task in data_of_all_shapes():
         AutoSelector(task=task, cv=2, random_state=0).fit(X[:, :50], y)  # compiles
         total = settled_seconds(AutoSelector(task=task, random_state=0), X, y)
-        roster = default_roster(task, {}, names_of_roster(task))
-        alone = [settled_seconds(selector, X, y) for _, selector in roster]
+        candidates = default_candidates(task, {}, names_of_candidates(task))
+        alone = [settled_seconds(selector, X, y) for _, selector in candidates]
         ratios = f"{total / max(alone):.1f} × the slowest method, {total / sum(alone):.1f} × all of them"
         print(f"{name}: {total:.2f} s, {ratios}", flush=True)
 
@@ -128,4 +128,4 @@ def auto() -> None:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        {"fits": fits, "price": price, "auto": auto}[sys.argv[1]]()
+        {"fits": fits, "price": cost, "auto": auto}[sys.argv[1]]()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toy_pictures import picture
 
-from zeronorm.registry import HOME_OF_KIND, MethodInfo, all_methods, parameters_of
+from zeronorm.registry import PACKAGE_OF_KIND, MethodInfo, all_methods, parameters_of
 
 HERE = Path(__file__).parent
 SYSTEMATIC = HERE / "studies" / "systematic.md"
@@ -27,7 +27,7 @@ SAME_AUTHORS = {
 # Every selector reads its data through a design; tests/test_docs.py checks that all of them select the same.
 BACKENDS = "NumPy, data frames, sparse matrices, files on disk, Dask, arrays on a GPU (torch, CuPy)"
 # Where it depends on an option: measured with the default, and with the other.
-GPU_FACTS = {"rfe": "read 2 times, one column after the other; with a step above 1 they stay there"}
+GPU_REPORT_DATA = {"rfe": "read 2 times, one column after the other; with a step above 1 they stay there"}
 # What the rule that stops or filters a method promises; the pages of the methods state the assumptions.
 ERROR_CONTROL = {
     "knockoff-selector": "false discovery rate",
@@ -165,7 +165,7 @@ def card(method: MethodInfo) -> str:
     """The page of one method."""
     title = method.cls.__name__
     lines = [title, "=" * len(title), ""]
-    lines += [f":{name}: {value}" for name, value in facts(method).items()] + [""]
+    lines += [f":{name}: {value}" for name, value in properties(method).items()] + [""]
     for heading, body in sections(method).items():
         lines += [heading, "-" * len(heading), "", *body, ""]
     return "\n".join(lines)
@@ -174,7 +174,7 @@ def card(method: MethodInfo) -> str:
 def sections(method: MethodInfo) -> dict[str, list[str]]:
     """The parts of a page by their headings."""
     is_ours = method.cls.__module__.startswith("zeronorm.")
-    home = HOME_OF_KIND[method.kind] if is_ours else method.cls.__module__  # a package outside
+    backend = PACKAGE_OF_KIND[method.kind] if is_ours else method.cls.__module__  # a package outside
     doc = inspect.getdoc(method.cls) or ""
     found = {"What it does": doc.partition("\nParameters\n----------")[0].splitlines()}
     if shown := picture(method.name):
@@ -198,7 +198,7 @@ def sections(method: MethodInfo) -> dict[str, list[str]]:
             *([f"On the command line: ``zeronorm methods {method.name}``.", ""] if _selects(method) else []),
             *table(["option", "default"], options(method)),
         ],
-        "Reference": [f".. autoclass:: {home}.{method.cls.__name__}"],
+        "Reference": [f".. autoclass:: {backend}.{method.cls.__name__}"],
     }
     return found
 
@@ -249,7 +249,7 @@ def options(method: MethodInfo) -> list[list[str]]:
     return [[f"``{row['name']}``", f"``{row['default']}``"] for row in parameters_of(method.cls)]
 
 
-def facts(method: MethodInfo) -> dict[str, str]:
+def properties(method: MethodInfo) -> dict[str, str]:
     """What is known of a method, by heading."""
     found = {"Name": f"``{method.name}``", "Family": method.family, "Tasks": ", ".join(method.tasks) or "any"}
     if method.cost:
@@ -259,7 +259,7 @@ def facts(method: MethodInfo) -> dict[str, str]:
     able = can(method)
     found |= {
         "Backends": able["backends"],
-        "Data on a GPU": GPU_FACTS.get(method.name, able["GPU"]),
+        "Data on a GPU": GPU_REPORT_DATA.get(method.name, able["GPU"]),
         "Groups": able["groups"],
         "Sample weights": able["weights"],
         "Missing values": able["NaN"],

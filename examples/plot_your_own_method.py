@@ -27,8 +27,8 @@ class MedianGap(BaseSelector):
     def _select(self, problem):
         X = problem.design.block(slice(None))
         medians = np.stack([np.median(X[problem.y == c], axis=0) for c in range(problem.n_classes)])
-        spread = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
-        return SelectionPath.from_scores(np.ptp(medians, axis=0) / np.where(spread > 0, spread, 1.0))
+        scale = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+        return SelectionPath.from_scores(np.ptp(medians, axis=0) / np.where(scale > 0, scale, 1.0))
 
 
 # %%

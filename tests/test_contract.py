@@ -82,9 +82,9 @@ def _is_like_others(estimator):
     """Whether the base classes do for it what they do for another method of the family."""
     if not isinstance(estimator, BaseSelector) or type(estimator) in ONE_OF_EACH_FAMILY.values():
         return False
-    homes = [next((c for c in type(estimator).__mro__ if name in vars(c)), object) for name in DONE_BY_IT]
+    backends = [next((c for c in type(estimator).__mro__ if name in vars(c)), object) for name in DONE_BY_IT]
     return all(
-        h.__module__ == BaseSelector.__module__ or not h.__module__.startswith("zeronorm.") for h in homes
+        h.__module__ == BaseSelector.__module__ or not h.__module__.startswith("zeronorm.") for h in backends
     )
 
 

@@ -99,7 +99,7 @@ def test_the_page_of_a_method_has_every_part(cards, method):
     expected = SECTIONS | ({"On the toy problem"} if method.kind != "transformer" else set())
     assert set(parts) == expected
     assert all("".join(body).strip() for body in parts.values())
-    assert {"Family", "Tasks", "Cost", "Backends"} <= set(cards.facts(method))
+    assert {"Family", "Tasks", "Cost", "Backends"} <= set(cards.properties(method))
     assert "tests/" in cards.tested(method)
     assert "Not in the studies" not in cards.measured(method) or method.name not in cards.measured_ranks()
 

@@ -78,8 +78,8 @@ def all_imported_modules(tree: ast.AST, package: tuple[str, ...], *, texts: bool
 def _imported_from(node: ast.ImportFrom, package: tuple[str, ...]) -> set[str]:
     base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
     module = ".".join(part for part in (base, node.module or "") if part)
-    homes = EXPORTS.get(module, {})
-    return {homes.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
+    backends = EXPORTS.get(module, {})
+    return {backends.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
 
 
 def names_a_module(value: object) -> bool:
@@ -157,9 +157,9 @@ def test_family_folders_hold_methods_only(family):
 
 def test_a_class_name_means_one_thing():
     """Classes that other files may import have names of their own."""
-    homes: dict[str, list[str]] = {}
+    backends: dict[str, list[str]] = {}
     for file in [*FILES, *FILES_OF_STUDIES]:
         for node in parsed(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(file))
-    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+                backends.setdefault(node.name, []).append(str(file))
+    assert {name: files for name, files in backends.items() if len(files) > 1} == {}

@@ -43,7 +43,7 @@ def test_a_run_that_is_told_to_end_takes_its_tests_along(tmp_path, number):
         waiting = int(noted.read_text())
         running.send_signal(number)
         assert running.wait(10.0) == 128 + number
-        wait_until(lambda: not is_alive(waiting))
+        wait_until(lambda: not is_active(waiting))
     finally:
         running.kill()
         running.wait()
@@ -109,7 +109,7 @@ def wait_until(condition, limit_s=30.0):
         time.sleep(0.05)
 
 
-def is_alive(pid):
+def is_active(pid):
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -53,8 +53,8 @@ class CountsChart(Chart):
     caption = "One number for each fold."
 
     @classmethod
-    def from_facts(cls, facts):
-        return cls(tuple(len(found) for found in facts.columns["selected"] if found is not None))
+    def from_data(cls, report_data):
+        return cls(tuple(len(found) for found in report_data.columns["selected"] if found is not None))
 
     def picture(self):
         return Grid(rows=["features"], columns=[str(i) for i in range(len(self.counts))],

@@ -156,7 +156,7 @@ def with_packages(tmp_path_factory):
     return json.loads(found) | {"printed": "\n".join(printed), "told": done.stderr}
 
 
-def test_import_pulls_in_nothing_heavy(with_packages):
+def test_import_gradients_in_nothing_heavy(with_packages):
     assert with_packages["heavy"] == []
 
 

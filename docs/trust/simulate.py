@@ -270,8 +270,8 @@ def fit_regression(
     mean_X, mean_y = np.einsum("bn,bnp->bp", w, X) / count[:, None], (w * y).sum(axis=1) / count
     centered, target = (X - mean_X[:, None]) * w[:, :, None], (y - mean_y[:, None]) * w
     products = np.einsum("bnp,bn->bp", centered, target)
-    strength = np.abs(products) / np.sqrt(np.einsum("bnp,bnp->bp", centered, centered))
-    kept = np.argsort(-strength, axis=1)[:, :n_kept]
+    abs_weight = np.abs(products) / np.sqrt(np.einsum("bnp,bnp->bp", centered, centered))
+    kept = np.argsort(-abs_weight, axis=1)[:, :n_kept]
     chosen = np.take_along_axis(centered, kept[:, None, :], axis=2)
     gram = np.einsum("bnp,bnq->bpq", chosen, chosen) + np.eye(n_kept)
     solved = np.linalg.solve(gram, np.take_along_axis(products, kept, axis=1)[:, :, None])[:, :, 0]
@@ -594,7 +594,7 @@ def _fit_gaussian(
 
 
 @table
-def spread(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+def scale(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
     """How many times the variance of independent samples a cross-validated error rate has over data sets."""
     settings = product(((20, 5), (200, 3)), (40, 100, 300), (0.1, 0.2, 0.3), (5, 10))
     jobs: list[Job] = [
@@ -1083,7 +1083,7 @@ def _false_and_found(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty answer has no false discovery
         chosen = selector.fit(X, y).get_support(indices=True)
-    if selector.path_.own_size == 0:
+    if selector.path_.selected_size == 0:
         return 0.0, 0.0
     return float(np.mean(~np.isin(chosen, relevant))), float(np.isin(relevant, chosen).mean())
 

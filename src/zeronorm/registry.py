@@ -240,7 +240,7 @@ EXTRA_EXPORTS = {
         "select": "zeronorm.workflow.run",
     }
 }
-HOME_OF_KIND = {
+PACKAGE_OF_KIND = {
     "selector": "zeronorm",
     "meta": "zeronorm",
     "model": "zeronorm.models",
@@ -264,24 +264,24 @@ def _registered_classes(source: str) -> list[tuple[str, str, str]]:
 
 def scan_sources(package: Path) -> dict[str, list[str]]:
     """The imports in the stub of each package with lazy names, read from the sources without importing them."""
-    lines: dict[str, list[str]] = {home: [] for home in sorted(set(HOME_OF_KIND.values()))}
+    lines: dict[str, list[str]] = {backend: [] for backend in sorted(set(PACKAGE_OF_KIND.values()))}
     for folder in ("selectors", "models", "transformers"):
         for file in sorted((package / folder).rglob("*.py")):
             module = ".".join(("zeronorm", *file.relative_to(package).with_suffix("").parts))
             for cls, method, kind in _registered_classes(file.read_text(encoding="utf-8")):
-                lines[HOME_OF_KIND[kind]].append(f"from {module} import {cls} as {cls}  # {method}")
-    for home, names in EXTRA_EXPORTS.items():
+                lines[PACKAGE_OF_KIND[kind]].append(f"from {module} import {cls} as {cls}  # {method}")
+    for backend, names in EXTRA_EXPORTS.items():
         for name, module in names.items():
             relative = Path(*module.split(".")[1:])
             if (package / relative).with_suffix(".py").exists() or (package / relative).is_dir():
-                lines[home].append(f"from {module} import {name} as {name}")
+                lines[backend].append(f"from {module} import {name} as {name}")
     return lines
 
 
-def render_stub(home: str, imports: list[str]) -> str:
+def render_stub(backend: str, imports: list[str]) -> str:
     """Text of the ``.pyi`` of a package with lazy names."""
     lines = sorted(imports, key=lambda line: (line.split()[1], line.split()[3]))
-    if home == "zeronorm":
+    if backend == "zeronorm":
         lines += ["", "__version__: str"]
     lines += ["", "__all__: list[str]", ""]
     return "\n".join(lines)
@@ -290,8 +290,8 @@ def render_stub(home: str, imports: list[str]) -> str:
 def generated_files(package: Path) -> dict[Path, str]:
     """All generated files with their texts."""
     return {
-        package.joinpath(*home.split(".")[1:], "__init__.pyi"): render_stub(home, imports)
-        for home, imports in scan_sources(package).items()
+        package.joinpath(*backend.split(".")[1:], "__init__.pyi"): render_stub(backend, imports)
+        for backend, imports in scan_sources(package).items()
     }
 
 

@@ -15,7 +15,7 @@ from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html
 from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.runner import failed_cell, run_capped, run_study
 from zeronorm_studies.study import (
-    Arm,
+    Configuration,
     Data,
     Plan,
     Study,
@@ -34,11 +34,11 @@ def draw(trial):
     return Trial(X, (X[:, 0] > 0).astype(int), np.arange(20), np.arange(20, 40))
 
 
-TWO_ARMS = (Arm("Fisher", "fisher"), Arm("random", "random"))
+TWO_CONFIGURATIONS = (Configuration("Fisher", "fisher"), Configuration("random", "random"))
 
 
-def plan(arms=TWO_ARMS, n_trials=3, sizes=(1,)):
-    return Plan((Data("toy", draw, n_trials, independent=True),), arms, sizes)
+def plan(configs=TWO_CONFIGURATIONS, n_trials=3, sizes=(1,)):
+    return Plan((Data("toy", draw, n_trials, independent=True),), configs, sizes)
 
 
 def study(make, expectations=()):
@@ -48,11 +48,11 @@ def study(make, expectations=()):
 def results_with(errors, *, independent=True, n_train=80, n_test=20):
     """Results whose errors are known, to check the rules by hand."""
     data = Data("toy", draw, len(errors["a"]), independent=independent)
-    arms = tuple(Arm(name, "fisher") for name in errors)
+    configs = tuple(Configuration(name, "fisher") for name in errors)
     rows = [
         {
             "data": "toy",
-            "arm": arm,
+            "configuration": config,
             "trial": t,
             "asked_size": 1,
             "error": None,
@@ -63,10 +63,10 @@ def results_with(errors, *, independent=True, n_train=80, n_test=20):
             "n_selected": 1,
             "fit_seconds": 0.1,
         }
-        for arm, values in errors.items()
+        for config, values in errors.items()
         for t, value in enumerate(values)
     ]
-    return Results(Plan((data,), arms, (1,)), rows)
+    return Results(Plan((data,), configs, (1,)), rows)
 
 
 @pytest.mark.parametrize(("published", "verdict"), [(20.0, "agrees"), (24.0, "agrees"), (27.0, "differs")])
@@ -75,14 +75,14 @@ def test_published_figures_are_compared_by_standard_errors(published, verdict):
     results = results_with({"a": values})
     mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
     assert (abs(published / 100 - mean) <= 2 * error) == (verdict == "agrees")
-    assert PublishedFigure("x", "toy", "a", 1, published).judge(results).verdict == verdict
+    assert PublishedFigure("x", "toy", "a", 1, published).scorer(results).verdict == verdict
 
 
 @pytest.mark.parametrize(("n_test", "verdict"), [(None, "differs"), (2000, "differs"), (100, "agrees")])
 def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verdict):
     """27 % of 100 samples are known to 4.4 points, of 2000 to 1.0; ours, 20 %, to 2.7."""
     results = results_with({"a": [0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2]})
-    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).judge(results)
+    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).scorer(results)
     assert finding.verdict == verdict
     if n_test == 100:
         assert "(4.44, 100 samples)" in finding.rule
@@ -91,8 +91,8 @@ def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verd
 @pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
 def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
     figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
-    assert figure.judge(results_with({"a": [0.0734]})).verdict == verdict
-    assert figure.judge(results_with({"a": [0.083]})).verdict == "differs"
+    assert figure.scorer(results_with({"a": [0.0734]})).verdict == verdict
+    assert figure.scorer(results_with({"a": [0.083]})).verdict == "differs"
 
 
 def test_standard_error_of_resplits_is_corrected():
@@ -120,7 +120,7 @@ def test_a_trial_without_result_is_not_averaged_away():
     results.rows[1]["error"] = "timeout: too long"
     with pytest.raises(NotMeasured, match="1 of 3 trials: timeout"):
         results.mean("toy", "a", 1)
-    finding = PublishedFigure("x", "toy", "a", 1, 20.0).judge(results)
+    finding = PublishedFigure("x", "toy", "a", 1, 20.0).scorer(results)
     assert finding.verdict == "not measured"
 
 
@@ -133,10 +133,10 @@ def test_no_statement_is_made_about_selections_that_nobody_made():
 
 
 def test_a_missing_method_is_an_error_and_never_silent():
-    arms = (Arm("Fisher", "fisher"), Arm("new", "not-a-method"))
+    configs = (Configuration("Fisher", "fisher"), Configuration("new", "not-a-method"))
     with pytest.raises(StudyError, match="new \\(not registered: not-a-method\\)"):
-        run_study(study(lambda: plan(arms)), in_process=True)
-    made = study(lambda: plan(arms))
+        run_study(study(lambda: plan(configs)), in_process=True)
+    made = study(lambda: plan(configs))
     results = run_study(made, in_process=True, allow_missing=True)
     assert "not registered: not-a-method" in to_markdown(build_page(made, results, quick=False))
 
@@ -157,7 +157,7 @@ def test_a_study_resumes_from_its_journal(tmp_path, monkeypatch):
 
 def test_other_settings_are_other_work(tmp_path):
     run_study(study(plan), in_process=True, journal=tmp_path)
-    other = (Arm("Fisher", "fisher", {"variant": "overall"}), Arm("random", "random"))
+    other = (Configuration("Fisher", "fisher", {"variant": "overall"}), Configuration("random", "random"))
     run_study(study(lambda: plan(other)), in_process=True, journal=tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 9
 
@@ -179,7 +179,7 @@ def test_a_cell_that_takes_too_long_is_a_timeout_and_other_trials_are_not_tried_
 def test_timeouts_are_results_and_are_tried_again_under_a_larger_cap(tmp_path):
     made = study(plan)
     run_study(made, in_process=True, journal=tmp_path)
-    late = failed_cell(plan(), TWO_ARMS[0], "timeout: not finished after 5 s", 5.0)
+    late = failed_cell(plan(), TWO_CONFIGURATIONS[0], "timeout: not finished after 5 s", 5.0)
     journal = Journal(tmp_path)
     for key in journal.finished():
         journal.write(key, late)
@@ -201,7 +201,7 @@ def test_claims_are_judged_by_their_check():
     results = results_with({"a": [0.1, 0.2]})
     for agrees, verdict in ((True, "agrees"), (False, "differs")):
         claim = Claim("x", "y", "rule", lambda r, agrees=agrees: Judged("seen", agrees))
-        assert claim.judge(results).verdict == verdict
+        assert claim.scorer(results).verdict == verdict
 
 
 def test_pages_escape_what_they_show():
@@ -296,9 +296,15 @@ def test_a_method_is_clearly_worse_where_its_whole_interval_is():
         "better": ([0.20, 0.22, 0.21], [0.10, 0.12, 0.11]),
     }
     rows = [
-        {"data": data, "arm": arm, "trial": t, "asked_size": 5, "balanced_error_rate": value}
+        {
+            "data": data,
+            "configuration": config,
+            "trial": t,
+            "asked_size": 5,
+            "balanced_error_rate": value,
+        }
         for data, both in errors.items()
-        for arm, values in zip(("fisher", "a"), both, strict=True)
+        for config, values in zip(("fisher", "a"), both, strict=True)
         for t, value in enumerate(values)
     ]
     results = Results(plan(), rows)
@@ -311,8 +317,8 @@ def test_in_regression_no_error_is_larger_than_that_of_the_mean():
 
     explained = {"lasso": (0.75, 0.5), "scikit-learn f_regression": (0.5, -40.0)}
     rows = [
-        {"data": "one", "arm": arm, "trial": t, "asked_size": 5, "r2": value}
-        for arm, values in explained.items()
+        {"data": "one", "configuration": config, "trial": t, "asked_size": 5, "r2": value}
+        for config, values in explained.items()
         for t, value in enumerate(values)
     ]
     results = Results(replace(plan(), metrics=("r2",)), rows)
@@ -326,9 +332,15 @@ def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
     assert not {*FRESH} & {*TUNING, *UNSEEN}
     gain = {**dict.fromkeys(UNSEEN, 0.2), **dict.fromkeys(FRESH, -0.1)}
     rows = [
-        {"data": data, "arm": arm, "trial": 0, "asked_size": 5, "balanced_error_rate": value}
+        {
+            "data": data,
+            "configuration": config,
+            "trial": 0,
+            "asked_size": 5,
+            "balanced_error_rate": value,
+        }
         for data, gained in gain.items()
-        for arm, value in (("fisher", 0.5), ("consensus", 0.5 - gained))
+        for config, value in (("fisher", 0.5), ("consensus", 0.5 - gained))
     ]
     results = Results(plan(), rows)
     claims = {c.what: c for c in FRESH_DATA.expectations if c.what.startswith("consensus is better")}

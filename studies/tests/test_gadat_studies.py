@@ -15,7 +15,7 @@ from zeronorm_studies.declared.gadat2007_spam import (
 )
 from zeronorm_studies.declared.gadat2007_synthetic import conditional_entropy
 from zeronorm_studies.results import Results
-from zeronorm_studies.study import Arm, Data, Plan
+from zeronorm_studies.study import Configuration, Data, Plan
 
 
 @pytest.mark.parametrize("feature", [0, 1, 9])
@@ -34,8 +34,15 @@ def test_shared_words_are_counted(n_shared, agrees):
     listed = [SPAM_WORDS.index(word) for word in FIGURE_18]
     others = [place for place in range(54) if place not in listed]
     selected = listed[:n_shared] + others[: N_LISTED - n_shared]
-    row = {"data": DATA, "arm": OFW, "trial": 0, "asked_size": N_LISTED, "selected": selected, "error": None}
-    plan = Plan((Data(DATA, lambda trial: None, 1),), (Arm(OFW, "ofw"),), (N_LISTED,))
+    row = {
+        "data": DATA,
+        "configuration": OFW,
+        "trial": 0,
+        "asked_size": N_LISTED,
+        "selected": selected,
+        "error": None,
+    }
+    plan = Plan((Data(DATA, lambda trial: None, 1),), (Configuration(OFW, "ofw"),), (N_LISTED,))
     results = Results(plan, [row])
     assert shared_words(results) == [n_shared]
     assert _words_shared(results).agrees is agrees

@@ -6,7 +6,7 @@ from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation import evaluate
 from zeronorm.evaluation.records import columns_of
 from zeronorm_studies.declared.lal2006_claims import make_wrapper
-from zeronorm_studies.pages import build_page, judge, to_html, to_markdown
+from zeronorm_studies.pages import build_page, scorer, to_html, to_markdown
 from zeronorm_studies.runner import run_study
 from zeronorm_studies.study import NAMES, all_studies, get_study
 
@@ -20,7 +20,7 @@ def test_quick_version_bears_out_its_claims(name, monkeypatch):
     monkeypatch.delenv("ZERONORM_DATA", raising=False)
     study = get_study(name)
     results = run_study(study, quick=True)
-    findings = judge(study, results, quick=True)
+    findings = scorer(study, results, quick=True)
     measured = {f.what: (f.verdict, f.ours) for f in findings if f.origin != "figure"}
     assert all(verdict == "agrees" for verdict, _ in measured.values()), measured
     assert bool(measured) == (name not in WITHOUT_QUICK_CLAIM)
@@ -40,13 +40,16 @@ def test_every_study_tells_its_source_cost_and_choices():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_expectations_refer_to_arms_of_the_full_plan(name):
+def test_expectations_refer_to_configurations_of_the_full_plan(name):
     study = get_study(name)
     plan = study.full()
-    arms, data = {arm.label for arm in plan.arms}, {d.label for d in plan.data}
+    configs, data = (
+        {config.label for config in plan.configs},
+        {d.label for d in plan.data},
+    )
     for expectation in study.expectations:
-        if hasattr(expectation, "arm"):
-            assert expectation.arm in arms
+        if hasattr(expectation, "config"):
+            assert expectation.config in configs
             assert expectation.data in data
 
 
@@ -63,9 +66,9 @@ def test_the_wrapper_of_the_full_version_can_be_judged():
 def test_labels_name_one_cell_each(name):
     for plan in (get_study(name).full(), get_study(name).quick()):
         labels = [
-            (data.label, arm.label)
+            (data.label, config.label)
             for data in plan.data
-            for arm in plan.arms
-            if arm.only is None or data.label in arm.only
+            for config in plan.configs
+            if config.only is None or data.label in config.only
         ]
         assert len(set(labels)) == len(labels)

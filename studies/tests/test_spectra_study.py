@@ -15,7 +15,7 @@ from zeronorm_studies.guyon_tables import (
     same_directions,
 )
 from zeronorm_studies.results import NotMeasured, Results
-from zeronorm_studies.study import Arm, Data, Plan
+from zeronorm_studies.study import Configuration, Data, Plan
 
 CELLS = {"A": ("a", 1), "B": ("b", 1)}
 
@@ -54,17 +54,17 @@ def results_of(a, b):
     rows = [
         {
             "data": "d",
-            "arm": arm,
+            "configuration": config,
             "trial": t,
             "asked_size": 1,
             "error": None,
             "truth": [1] * 20,
             "predictions": p,
         }
-        for arm, p in (("a", a), ("b", b))
+        for config, p in (("a", a), ("b", b))
         for t in range(3)
     ]
-    return Results(Plan((data,), (Arm("a", "fisher"), Arm("b", "fisher")), (1,)), rows)
+    return Results(Plan((data,), (Configuration("a", "fisher"), Configuration("b", "fisher")), (1,)), rows)
 
 
 def test_tables_show_ours_and_the_published_score():
@@ -95,7 +95,7 @@ def test_published_tables_are_whole_and_declared(table):
     assert [len(row) for row in table.upper] == list(range(n - 1, 0, -1))
     errors = [error for _, _, error in table.rows]
     assert errors == sorted(errors)
-    asked = {(arm.label, size) for arm in full().arms for size in arm.sizes or (None,)}
+    asked = {(config.label, size) for config in full().configs for size in config.sizes or (None,)}
     assert set(table.cells.values()) <= asked
     assert table.matrix.score(table.rows[0][0], table.rows[-1][0]) == 3
 

@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 from zeronorm.datasets import load_dataset
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm_studies.declared.gadat2007_spam import FIGURE_18, SPAM_WORDS
-from zeronorm_studies.declared.gadat2007_usps import ClassVoters, error_of_each_machine, error_of_each_vote
-from zeronorm_studies.machines import (
+from zeronorm_studies.declared.gadat2007_usps import ClassVoters, error_of_each_model, error_of_each_vote
+from zeronorm_studies.models import (
     energy_after,
     energy_before,
     mean_energy,
@@ -33,38 +33,42 @@ def iris():
     return load_iris(return_X_y=True)
 
 
-def test_weights_are_read_off_laws_votes_and_trees(iris):
+def test_weights_are_read_off_distributions_votes_and_trees(iris):
     X, y = iris
-    law = OptimalFeatureWeighting(random_state=0, **SETTINGS).fit(X, y)
+    distribution = OptimalFeatureWeighting(random_state=0, **SETTINGS).fit(X, y)
     vote = voters(SETTINGS, 3, None).fit(X, y)
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    expected = {law: law.weights_, vote: vote.selector_.weights_, tree: tree.feature_importances_}
+    expected = {
+        distribution: distribution.weights_,
+        vote: vote.selector_.weights_,
+        tree: tree.feature_importances_,
+    }
     for model, weights in expected.items():
         found = [weight_metric("x", place).function(model, X, y) for place in range(4)]
         assert found == pytest.approx(list(weights))
 
 
-def test_a_law_that_does_not_learn_is_uniform(iris):
+def test_a_distribution_that_does_not_learn_is_uniform(iris):
     X, y = iris
-    law = OptimalFeatureWeighting(random_state=0, **not_learned(SETTINGS)).fit(X, y)
-    assert law.weights_ == pytest.approx([0.25] * 4, abs=1e-6)
+    distribution = OptimalFeatureWeighting(random_state=0, **not_learned(SETTINGS)).fit(X, y)
+    assert distribution.weights_ == pytest.approx([0.25] * 4, abs=1e-6)
 
 
 def test_learning_lowers_the_energy(iris):
     X, y = iris
-    law = OptimalFeatureWeighting(random_state=0, **{**SETTINGS, "max_iter": 3000}).fit(X, y)
-    uniform = law.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=2000, random_state=0)
-    assert energy_before(law, X, y) == pytest.approx(uniform, abs=0.06)
-    assert energy_after(law, X, y) < energy_before(law, X, y)
+    distribution = OptimalFeatureWeighting(random_state=0, **{**SETTINGS, "max_iter": 3000}).fit(X, y)
+    uniform = distribution.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=2000, random_state=0)
+    assert energy_before(distribution, X, y) == pytest.approx(uniform, abs=0.06)
+    assert energy_after(distribution, X, y) < energy_before(distribution, X, y)
 
 
-def test_the_mean_energy_of_a_law_that_does_not_learn_is_that_of_the_uniform_law(iris):
+def test_the_mean_energy_of_a_distribution_that_does_not_learn_is_that_of_the_uniform_distribution(iris):
     X, y = iris
     still = {**not_learned(SETTINGS), "max_iter": 1000, "batch_size": 4, "tol": 1e-12}
-    law = OptimalFeatureWeighting(random_state=0, **still).fit(X, y)
-    assert law.history_.steps[-1] == 1000
-    uniform = law.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=4000, random_state=0)
-    assert mean_energy(law, X, y) == pytest.approx(uniform, abs=0.01)
+    distribution = OptimalFeatureWeighting(random_state=0, **still).fit(X, y)
+    assert distribution.history_.steps[-1] == 1000
+    uniform = distribution.mean_error(X, y, weights=np.full(4, 0.25), n_subsets=4000, random_state=0)
+    assert mean_energy(distribution, X, y) == pytest.approx(uniform, abs=0.01)
 
 
 def test_voters_are_judged_one_by_one(iris):
@@ -81,8 +85,10 @@ def test_voters_are_judged_one_by_one(iris):
 def test_each_class_has_its_own_voters():
     X, y = load_digits(return_X_y=True)
     names = np.asarray([f"digit {code}" for code in y])
-    law = OptimalFeatureWeighting(subset_size=10, bootstrap_size=50, max_iter=50)
-    model = ClassVoters(law, LinearSVC(dual=False), n_voters=4, subset_size=20).fit(X[:1000], names[:1000])
+    distribution = OptimalFeatureWeighting(subset_size=10, bootstrap_size=50, max_iter=50)
+    model = ClassVoters(distribution, LinearSVC(dual=False), n_voters=4, subset_size=20).fit(
+        X[:1000], names[:1000]
+    )
     Z, truth = X[1000:], y[1000:]
     decisions = model.decisions(Z)
     assert decisions.shape == (10, 4, 797)
@@ -95,7 +101,7 @@ def test_each_class_has_its_own_voters():
     assert predicted.tolist() == [f"digit {code}" for code in expected]
     assert np.mean(predicted == names[1000:]) > 0.6
     one_by_one = [np.mean((decisions[c] > 0) != (truth == c)) for c in range(10)]
-    assert error_of_each_machine(model, Z, names[1000:]) == pytest.approx(np.mean(one_by_one))
+    assert error_of_each_model(model, Z, names[1000:]) == pytest.approx(np.mean(one_by_one))
     against = [np.where(truth == c, 4 - votes[c], votes[c]) for c in range(10)]
     assert np.any(np.asarray(against) == 2)
     majorities = [np.mean((count > 2) + 0.5 * (count == 2)) for count in against]

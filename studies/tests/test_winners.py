@@ -6,7 +6,7 @@ from scipy.stats import wilcoxon
 
 from zeronorm_studies.ranking import winner_sections
 from zeronorm_studies.results import Results
-from zeronorm_studies.study import Arm, Data, Plan, Trial
+from zeronorm_studies.study import Configuration, Data, Plan, Trial
 
 N_SETS = 8
 ERRORS = {"good": 0.10, "fisher": 0.20, "random": 0.40}
@@ -22,14 +22,20 @@ def draw_tall(trial):
 
 def known_results():
     data = tuple(Data(f"set {i}", draw_wide if i % 2 else draw_tall, 2) for i in range(N_SETS))
-    plan = Plan(data, tuple(Arm(name, "fisher") for name in ERRORS), (2,))
+    plan = Plan(data, tuple(Configuration(name, "fisher") for name in ERRORS), (2,))
     rows = [
-        {"data": d.label, "arm": arm, "trial": trial, "asked_size": 2, "balanced_error_rate": error * (1 + 0.01 * i)}
+        {
+            "data": d.label,
+            "configuration": config,
+            "trial": trial,
+            "asked_size": 2,
+            "balanced_error_rate": error * (1 + 0.01 * i),
+        }
         for i, d in enumerate(data)
-        for arm, error in ERRORS.items()
+        for config, error in ERRORS.items()
         for trial in range(2)
     ]  # fmt: skip
-    late = [row for row in rows if (row["data"], row["arm"]) == ("set 0", "good")]
+    late = [row for row in rows if (row["data"], row["configuration"]) == ("set 0", "good")]
     for row in late:
         row.update(balanced_error_rate=None, error="timeout: not finished after 60 s")
     return Results(plan, rows)

@@ -33,7 +33,7 @@ def test_a_packed_table_gives_the_result_of_the_table(data_file, tmp_path, capsy
     def refuse(self):
         raise AssertionError("the data were loaded")
 
-    monkeypatch.setattr(ChunkedDesign, "resident", refuse)
+    monkeypatch.setattr(ChunkedDesign, "in_memory", refuse)
     assert run(["select", str(packed), "-o", str(tmp_path / "b"), "--memory-budget", "1M", *QUICK]) == 0
     table, columns = (Result.read(tmp_path / name / "result.json") for name in "ab")
     assert columns.selected == table.selected
@@ -115,8 +115,8 @@ def test_missing_values_of_a_large_file_are_named(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data")
-@pytest.mark.parametrize("home", ["h5ad", "zarr"])
-def test_annotated_data_stay_on_disk(tmp_path, home, monkeypatch):
+@pytest.mark.parametrize("backend", ["h5ad", "zarr"])
+def test_annotated_data_stay_on_disk(tmp_path, backend, monkeypatch):
     anndata = pytest.importorskip("anndata")
     import pandas as pd
     from scipy import sparse
@@ -130,8 +130,8 @@ def test_annotated_data_stay_on_disk(tmp_path, home, monkeypatch):
     obs.loc["cell 0", "label"] = None
     data = anndata.AnnData(sparse.csr_matrix(X), obs=obs)
     data.var_names = [f"gene {j}" for j in range(X.shape[1])]
-    file = tmp_path / f"cells.{home}"
-    data.write_h5ad(file) if home == "h5ad" else data.write_zarr(file)
+    file = tmp_path / f"cells.{backend}"
+    data.write_h5ad(file) if backend == "h5ad" else data.write_zarr(file)
     monkeypatch.setattr(anndata, "read_h5ad", None)
     options = ["-t", "label", "--drop-unlabelled", "--memory-budget", "1K"]
     roles = ["--sample-groups", "donor", "--ignore", "gene 3"]

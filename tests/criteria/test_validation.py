@@ -77,8 +77,8 @@ def test_steep_sigmoid_counts_the_errors_of_scikit_learn():
     loss = ValidationLoss(train, valid, 5.0, steepness=1e7, tol=1e-10).evaluate(K, y)
     # Squared slacks are a hard margin on K + I/C.
     ridged = K[np.ix_(train, train)] + np.eye(30) / 5.0
-    machine = SVC(kernel="precomputed", C=1e9, tol=1e-8).fit(ridged, y[train])
-    errors = machine.predict(K[np.ix_(valid, train)]) != y[valid]
+    model = SVC(kernel="precomputed", C=1e9, tol=1e-8).fit(ridged, y[train])
+    errors = model.predict(K[np.ix_(valid, train)]) != y[valid]
     assert 0 < errors.sum() < 30
     assert loss.value == pytest.approx(errors.mean(), abs=1e-6)
 

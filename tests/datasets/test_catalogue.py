@@ -121,8 +121,8 @@ def test_data_of_the_packages_need_no_network(name, monkeypatch):
     is_regression = name in ("diabetes", "fermentation-spectra")
     assert table.task == ("regression" if is_regression else "classification")
     assert table.target_name == BUNDLED[name].target
-    home = "scikit-learn" if BUNDLED[name].loader else "zeronorm"
-    assert describe(name)["where"] == f"with {home}"
+    backend = "scikit-learn" if BUNDLED[name].loader else "zeronorm"
+    assert describe(name)["where"] == f"with {backend}"
 
 
 # What was checked against the packages the data are from.

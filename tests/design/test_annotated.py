@@ -39,7 +39,7 @@ FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix
 
 
 @pytest.mark.parametrize(
-    ("home", "form"),
+    ("backend", "form"),
     [
         ("h5ad", "dense"),
         ("h5ad", "csr"),
@@ -48,18 +48,18 @@ FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix
         pytest.param("zarr", "csc", marks=pytest.mark.slow),
     ],
 )
-def test_the_contract(tmp_path, home, form):
-    path = written(tmp_path, FORMS[form](numbers()), home)
+def test_the_contract(tmp_path, backend, form):
+    path = written(tmp_path, FORMS[form](numbers()), backend)
     design = as_design(path, memory_budget=SMALL)
     assert type(design) is (ChunkedDesign if form == "dense" else SparseFileDesign)
     check_design(lambda: design, numbers())
 
 
 @pytest.mark.parametrize("budget", [SMALL, None])
-@pytest.mark.parametrize("home", ["h5ad", "zarr"])
+@pytest.mark.parametrize("backend", ["h5ad", "zarr"])
 @pytest.mark.parametrize("form", FORMS)
-def test_values_and_names(tmp_path, home, form, budget):
-    design = as_design(written(tmp_path, FORMS[form](numbers()), home), memory_budget=budget)
+def test_values_and_names(tmp_path, backend, form, budget):
+    design = as_design(written(tmp_path, FORMS[form](numbers()), backend), memory_budget=budget)
     np.testing.assert_array_equal(design.block(slice(None)), numbers())
     np.testing.assert_allclose(design.gram(), numbers() @ numbers().T)
     assert design.feature_names[10] == "gene 10"
@@ -182,11 +182,11 @@ def test_a_truncated_file_is_refused(tmp_path, form, size):
         as_design(path)
 
 
-@pytest.mark.parametrize(("home", "form"), [("h5ad", "dense"), ("h5ad", "csc"), ("zarr", "csc")])
-def test_a_file_that_changes_is_noticed(tmp_path, home, form):
-    path = written(tmp_path, FORMS[form](numbers()), home)
+@pytest.mark.parametrize(("backend", "form"), [("h5ad", "dense"), ("h5ad", "csc"), ("zarr", "csc")])
+def test_a_file_that_changes_is_noticed(tmp_path, backend, form):
+    path = written(tmp_path, FORMS[form](numbers()), backend)
     design = as_design(path, memory_budget=SMALL)
-    written(tmp_path, FORMS[form](numbers(seed=1)), home)
+    written(tmp_path, FORMS[form](numbers(seed=1)), backend)
     for file in [path, *path.rglob("*")]:
         os.utime(file, ns=(1, 1))
     with pytest.raises(DataFileError, match="has changed since it was opened"):

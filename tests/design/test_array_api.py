@@ -9,7 +9,7 @@ from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
 from zeronorm.design import Design, StandardizedDesign, array_api
 from zeronorm.design.array_api import ArrayApiDesign
-from zeronorm.design.index import MANY, by_falling_value
+from zeronorm.design.index import MANY, by_descending_value
 from zeronorm.testing import check_design
 
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -63,17 +63,17 @@ def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypa
     monkeypatch.setattr(array_api, "on_device", lambda v, like: sent.append(v.size) or on_device(v, like))
     for apart in (False, True):
         monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
-        order, falling = design.by_falling_value(values)
-        expected = by_falling_value(values)
+        order, descending = design.by_descending_value(values)
+        expected = by_descending_value(values)
         np.testing.assert_array_equal(order, expected[0])
-        np.testing.assert_array_equal(falling, expected[1])
+        np.testing.assert_array_equal(descending, expected[1])
         assert sent == ([MANY] if apart and kind in ("normal", "ties") else [])
 
     def out_of_memory(values, like):
         raise MemoryError("no room")
 
     monkeypatch.setattr(array_api, "on_device", out_of_memory)
-    np.testing.assert_array_equal(design.by_falling_value(values)[0], by_falling_value(values)[0])
+    np.testing.assert_array_equal(design.by_descending_value(values)[0], by_descending_value(values)[0])
 
 
 def test_products_in_single_precision_where_double_is_slow(xp, monkeypatch):

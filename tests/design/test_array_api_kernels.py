@@ -29,11 +29,11 @@ def test_memory_of_a_device_that_does_not_suffice_for_a_selection(monkeypatch):
         monkeypatch.setattr(ArrayApiDesign, "_native", native)
 
     fails_with(MemoryError())
-    assert part._resident_elsewhere() is part
+    assert part._in_memory_elsewhere() is part
     fails_with(KeyError("another fault"))
     with pytest.raises(KeyError, match="another fault"):
-        part._resident_elsewhere()
-    assert whole._resident_elsewhere() is whole
+        part._in_memory_elsewhere()
+    assert whole._in_memory_elsewhere() is whole
 
 
 def test_only_too_little_memory_makes_blocks_smaller():
@@ -182,8 +182,8 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
         own = (y == c) & (weight > 0)
         mean = np.average(part[own], axis=0, weights=weight[own])
         np.testing.assert_allclose(found.class_mean[c], mean)
-        spread = np.average((part[own] - mean) ** 2, axis=0, weights=weight[own])
-        np.testing.assert_allclose(found.class_variance[c], spread, atol=1e-12)
+        scale = np.average((part[own] - mean) ** 2, axis=0, weights=weight[own])
+        np.testing.assert_allclose(found.class_variance[c], scale, atol=1e-12)
     np.testing.assert_allclose(found.mean, np.average(part, axis=0, weights=weight))
     np.testing.assert_allclose(found.minimum, part[weight > 0].min(axis=0))
     kernels.calls.clear()

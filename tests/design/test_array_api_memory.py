@@ -7,7 +7,7 @@ import pytest
 
 from design.arrays import numbers
 from zeronorm import as_design
-from zeronorm.design import array_api, gathered
+from zeronorm.design import array_api, contiguous
 from zeronorm.design.array_api import ArrayApiDesign
 from zeronorm.testing import check_design
 
@@ -79,12 +79,12 @@ def test_large_selections_stay_where_they_are(xp):
     """Of 32 MiB and more."""
     X = np.tile(numbers((32, 1000)), (2, 70))
     design = as_design(xp.asarray(X)).standardized()
-    assert type(design.take([4, 1, 20, 8]).resident()).__name__ == "DenseDesign"
+    assert type(design.take([4, 1, 20, 8]).in_memory()).__name__ == "DenseDesign"
     part = design.take(np.arange(70_000)[::-1])
-    for resident in (part.resident(), gathered(part)):
-        assert isinstance(resident.base, ArrayApiDesign)
-        assert resident.base._array.shape == (64, 70_000)
-        np.testing.assert_allclose(resident.gram(), part.gram(), rtol=1e-12, atol=1e-8)
+    for in_memory in (part.in_memory(), contiguous(part)):
+        assert isinstance(in_memory.base, ArrayApiDesign)
+        assert in_memory.base._array.shape == (64, 70_000)
+        np.testing.assert_allclose(in_memory.gram(), part.gram(), rtol=1e-12, atol=1e-8)
 
 
 @pytest.fixture
@@ -146,27 +146,27 @@ def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
     X = numbers((8, 30))
     names = np.array([f"g{j}" for j in range(30)], dtype=object)
     design = as_design(xp.asarray(X), feature_names=names)
-    assert design._resident_elsewhere() is None
+    assert design._in_memory_elsewhere() is None
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
-    assert design._resident_elsewhere() is None
+    assert design._in_memory_elsewhere() is None
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8 - 1)
-    assert design._resident_elsewhere() is design
+    assert design._in_memory_elsewhere() is design
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
     for apart, samples, stays in ((True, 7, True), (True, 8, False), (False, 7, False)):
         monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
         monkeypatch.setattr(array_api, "_HOST_SAMPLES", samples)
-        assert design._resident_elsewhere() is None
-        assert (design._resident_elsewhere(for_gram=True) is design) == stays
-        assert (design.resident() is design) == stays
+        assert design._in_memory_elsewhere() is None
+        assert (design._in_memory_elsewhere(for_gram=True) is design) == stays
+        assert (design.in_memory() is design) == stays
     ranges = design.take(slice(2, 29)).take_rows(slice(1, 8))
     monkeypatch.setattr(array_api, "_HOST_WORK", 1)
-    assert ranges._resident_elsewhere() is ranges
+    assert ranges._in_memory_elsewhere() is ranges
     view = design.standardized()._fused()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     for whole, exact in ((design, X), (view, Z)):
         for rows, columns in (([5, 2], slice(0, 9)), (slice(0, 5), [9, 3]), ([5, 2], [9, 3])):
             part = whole.take(columns).take_rows(rows)
-            together = part._resident_elsewhere()
+            together = part._in_memory_elsewhere()
             assert tuple(together._array.shape) == part.shape
             np.testing.assert_allclose(together.block(slice(None)), exact[rows][:, columns], atol=1e-12)
             if whole is design:
@@ -174,9 +174,9 @@ def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
     rounded = X.copy()
     rounded[:, 4] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
     few = as_design(xp.asarray(rounded)).standardized().take([9, 4])
-    moved = few._resident_elsewhere()
+    moved = few._in_memory_elsewhere()
     assert moved is not few
     assert moved.zero_columns.tolist() == [False, True]
     assert not moved.block([1]).any()
     ranged = as_design(xp.asarray(rounded)).standardized()
-    assert ranged._resident_elsewhere() is ranged
+    assert ranged._in_memory_elsewhere() is ranged

@@ -193,7 +193,7 @@ def test_files_and_their_limits(tmp_path):
     quarter = 32 * 3 * 2
     for budget, stays in ((quarter, False), (quarter - 1, True)):
         design = as_design(tmp_path / "a.npy", memory_budget=budget)
-        assert (design.resident() is design) == stays
+        assert (design.in_memory() is design) == stays
 
 
 def test_how_files_are_stored(tmp_path):

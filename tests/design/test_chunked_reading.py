@@ -74,7 +74,7 @@ def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
     X = numbers((20, 300), order="F")
     design = as_design(saved(tmp_path, X), memory_budget=X.nbytes // 2)
     many = design.take(np.arange(0, 300, 3))
-    assert many.resident() is many  # in place of a copy beyond the budget
+    assert many.in_memory() is many  # in place of a copy beyond the budget
     for _ in range(2):
         read_bytes.clear()
         many.transpose_dot(np.ones(20))

@@ -13,7 +13,7 @@ from scipy import sparse
 from design.arrays import data
 from zeronorm import as_design
 from zeronorm.design import base, convert
-from zeronorm.design.convert import gathered, has_own_backend
+from zeronorm.design.convert import contiguous, has_own_backend
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.sparse import SparseDesign
 
@@ -133,18 +133,18 @@ def test_data_with_a_backend_of_their_own():
 def test_small_data_are_gathered_and_large_ones_stay():
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(6, 8)))
     part = as_design(X, feature_names=list("abcdefgh")).take([5, 1, 2])
-    for together in (gathered(part), part.resident()):
+    for together in (contiguous(part), part.in_memory()):
         np.testing.assert_array_equal(together.block(slice(None)), X[:, [5, 1, 2]])
         assert together.feature_names.tolist() == ["f", "b", "c"]
         assert together is not part
-    assert gathered(part)._array.flags.c_contiguous
+    assert contiguous(part)._array.flags.c_contiguous
     columns = np.arange(1 << 16)[::-1]  # with 64 samples 32 MiB
     large = as_design(np.zeros((65, columns.size)), check_finite=False).take(columns)
     thin = as_design(sparse.csr_array((65, columns.size)), check_finite=False)
     for n_samples, stays in ((64, False), (65, True)):
         wide, sparse_rows = (design.take_rows(slice(0, n_samples)) for design in (large, thin))
-        assert (gathered(wide) is wide) == stays
-        assert (sparse_rows.resident() is sparse_rows) == stays
+        assert (contiguous(wide) is wide) == stays
+        assert (sparse_rows.in_memory() is sparse_rows) == stays
 
 
 def test_what_is_a_table():

@@ -163,9 +163,9 @@ def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
     rng = np.random.default_rng(0)
     X, d = rng.normal(size=(3000, 40)), rng.random(3000)
     found = DenseDesign(X).sandwich(d)
-    gathered = DenseDesign(X[:, ::-1].copy()).take(np.arange(39, -1, -1)).sandwich(d)
+    contiguous = DenseDesign(X[:, ::-1].copy()).take(np.arange(39, -1, -1)).sandwich(d)
     assert len(list(DenseDesign(X)._scaled_rows(d))) > 1
-    np.testing.assert_array_equal(found, gathered)
+    np.testing.assert_array_equal(found, contiguous)
     np.testing.assert_allclose(found, X.T @ (d[:, None] * X), rtol=1e-12, atol=1e-12)
 
 

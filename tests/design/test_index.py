@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from zeronorm.design import index
-from zeronorm.design.index import as_index, as_selector, as_slice, by_falling_value, compose, is_run, spans_of
+from zeronorm.design.index import (
+    as_index,
+    as_selector,
+    as_slice,
+    by_descending_value,
+    compose,
+    is_run,
+    spans_of,
+)
 
 
 def listed(found):
@@ -90,11 +98,11 @@ def test_pieces_hold_all_places_and_no_gap_that_is_too_large(gap):
     assert spans_of(range(3, 3), gap) == ([(3, 3)], None)
 
 
-def test_few_numbers_by_falling_value():
+def test_few_numbers_by_descending_value():
     values = np.array([1.0, np.nan, 3.0, -2.0, 0.0])
-    order, falling = by_falling_value(values)
+    order, descending = by_descending_value(values)
     assert order.tolist() == [2, 0, 4, 3, 1]
-    np.testing.assert_array_equal(falling, values[order])
+    np.testing.assert_array_equal(descending, values[order])
 
 
 MANY = index.MANY
@@ -102,7 +110,7 @@ MANY = index.MANY
 
 @pytest.mark.parametrize("kind", ["normal", "signs", "last bits", "few values", "sorted", "huge and tiny"])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_many_numbers_by_falling_value(kind, n_threads, monkeypatch):
+def test_many_numbers_by_descending_value(kind, n_threads, monkeypatch):
     monkeypatch.setattr(index, "available_threads", lambda: n_threads)
     rng = np.random.default_rng(0)
     n = 3 * MANY + 7
@@ -114,29 +122,29 @@ def test_many_numbers_by_falling_value(kind, n_threads, monkeypatch):
         "sorted": lambda: -np.arange(n) / 7.0,
         "huge and tiny": lambda: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
     }[kind]()
-    order, falling = by_falling_value(values)
+    order, descending = by_descending_value(values)
     np.testing.assert_array_equal(np.sort(order), np.arange(n))
-    np.testing.assert_array_equal(falling, values[order])
-    assert np.all(falling[:-1] >= falling[1:])
+    np.testing.assert_array_equal(descending, values[order])
+    assert np.all(descending[:-1] >= descending[1:])
     assert values.flags.writeable  # and its values are those from before
-    np.testing.assert_array_equal(-np.sort(-values), falling)
+    np.testing.assert_array_equal(-np.sort(-values), descending)
     if kind == "few values":  # equal ones stay in their order
-        assert all(np.all(np.diff(order[falling == v]) > 0) for v in range(-3, 4))
+        assert all(np.all(np.diff(order[descending == v]) > 0) for v in range(-3, 4))
 
 
 def test_a_missing_number_among_many_comes_last():
     values = np.random.default_rng(1).normal(size=MANY + 3)
     values[5] = np.nan
-    order, falling = by_falling_value(values)
+    order, descending = by_descending_value(values)
     assert order[-1] == 5
-    assert np.all(falling[:-2] >= falling[1:-1])
+    assert np.all(descending[:-2] >= descending[1:-1])
 
 
 def test_numbers_that_are_nearly_sorted_are_put_right():
-    falling = np.array([5.0, 7.0, 6.0, 4.0, 4.0, 9.0])
+    descending = np.array([5.0, 7.0, 6.0, 4.0, 4.0, 9.0])
     order = np.arange(6)
-    assert index._put_right(order, falling)
-    assert (falling.tolist(), order.tolist()) == ([9.0, 7.0, 6.0, 5.0, 4.0, 4.0], [5, 1, 2, 0, 3, 4])
+    assert index._put_right(order, descending)
+    assert (descending.tolist(), order.tolist()) == ([9.0, 7.0, 6.0, 5.0, 4.0, 4.0], [5, 1, 2, 0, 3, 4])
     rising = np.arange(40.0)
     assert not index._put_right(np.arange(40), rising)  # that would take too many moves
 
@@ -221,8 +229,8 @@ def test_keys_are_sorted_digit_by_digit():
         keys = index._keys_of(values, n_bits)
         found, _ = index._sort_keys(keys.copy(), n_bits)
         np.testing.assert_array_equal(found, np.sort(keys))
-        falling = values[found & ((1 << n_bits) - 1)]
-        np.testing.assert_allclose(falling, -np.sort(-values), rtol=2.0 ** (n_bits - 51))
+        descending = values[found & ((1 << n_bits) - 1)]
+        np.testing.assert_allclose(descending, -np.sort(-values), rtol=2.0 ** (n_bits - 51))
 
 
 def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
@@ -232,11 +240,11 @@ def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
 
     monkeypatch.setattr(index, "in_threads", in_three)
     for values in ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [5, 6, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1]):
-        falling, order = np.array(values, dtype=float), np.arange(6)
-        assert index._put_right(order, falling)
-        assert falling.tolist() == sorted(values, reverse=True)
-        assert [values[k] for k in order] == falling.tolist()
-        ties = [order[falling == value] for value in set(values)]
+        descending, order = np.array(values, dtype=float), np.arange(6)
+        assert index._put_right(order, descending)
+        assert descending.tolist() == sorted(values, reverse=True)
+        assert [values[k] for k in order] == descending.tolist()
+        ties = [order[descending == value] for value in set(values)]
         assert all(np.all(np.diff(places) > 0) for places in ties)
 
 

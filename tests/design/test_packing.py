@@ -193,11 +193,11 @@ def test_room_on_the_disk_is_asked_for_before_it_is_written(tmp_path, monkeypatc
 def test_drafts_of_processes_that_have_ended_are_removed(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    gone, alive = tmp_path / f".x.zncols.{ended.pid}.part", tmp_path / f".x.zncols.{os.getppid()}.part"
-    for draft in (gone, alive):
+    gone, active = tmp_path / f".x.zncols.{ended.pid}.part", tmp_path / f".x.zncols.{os.getppid()}.part"
+    for draft in (gone, active):
         draft.write_bytes(b"")
     pack(data(), tmp_path / "x.zncols")
-    assert (gone.exists(), alive.exists()) == (False, True)
+    assert (gone.exists(), active.exists()) == (False, True)
     assert is_running(str(os.getpid()))
     assert not is_running("no number")
     assert not is_running(str(ended.pid))

@@ -49,7 +49,7 @@ def _sparse_file(X, folder):
     return as_design(folder / "x.h5ad", memory_budget=64 << 10)
 
 
-HOMES = {
+BACKENDS = {
     "columns in memory": lambda X, folder: np.asfortranarray(X),
     "sparse": lambda X, folder: sparse.csr_array(X),
     "NumPy file": _saved,
@@ -84,10 +84,10 @@ def in_memory():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: repr(method).replace("\n", ""))
-def test_the_same_selection(method, home, data, in_memory, tmp_path):
+def test_the_same_selection(method, backend, data, in_memory, tmp_path):
     X, y = data
     if method not in in_memory:
         in_memory[method] = clone(method).fit(X, y).support_
-    np.testing.assert_array_equal(method.fit(HOMES[home](X, tmp_path), y).support_, in_memory[method])
+    np.testing.assert_array_equal(method.fit(BACKENDS[backend](X, tmp_path), y).support_, in_memory[method])

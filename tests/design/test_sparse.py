@@ -95,9 +95,9 @@ def test_structures_of_each_format():
 def test_sparse_data_become_one_dense_block_only_when_it_is_small():
     X = sparse.random(3000, 2000, density=1e-3, format="csr", rng=np.random.default_rng(0))
     design = as_design(X)
-    assert design.resident() is design
+    assert design.in_memory() is design
     view = design.standardized()
-    assert view.resident() is view
+    assert view.in_memory() is view
     few = view.take(np.arange(0, 2000, 20))
-    assert not few.resident().is_sparse
-    np.testing.assert_array_equal(few.resident().block([3]), few.block([3]))
+    assert not few.in_memory().is_sparse
+    np.testing.assert_array_equal(few.in_memory().block([3]), few.block([3]))

@@ -174,9 +174,9 @@ def test_a_view_centres_and_scales_as_asked(with_mean, with_scale, make):
     weight = np.arange(10.0)
     view = as_design(make(X)).standardized(with_mean, with_scale, weight)
     mean = np.average(X, axis=0, weights=weight)
-    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    spread[2] = 1.0
-    wanted = (X - mean * with_mean) / (spread if with_scale else 1.0)
+    scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    scale[2] = 1.0
+    wanted = (X - mean * with_mean) / (scale if with_scale else 1.0)
     np.testing.assert_allclose(view.block(slice(None)), wanted, atol=1e-12)
     assert view.zero_columns.tolist() == [False, False, with_mean, False]
     np.testing.assert_allclose(view.squared_norms(), (wanted**2).sum(axis=0), atol=1e-9)

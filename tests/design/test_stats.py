@@ -208,9 +208,9 @@ def test_a_class_without_samples_has_no_moments(order):
             for c in range(n_classes):
                 own = X[chosen[y[:-1] == c]]
                 mean = own.mean(axis=0) if len(own) else np.zeros(5)
-                spread = own.var(axis=0) if len(own) else np.zeros(5)
+                scale = own.var(axis=0) if len(own) else np.zeros(5)
                 np.testing.assert_allclose(found.class_mean[c], mean, rtol=1e-12)
-                np.testing.assert_allclose(found.class_variance[c], spread, rtol=1e-10, atol=1e-20)
+                np.testing.assert_allclose(found.class_variance[c], scale, rtol=1e-10, atol=1e-20)
             assert found.class_mean[0, 2] == found.mean[2] == 0.1
             assert found.class_variance[0, 2] == found.variance[2] == 0.0
 

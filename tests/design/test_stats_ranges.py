@@ -168,7 +168,7 @@ def test_what_is_known_to_be_finite_stays_so():
     X = np.ones((4, 3))
     for check in (True, False):
         design = as_design(X, check_finite=check)
-        for part in (design.take([2, 0]), design.take_rows([1]), design.resident(), design.standardized()):
+        for part in (design.take([2, 0]), design.take_rows([1]), design.in_memory(), design.standardized()):
             assert part._known_finite == check
         assert design.take(slice(None)) is design
     assert as_design(design) is design

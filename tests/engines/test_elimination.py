@@ -30,16 +30,16 @@ def with_outlier(X, size=1e6):
 def test_removal_from_an_rbf_kernel_never_overflows():
     X, _ = problem(n=15)
     X = with_outlier(X, 1e9)
-    source, alive = RBFSource(as_design(X), 0.1, rescale=False), np.arange(12)
-    K = source.matrix(alive)
+    source, active = RBFSource(as_design(X), 0.1, rescale=False), np.arange(12)
+    K = source.matrix(active)
     np.testing.assert_allclose(
         K[:5, :5], rbf_kernel(np.delete(X, 3, axis=1)[:5], gamma=0.1) * rbf_kernel(X[:5, 3:4], gamma=0.1)
     )
     v = np.linspace(-1.0, 1.0, 15)[:, None]
-    change = source.removal(alive, K, v, [np.array([k]) for k in alive])[:, 0]
+    change = source.removal(active, K, v, [np.array([k]) for k in active])[:, 0]
     without = np.exp(-0.1 * ((X[:, None, :] - X[None, :, :]) ** 2 * (np.arange(12) != 3)).sum(axis=2))
     assert change[3] == pytest.approx(float((v.T @ (K - without) @ v)[0, 0]), rel=1e-12)
-    pairs = source.removal(alive, K, v, [np.array([3, 4])])[0, 0]
+    pairs = source.removal(active, K, v, [np.array([3, 4])])[0, 0]
     without = np.exp(
         -0.1 * ((X[:, None, :] - X[None, :, :]) ** 2)[:, :, [0, 1, 2, *range(5, 12)]].sum(axis=2)
     )

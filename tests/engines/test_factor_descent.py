@@ -68,14 +68,14 @@ def test_slopes_match_finite_differences(name, kernel, n_classes):
     )
 
 
-@pytest.mark.parametrize("spread", ["radius", "variance"])
+@pytest.mark.parametrize("scale", ["radius", "variance"])
 @pytest.mark.parametrize(
-    "to_home", [as_design, lambda X: as_design(sp.csc_matrix(X))], ids=["dense", "sparse"]
+    "to_backend", [as_design, lambda X: as_design(sp.csc_matrix(X))], ids=["dense", "sparse"]
 )
-def test_products_with_vectors_give_the_slopes_of_the_dense_gradient(spread, to_home):
+def test_products_with_vectors_give_the_slopes_of_the_dense_gradient(scale, to_backend):
     X, Y, s = data(3)
     X[np.abs(X) < 0.5] = 0.0
-    objective = ScaledCriterion(to_home(X), LinearKernel(), Summed(RadiusMargin(1.0, spread, 1e-10)), Y)
+    objective = ScaledCriterion(to_backend(X), LinearKernel(), Summed(RadiusMargin(1.0, scale, 1e-10)), Y)
     slope = objective(s)[1]
     assert slope == pytest.approx(as_design(X).gram_adjoint(objective.last.gradient), rel=1e-9)
 
@@ -85,18 +85,18 @@ def test_slope_of_standardised_features_is_that_of_the_link_with_rfe():
     objective = objective_of(RadiusMargin(np.inf, "variance", 1e-12), LinearKernel(), X, Y)
     slope = objective(s)[1]
     ((_, dual),) = objective.last.warm
-    squared_norm, spread = 2.0 * dual.objective, Variance().evaluate(objective.K, Y[:, 0]).value
-    assert spread == pytest.approx(s.sum())
+    squared_norm, scale = 2.0 * dual.objective, Variance().evaluate(objective.K, Y[:, 0]).value
+    assert scale == pytest.approx(s.sum())
     weight = X.T @ dual.dual_coef  # the weight of the scaled feature over its factor
-    assert slope == pytest.approx(squared_norm - spread * weight**2, rel=1e-8)
+    assert slope == pytest.approx(squared_norm - scale * weight**2, rel=1e-8)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("spread", ["radius", "variance"])
+@pytest.mark.parametrize("scale", ["radius", "variance"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_curvature_matches_finite_differences_of_the_slope(kernel, spread, n_classes):
+def test_curvature_matches_finite_differences_of_the_slope(kernel, scale, n_classes):
     X, Y, s = data(n_classes)
-    objective = objective_of(RadiusMargin(2.0, spread, 1e-12), kernel, X, Y)
+    objective = objective_of(RadiusMargin(2.0, scale, 1e-12), kernel, X, Y)
     saliency = curvature_saliency(objective, s)
     sigma, step = np.sqrt(s), 1e-5
     expected = np.empty(6)
@@ -111,7 +111,7 @@ def test_curvature_matches_finite_differences_of_the_slope(kernel, spread, n_cla
 
 
 @pytest.mark.parametrize("name", ["radius", "variance", "span", "validation"])
-def test_removal_is_the_value_of_a_fresh_machine(name):
+def test_removal_is_the_value_of_a_fresh_model(name):
     X, Y, s = data()
     objective = objective_of(CRITERIA[name], RBFKernel(0.08), X, Y)
     objective(s)

@@ -160,12 +160,12 @@ def test_the_coarse_copy_finds_the_strongest_features(order, standardize, n_vect
     eligible = np.setdiff1d(np.arange(5000), [0, 1, *range(80, 85)])
     model = LogisticSubsets(design, np.ones((60, 1)), np.ones(60), 1e-6)
     strongest = StrongestFeatures(model, eligible, variance)
-    spread = rng.standard_normal((n_vectors, 60))
-    few = spread * np.exp(-np.arange(60.0))[rng.permutation(60)]
+    scale = rng.standard_normal((n_vectors, 60))
+    few = scale * np.exp(-np.arange(60.0))[rng.permutation(60)]
     similar = np.repeat(X[None, :, 101] - X[:, 101].mean(), n_vectors, axis=0)
     monkeypatch.setattr(design, "transpose_dot", None)
     values = design.block(slice(None))
-    queries = [(spread, 30), (few, 30), (similar, 11)]
+    queries = [(scale, 30), (few, 30), (similar, 11)]
     for (vectors, count), found in zip(queries, strongest.search(queries), strict=True):
         score = ((vectors @ values) ** 2).sum(axis=0)[eligible] / variance[eligible]
         score = np.round(score / score.max(), 12)
@@ -303,8 +303,8 @@ def test_weighted_l1_problem_matches_a_convex_solver(seed):
     X, y = logistic_problem(seed, n=40, p=90, k=6)
     signs, share = 2.0 * y - 1.0, np.full(40, 1 / 40)
     penalty = np.random.default_rng(seed).uniform(0.02, 0.08, size=90)
-    machine = L1Logistic(as_design(X), signs, share, 1e-7)
-    found = machine.solve(penalty, machine.empty)
+    model = L1Logistic(as_design(X), signs, share, 1e-7)
+    found = model.solve(penalty, model.empty)
     w, _, objective = l1_logistic(X, signs, penalty=penalty)
     assert found.converged
     value = found.loss + penalty[found.columns] @ np.abs(found.weights)

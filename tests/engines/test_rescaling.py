@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines.rescaling import machines
+from zeronorm.engines.rescaling import models
 from zeronorm.engines.rescaling.iteration import (
     UnitFactors,
     correlated_start,
@@ -20,11 +20,11 @@ from zeronorm.engines.rescaling.iteration import (
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.machines import (
-    GramMachine,
-    LinearMachine,
+from zeronorm.engines.rescaling.models import (
+    GramModel,
+    LinearModel,
     Part,
-    PrimalMachine,
+    PrimalModel,
     SlackRescaling,
 )
 from zeronorm.selection.problem import Problem
@@ -40,12 +40,12 @@ def noisy(n=40, p=30, *, noise=0.5, seed=0):
     return X, np.where(score > np.median(score), 1.0, -1.0)
 
 
-def run(machine, X, rule=multiplicative, **settings):
+def run(model, X, rule=multiplicative, **settings):
     settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 300} | settings
-    return rescale_until_sparse(machine, as_design(X), np.arange(X.shape[1]), rule, **settings)
+    return rescale_until_sparse(model, as_design(X), np.arange(X.shape[1]), rule, **settings)
 
 
-def machine_for(y, C, loss="hinge", kind=GramMachine):
+def model_for(y, C, loss="hinge", kind=GramModel):
     return kind([Part(y, np.full(y.size, C))], loss=loss)
 
 
@@ -69,7 +69,7 @@ def reweighted_qp(X, y, C, q, n_steps):
 def test_the_engine_solves_the_reweighted_programs(q):
     X, y = noisy(30, 6)
     n_steps = 1 if q == 2.0 else 3
-    result = run(machine_for(y, 2.0), X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
+    result = run(model_for(y, 2.0), X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
     expected = reweighted_qp(X, y, 4.0, q, n_steps)
     np.testing.assert_allclose(result.iterates[-1][1], expected, rtol=1e-3, atol=1e-5)
 
@@ -81,13 +81,13 @@ def test_the_engine_rescales_the_data_as_arom_does():
     for _ in range(4):
         w = SVC(kernel="linear", C=3.0, tol=1e-9).fit(X * z, y).coef_[0]
         z = z * np.abs(w)
-    result = run(machine_for(y, 3.0), X, zero_tol=0.0, max_iter=4)
+    result = run(model_for(y, 3.0), X, zero_tol=0.0, max_iter=4)
     np.testing.assert_allclose(result.iterates[-1][1], z, atol=1e-5 * z.max())
 
 
-def test_the_zero_norm_svm_is_arom_with_hinge_slacks_at_half_the_price():
+def test_the_zero_norm_svm_is_arom_with_hinge_slacks_at_half_the_cost():
     X, y = noisy(40, 100)
-    direct = run(machine_for(y, 4.0), X)
+    direct = run(model_for(y, 4.0), X)
     selector = ZeroNormSVM(C=8.0, standardize=False, scaling="paper").fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(selector.coef_[0]), direct.trained)
     assert [s.tolist() for s in selector.path_.subsets] == [s.tolist() for s in direct.path().subsets]
@@ -98,10 +98,10 @@ def test_the_zero_norm_svm_is_arom_with_hinge_slacks_at_half_the_price():
 
 
 def test_the_rules():
-    scale, strength = np.array([0.5, 2.0]), np.array([3.0, 0.1])
-    np.testing.assert_allclose(power_rule(0.0)(scale, strength), multiplicative(scale, strength))
-    np.testing.assert_allclose(power_rule(2.0)(scale, strength), 1.0)
-    np.testing.assert_allclose(power_rule(1.0)(scale, strength), np.sqrt([1.5, 0.2]))
+    scale, abs_weight = np.array([0.5, 2.0]), np.array([3.0, 0.1])
+    np.testing.assert_allclose(power_rule(0.0)(scale, abs_weight), multiplicative(scale, abs_weight))
+    np.testing.assert_allclose(power_rule(2.0)(scale, abs_weight), 1.0)
+    np.testing.assert_allclose(power_rule(1.0)(scale, abs_weight), np.sqrt([1.5, 0.2]))
 
 
 class OneFeatureKernels:
@@ -118,14 +118,14 @@ class OneFeatureKernels:
         v = solve_svm_dual(X @ X.T, self.y, C=self.C, tol=1e-8).dual_coef
         return np.sqrt([v @ np.outer(x, x) @ v for x in X.T])
 
-    def keep(self, staying):
+    def keep(self, kept):
         pass
 
 
 def test_the_kernel_multiplicative_update_with_a_linear_kernel_is_the_same_iteration():
     X, y = noisy(40, 60)
     kernel = run(OneFeatureKernels(y, 5.0), X)
-    linear = run(machine_for(y, 5.0), X)
+    linear = run(model_for(y, 5.0), X)
     assert [s.tolist() for s, _ in kernel.iterates] == [s.tolist() for s, _ in linear.iterates]
     np.testing.assert_allclose(kernel.iterates[-1][1], linear.iterates[-1][1], rtol=1e-4)
 
@@ -139,10 +139,10 @@ def test_the_objective_never_rises(q):
     X, y = noisy(60, 8, noise=1.0)
     values = []
     for n_steps in range(1, 7):
-        machine = machine_for(y, 2.5)
-        run(machine, X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
-        w = machine.weights[:, 0]
-        slack = np.maximum(0.0, 1.0 - y * (X @ w + machine.bias[0]))
+        model = model_for(y, 2.5)
+        run(model, X, power_rule(q), zero_tol=0.0, max_iter=n_steps)
+        w = model.weights[:, 0]
+        slack = np.maximum(0.0, 1.0 - y * (X @ w + model.bias[0]))
         size = 2.0 * np.log(np.abs(w)).sum() if q == 0.0 else 2.0 / q * (np.abs(w) ** q).sum()
         values.append(5.0 * slack.sum() + size)
     assert np.all(np.diff(values) <= 1e-6 * np.abs(values[:-1]))
@@ -150,22 +150,22 @@ def test_the_objective_never_rises(q):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
-def test_primal_and_dual_machines_agree(loss):
+def test_primal_and_dual_models_agree(loss):
     X, y = noisy(120, 12, noise=1.0)
-    dual = run(machine_for(y, 2.0, loss), X)
-    primal = run(machine_for(y, 2.0, loss, PrimalMachine), X)
+    dual = run(model_for(y, 2.0, loss), X)
+    primal = run(model_for(y, 2.0, loss, PrimalModel), X)
     assert [s.tolist() for s, _ in dual.iterates] == [s.tolist() for s, _ in primal.iterates]
     np.testing.assert_allclose(dual.iterates[-1][1], primal.iterates[-1][1], rtol=1e-3)
 
 
 @pytest.mark.parametrize(("loss", "few", "n_iter"), [("hinge", 45, 25), ("squared", 200, 8)])
 def test_the_way_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
-    monkeypatch.setitem(machines.FEW_SAMPLES, loss, 256)
+    monkeypatch.setitem(models.FEW_SAMPLES, loss, 256)
     X, y = noisy(280, 320, noise=1.0)
-    machine = machine_for(y, 2.0, loss, LinearMachine)
-    assert machine.in_dual((280, 320))
-    assert not machine.in_dual((280, few))
-    adaptive, dual = run(machine, X, max_iter=n_iter), run(machine_for(y, 2.0, loss), X, max_iter=n_iter)
+    model = model_for(y, 2.0, loss, LinearModel)
+    assert model.in_dual((280, 320))
+    assert not model.in_dual((280, few))
+    adaptive, dual = run(model, X, max_iter=n_iter), run(model_for(y, 2.0, loss), X, max_iter=n_iter)
     assert adaptive.iterates[-1][0].size < few
     assert [s.tolist() for s, _ in adaptive.iterates] == [s.tolist() for s, _ in dual.iterates]
     np.testing.assert_allclose(adaptive.iterates[-1][1], dual.iterates[-1][1], rtol=1e-3)
@@ -173,17 +173,17 @@ def test_the_way_changes_when_fewer_features_than_samples_are_left(loss, few, n_
 
 def test_survivors_of_a_hard_margin_have_unit_weight_on_the_rescaled_data():
     X, y = noisy(40, 200)
-    machine = machine_for(y, np.inf)
-    result = run(machine, X, tol=1e-6)
+    model = model_for(y, np.inf)
+    result = run(model, X, tol=1e-6)
     assert result.converged
-    u = result.iterates[-1][1] / result.scale[result.alive]
+    u = result.iterates[-1][1] / result.scale[result.active]
     np.testing.assert_allclose(u, 1.0, atol=1e-5)
-    assert np.min(y * (X[:, result.trained] @ machine.weights[:, 0] + machine.bias[0])) > 1.0 - 1e-5
+    assert np.min(y * (X[:, result.trained] @ model.weights[:, 0] + model.bias[0])) > 1.0 - 1e-5
 
 
 def test_supports_shrink_and_weak_features_are_gone():
     X, y = noisy(40, 200)
-    result = run(machine_for(y, np.inf), X)
+    result = run(model_for(y, np.inf), X)
     for (larger, weight), (smaller, _) in zip(result.iterates[:-1], result.iterates[1:], strict=True):
         assert set(smaller) <= set(larger)
         assert weight.min() > 1e-3 * weight.max()
@@ -191,7 +191,7 @@ def test_supports_shrink_and_weak_features_are_gone():
 
 def test_the_iteration_limit_is_reported():
     X, y = noisy(40, 200)
-    result = run(machine_for(y, np.inf), X, max_iter=2)
+    result = run(model_for(y, np.inf), X, max_iter=2)
     assert not result.converged
     assert result.n_iter == 2
     assert "max_iter" in result.remedy
@@ -199,7 +199,7 @@ def test_the_iteration_limit_is_reported():
 
 def test_weights_that_all_shrink_are_reported():
     X, y = noisy(20, 200)
-    result = run(machine_for(y, 1e-3), X)
+    result = run(model_for(y, 1e-3), X)
     assert not result.converged
     assert "raise C" in result.remedy
     assert result.path().order.size == 200
@@ -208,7 +208,7 @@ def test_weights_that_all_shrink_are_reported():
 def test_no_feature_with_any_weight():
     X = np.array([[1.0, 2.0], [1.0, 2.0], [-1.0, 0.5], [-1.0, 0.5]])
     y = np.array([1.0, -1.0, 1.0, -1.0])
-    result = run(machine_for(y, 1.0), X)
+    result = run(model_for(y, 1.0), X)
     assert result.iterates == []
     assert result.path().order.tolist() == [0, 1]
     assert np.isfinite(result.path().scores).all()
@@ -230,7 +230,7 @@ class LosesItsMargin:
         self.calls += 1
         return np.arange(1.0, scale.size + 1.0)
 
-    def keep(self, staying):
+    def keep(self, kept):
         pass
 
 
@@ -248,9 +248,9 @@ def test_rescaled_slacks_single_out_mislabelled_samples():
     y = np.sign(x)
     flipped = [4, 17, 44]
     y[flipped] *= -1.0
-    machine = machine_for(y, 1.0, "squared")
-    run(SlackRescaling(machine, 1e-3, 1e-3), x[:, None])
-    assert np.flatnonzero(machine.parts[0].slacks() > 1e-2).tolist() == flipped
+    model = model_for(y, 1.0, "squared")
+    run(SlackRescaling(model, 1e-3, 1e-3), x[:, None])
+    assert np.flatnonzero(model.parts[0].slacks() > 1e-2).tolist() == flipped
 
 
 # -- factors of unit size ---------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_factors_of_unit_size_keep_the_mean_diagonal_of_the_kernel_at_one():
         u = SVC(kernel="linear", C=3.0, tol=1e-9).fit(X * z, y).coef_[0]
         weight = z * np.abs(u)
         z = weight / np.linalg.norm(weight)
-    result = run(machine_for(y, 3.0), X, zero_tol=0.0, max_iter=4, units=UnitFactors(np.ones(100)))
+    result = run(model_for(y, 3.0), X, zero_tol=0.0, max_iter=4, units=UnitFactors(np.ones(100)))
     np.testing.assert_allclose(result.iterates[-1][1], weight, atol=1e-5 * weight.max())
 
 
@@ -279,20 +279,20 @@ def test_the_unit_of_the_columns_does_not_matter_though_they_are_not_standardise
     np.testing.assert_allclose(large.coef_, 1e-4 * small.coef_, rtol=1e-4, atol=1e-9)
 
 
-def test_copies_of_all_columns_as_separate_features_leave_the_price_as_it_is():
+def test_copies_of_all_columns_as_separate_features_leave_the_cost_as_it_is():
     """Each column twice, slightly disturbed: the first machine decides as it does on one of each."""
     X, y = noisy(30, 40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    once = run(machine_for(y, 0.5), X, max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(40)))
+    once = run(model_for(y, 0.5), X, max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(40)))
     twice = run(
-        machine_for(y, 0.5), np.hstack([X, X]), max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(80))
+        model_for(y, 0.5), np.hstack([X, X]), max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(80))
     )
     np.testing.assert_allclose(twice.first[:40] + twice.first[40:], once.first, rtol=1e-5)
 
 
 @pytest.mark.parametrize("C", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("shape", [(20, 100), (30, 3000), (60, 20_000), (200, 300)])
-def test_no_price_lets_all_weights_shrink_to_zero(C, shape):
+def test_no_cost_lets_all_weights_shrink_to_zero(C, shape):
     """Label noise and an outlier of a thousand standard deviations; a warning would be an error."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape)
@@ -308,7 +308,7 @@ def test_no_price_lets_all_weights_shrink_to_zero(C, shape):
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_the_first_machine_sees_features_multiplied_by_their_correlations(standardize):
+def test_the_first_model_sees_features_multiplied_by_their_correlations(standardize):
     X, y = noisy(40, 60)
     X = X * np.geomspace(0.1, 10.0, 60)
     r = np.asarray([np.corrcoef(x, y)[0, 1] for x in X.T])
@@ -334,11 +334,11 @@ def test_correlations_with_several_targets_are_averaged_and_weights_count_sample
     expected = np.sqrt(np.reshape(squares, (12, 3)).mean(axis=1) + 1.0 / taken.size)
     problem = Problem(as_design(X), Multiclass(y, np.arange(3)), sample_weight=weight.astype(float))
     np.testing.assert_allclose(correlated_start(problem, None), expected, rtol=1e-10)
-    by_itself = correlated_start(problem, None, machine=1)
+    by_itself = correlated_start(problem, None, model=1)
     np.testing.assert_allclose(by_itself, np.sqrt(np.asarray(squares)[1::3] + 1.0 / taken.size), rtol=1e-10)
 
 
-def test_a_constant_column_and_a_target_without_spread_have_no_correlation():
+def test_a_constant_column_and_a_target_without_scale_have_no_correlation():
     X = np.column_stack([np.ones(10), np.arange(10.0)])
     problem = Problem(as_design(X), Real(np.full(10, 3.0)))
     np.testing.assert_allclose(correlated_start(problem, None), np.sqrt(0.1))

@@ -102,17 +102,17 @@ def test_residuals_get_halls_interval_with_the_factor_of_the_parts(n_parts, fact
     rng = np.random.default_rng(5)
     y, error = rng.normal(size=(2, 100))
     squares = error**2
-    spread = max(squares.var(ddof=1), 2 * squares.mean() ** 2)
+    scale = max(squares.var(ddof=1), 2 * squares.mean() ** 2)
     skewness = max(stats.skew(squares, bias=False), 2.0) / 10
     limits = [
         squares.mean()
-        - np.sqrt(factor * spread / 100) * 3 / skewness * (np.cbrt(1 + skewness * (t - skewness / 6)) - 1)
+        - np.sqrt(factor * scale / 100) * 3 / skewness * (np.cbrt(1 + skewness * (t - skewness / 6)) - 1)
         for t in stats.t.ppf([0.975, 0.025], 99)
     ]
     assert metric_interval(METRICS["mse"], residual_rows(y, y + error, n_parts)) == pytest.approx(limits)
 
 
-def test_squared_residuals_are_taken_for_no_less_spread_than_normal_ones():
+def test_squared_residuals_are_taken_for_no_less_scale_than_normal_ones():
     y = np.random.default_rng(1).normal(size=60)
     low, high = metric_interval(METRICS["mse"], residual_rows(y, y + np.tile([-1.0, 1.001], 30), 5))
     assert 0 < low < 0.75
@@ -186,8 +186,8 @@ def test_areas_get_the_factor_of_the_parts():
         row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
     area = np.mean([row["auc"] for row in rows])
     for a in metric_interval(METRICS["auc"], rows):
-        spread = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
-        variance = (a * (1 - a) * 5 + 19 * spread) / 400
+        scale = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
+        variance = (a * (1 - a) * 5 + 19 * scale) / 400
         factor = 1 + 0.8 * (4 * a * (1 - a)) ** 1.5
         assert abs(a - area) == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * variance), rel=1e-6)
 
@@ -209,7 +209,7 @@ def test_groups_widen_an_interval(grouped):
         assert abs(limit - wrong.mean()) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
 
 
-def test_groups_without_spread_count_as_one_sample_each():
+def test_groups_without_scale_count_as_one_sample_each():
     y = np.arange(40) % 2
     rows = parts(y, y, test_groups=np.arange(40) // 4)
     _, high = metric_interval(METRICS["error_rate"], rows)
@@ -227,8 +227,8 @@ def test_the_interval_of_an_area_by_hand():
         row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
     area = np.mean([row["auc"] for row in rows])
     for a in metric_interval(METRICS["auc"], rows):
-        spread = a / (2 - a) + 2 * a**2 / (1 + a) - 2 * a**2
-        variance = (4 * a * (1 - a) + (60 / 2 - 1) * spread) / (40 * 20)
+        scale = a / (2 - a) + 2 * a**2 / (1 + a) - 2 * a**2
+        variance = (4 * a * (1 - a) + (60 / 2 - 1) * scale) / (40 * 20)
         factor = 1 + (0.1 + 0.14 * 4) * (4 * a * (1 - a)) ** 1.5
         assert abs(a - area) == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * variance), rel=1e-6)
 

@@ -131,10 +131,10 @@ def check_chance_through_evaluate(
 def assert_chance(truth: Any, predictions: Any, task: str) -> None:
     """Within four standard errors of the expectation without any information."""
     if task == "classification":
-        found, expected, spread = np.mean(truth != predictions), 0.5, 0.5
+        found, expected, scale = np.mean(truth != predictions), 0.5, 0.5
     else:
-        found, expected, spread = np.corrcoef(truth, predictions)[0, 1], 0.0, 1.0
-    assert abs(found - expected) < 4 * spread / np.sqrt(truth.size), f"got {found:.3f}, not {expected}"
+        found, expected, scale = np.corrcoef(truth, predictions)[0, 1], 0.0, 1.0
+    assert abs(found - expected) < 4 * scale / np.sqrt(truth.size), f"got {found:.3f}, not {expected}"
 
 
 def check_chance_through_selector_cv(

@@ -228,7 +228,7 @@ def test_progress_counts_cells(monkeypatch):
     assert steps[0] == ("Evaluating", 2, False)  # nothing is shown unless it was asked for
 
 
-def test_own_size_of_the_method():
+def test_selected_size_of_the_method():
     X, y = make_data()
     records = evaluate(FisherScore(n_features_to_select=5), X, y, cv=3, sizes=[2, None])
     assert records["size"].to_list() == [2, None] * 3

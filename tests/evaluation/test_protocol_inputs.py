@@ -47,8 +47,8 @@ BAD_INPUT = {
 }
 
 
-@pytest.mark.parametrize("home", ["csr", "csc", "pandas", "polars", "design", "list", "float32"])
-def test_every_container_gives_the_same_records(home):
+@pytest.mark.parametrize("backend", ["csr", "csc", "pandas", "polars", "design", "list", "float32"])
+def test_every_container_gives_the_same_records(backend):
     X, y = make_data()
     X = X.astype(np.float32).astype(np.float64)
     containers = {
@@ -62,7 +62,7 @@ def test_every_container_gives_the_same_records(home):
     }
     model = SVC(kernel="linear")
     expected = evaluate(FisherScore(), X, y, cv=3, sizes=[2], estimator=model)
-    records = evaluate(FisherScore(), containers[home](X), y, cv=3, sizes=[2], estimator=model)
+    records = evaluate(FisherScore(), containers[backend](X), y, cv=3, sizes=[2], estimator=model)
     assert records["error"].to_list() == [None] * 3
     assert records["selected"].to_list() == expected["selected"].to_list()
     assert records["predictions"].to_list() == expected["predictions"].to_list()
@@ -107,10 +107,10 @@ def test_data_with_a_backend_of_their_own_are_not_gathered(monkeypatch):
     expected = evaluate(FisherScore(), X, y, cv=2, sizes=[2])
     apart = dask.array.from_array(X, chunks=(15, 3))
 
-    def gathered(self, *args, **kwargs):
+    def contiguous(self, *args, **kwargs):
         raise AssertionError("all of the data were asked for as one array")
 
-    monkeypatch.setattr(dask.array.Array, "__array__", gathered)
+    monkeypatch.setattr(dask.array.Array, "__array__", contiguous)
     found = evaluate(FisherScore(), apart, y, cv=2, sizes=[2])
     assert found["selected"].to_list() == expected["selected"].to_list()
     assert found["predictions"].to_list() == expected["predictions"].to_list()

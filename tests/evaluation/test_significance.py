@@ -108,7 +108,7 @@ def test_repeats_add_no_samples_to_the_corrected_t():
     assert twice.statistic == pytest.approx(once.statistic / np.sqrt(ratio))
 
 
-def test_corrected_t_without_spread():
+def test_corrected_t_without_scale():
     """Equal methods do not differ; the same difference in all parts has no spread to be judged by."""
     equal = corrected_resampled_t([1, 1, 1, 1], [1, 1, 1, 1], n_train=8, n_test=4)
     assert (equal.statistic, equal.df, equal.p_value) == (0.0, 3, 1.0)

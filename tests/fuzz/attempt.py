@@ -34,7 +34,7 @@ PATHS = re.compile(r"'/[^']*'")
 
 
 # Where a refusal may be spoken: here, or in the checks of input of scikit-learn, which name the input too.
-HOMES = ("zeronorm", "sklearn/utils", "sklearn/model_selection")
+BACKENDS = ("zeronorm", "sklearn/utils", "sklearn/model_selection")
 
 
 def instances() -> dict[str, Any]:
@@ -88,7 +88,7 @@ def judged_refusal(error: Exception, allowed: str) -> tuple[str, str]:
         "zeronorm",
     )
     readable = len(text.split()) >= 4 and not FOREIGN_WORDS.search(PATHS.sub("", text))
-    spoken_here = any(home in frame.filename for home in HOMES)
+    spoken_here = any(backend in frame.filename for backend in BACKENDS)
     if not (own_kind and readable and spoken_here):
         return FOREIGN, seen
     return (REJECTED, seen) if allowed == WORKS else (CLEAR_REFUSAL, seen)

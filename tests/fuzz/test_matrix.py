@@ -96,7 +96,7 @@ def _raise(error):
         (lambda s: np.linalg.inv(np.zeros((2, 2))), "unit 1e+30", "foreign exception"),
     ],
 )
-def test_the_judge_knows_defects(fault, row, kind):
+def test_the_scorer_knows_defects(fault, row, kind):
     assert attempt(Faulty(fault), row)[0] == kind
 
 

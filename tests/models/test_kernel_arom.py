@@ -112,7 +112,7 @@ def test_later_updates_differ_when_they_do_not():
 # -- the model --------------------------------------------------------------------------------------------
 
 
-def test_the_first_machine_is_a_kernel_machine():
+def test_the_first_model_is_a_kernel_model():
     X, y = toy(60)
     K = polynomial(X @ X.T, 2)
     reference = SVC(kernel="precomputed", C=1e8, tol=1e-8).fit(K, y)
@@ -171,7 +171,7 @@ def test_hard_margin_on_inseparable_classes(space):
 
 
 @pytest.mark.parametrize("space", ["explicit", "implicit"])
-def test_a_price_too_small_is_reported(space):
+def test_a_cost_too_small_is_reported(space):
     X, y = toy(40)
     with pytest.warns(ConvergenceWarning, match="raise C"):
         KernelAROM(space=space, C=1e-4).fit(X, y)

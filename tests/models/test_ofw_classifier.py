@@ -39,7 +39,7 @@ def test_votes_are_those_of_the_voters():
     assert np.array_equal(m.predict(X), m.classes_[np.argmax(votes, axis=1)])
 
 
-def test_subsets_follow_the_learned_law():
+def test_subsets_follow_the_learned_distribution():
     X, y = gaussian_classes(n=60, p=6)
     m = model(n_estimators=1, subset_size=1, estimator=GaussianNB()).fit(X, y)
     m.n_estimators = 4000

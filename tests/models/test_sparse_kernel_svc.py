@@ -26,7 +26,7 @@ def checkerboard(n=80, seed=0, noise=0.3):
     return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0, 1, 0)
 
 
-def test_it_is_the_zero_norm_machine_on_the_kernel_columns():
+def test_it_is_the_zero_norm_model_on_the_kernel_columns():
     X, y = checkerboard()
     model = SparseKernelSVC(gamma=0.7, C=5.0).fit(X, y)
     selector = ZeroNormSVM(C=5.0, scaling="paper", standardize=False).fit(rbf_kernel(X, gamma=0.7), y)
@@ -36,7 +36,7 @@ def test_it_is_the_zero_norm_machine_on_the_kernel_columns():
 
 
 @pytest.mark.parametrize("two_norm", [0.0, 0.5])
-def test_the_first_machine_against_a_qp_solver(two_norm):
+def test_the_first_model_against_a_qp_solver(two_norm):
     X, y = checkerboard(30)
     with pytest.warns(ConvergenceWarning):
         model = SparseKernelSVC(gamma=0.7, C=3.0, two_norm=two_norm, max_iter=1, zero_tol=0.0).fit(X, y)
@@ -93,8 +93,8 @@ def test_the_probit_model_is_the_minimum_of_its_objective(two_norm):
 
     def objective(theta):
         value, slope = loss(theta)
-        pull = penalty @ theta[:-1]
-        return value + 0.5 * theta[:-1] @ pull, slope + np.r_[pull, 0.0]
+        gradient = penalty @ theta[:-1]
+        return value + 0.5 * theta[:-1] @ gradient, slope + np.r_[gradient, 0.0]
 
     found = minimize(
         objective, np.zeros(41), jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 5000}
@@ -147,14 +147,14 @@ def test_a_pair_sees_its_own_classes_only():
     X, y = three_classes(60)
     settings = {"q": 2.0, "gamma": 0.7, "zero_tol": 0.0, "tol": 1e-8, "C": 3.0}
     model = SparseKernelSVC(multi_class="one_vs_one", **settings).fit(X, y)
-    for machine, pair in enumerate([("a", "b"), ("a", "c"), ("b", "c")]):
+    for svm, pair in enumerate([("a", "b"), ("a", "c"), ("b", "c")]):
         rows = np.flatnonzero(np.isin(y, pair))
         K, signs = rbf_kernel(X, gamma=0.7)[rows], np.where(y[rows] == pair[1], 1.0, -1.0)
         beta, b = cp.Variable(60), cp.Variable()
         loss = 3.0 * cp.sum(cp.pos(1 - cp.multiply(signs, K @ beta + b)))
         cp.Problem(cp.Minimize(cp.sum_squares(beta) + loss)).solve(solver=cp.CLARABEL, **PRECISE)
         found = np.zeros(60)
-        found[model.support_] = model.dual_coef_[machine]
+        found[model.support_] = model.dual_coef_[svm]
         np.testing.assert_allclose(found, beta.value, atol=1e-4)
 
 
@@ -164,7 +164,7 @@ def test_a_probit_model_that_shrinks_away_says_what_helps():
         SparseKernelSVC(loss="probit", gamma=50.0, max_iter=5000).fit(X, np.arange(40) % 2)
 
 
-def test_far_fewer_vectors_than_the_support_vector_machine():
+def test_far_fewer_vectors_than_the_support_vector_model():
     X, y = checkerboard(400)
     model = SparseKernelSVC(gamma=0.5, C=10.0).fit(X[:200], y[:200])
     reference = SVC(gamma=0.5, C=10.0).fit(X[:200], y[:200])

@@ -30,7 +30,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "solvers/l1_svm/dual.py",
         "L1SvmInteriorProgram._solve_simplex",
-        "self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)",
+        "self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.cost, signed=signed)",
         "L1SvmDualProgram: swap signed.design and self.y",
     ): "the two are not read where signed is given",
     (
@@ -86,7 +86,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "LinearModel.save",
         'json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\\n", "utf-8"',
         "json.dumps: without indent=",
-    ): "the layout of a file for machines",
+    ): "the layout of a file for models",
     (
         "solvers/svm/tall.py",
         "_exact_line_search",
@@ -96,13 +96,13 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/meta/stability_selection.py",
         "StabilitySelection._select",
-        "own_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),",
+        "selected_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),",
         ">= → >",
     ): "a frequency that equals the threshold less the rounding to the last digit",
     (
         "selectors/greedy/rfecv.py",
         "_r2_of_columns",
-        "if y.size < 2 or spread == 0.0:  # scikit-learn says what R² is there",
+        "if y.size < 2 or scale == 0.0:  # scikit-learn says what R² is there",
         "2 → 3",
     ): "of two samples scikit-learn computes what the formula says",
     (
@@ -171,21 +171,21 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/sparsity/logistic_lasso.py",
         "_PenaltyWalk.ends",
-        "return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features",
+        "return self.models.loss <= (1.0 - EXPLAINED) * self.models.loss_without_features",
         "<= → <",
     ): "a loss that equals the limit to the last digit",
     (
         "selectors/sparsity/l1_svm.py",
-        "_PriceWalk.__init__",
+        "_CostPath.__init__",
         "self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0",
         "- → +",
     ): "the target was moved to zero before, and the unit only tells which weights are rounding",
     (
         "selectors/sparsity/sparse_kernel_fisher.py",
         "_Fisher._stiffness",
-        "spread = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)",
+        "scale = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)",
         "2 → 3",
-    ): "the price of the constraint: how fast the multipliers settle, not where",
+    ): "the cost of the constraint: how fast the multipliers settle, not where",
     (
         "selectors/scaling/max_entropy_discrimination.py",
         "MaxEntropyDiscrimination.__init__",
@@ -231,7 +231,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("design/column_kernels.py", "_range", "smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1", "- → +"): (
         "the keys between belong to no number"
     ),
-    ("design/index.py", "by_falling_value", "n_bits = int(values.size - 1).bit_length()", "- → +"): (
+    ("design/index.py", "by_descending_value", "n_bits = int(values.size - 1).bit_length()", "- → +"): (
         "one bit more than the places need"
     ),
     (
@@ -279,9 +279,9 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "solvers/l1_svm/program.py",
         "L1SvmProgram._solve_hard",
-        "bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.price[~hard].max(initial=0.0)), 1e-6)",
+        "bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.cost[~hard].max(initial=0.0)), 1e-6)",
         "0.0 → 1.0",
-    ): "a price to begin with, which is raised until it is exact",
+    ): "a cost to begin with, which is raised until it is exact",
     ("solvers/l1_svm/tall.py", "_solve_rows", "if n <= 2 * WINDOW:", "<= → <"): (
         "whether a part of the rows is asked first; the end is checked against all of them"
     ),
@@ -309,7 +309,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "DenseDesign._surely_finite",
         "if not (isinstance(self._rows, range) and isinstance(self._columns, range)):",
         "never (not (isinstance(self._rows, range) and isinstance(self._colu)",
-    ): "scattered data are gathered all at once in place of block by block: how fast, not what",
+    ): "scattered data are contiguous all at once in place of block by block: how fast, not what",
     (
         "design/dask.py",
         "_shared",
@@ -403,8 +403,8 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/meta/consensus.py",
         "_rank",
-        "with quiet_inside(ConvergenceWarning, EmptyAnswerWarning):",
-        "quiet_inside: swap ConvergenceWarning and EmptyAnswerWarning",
+        "with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning):",
+        "suppress_nested_warnings: swap ConvergenceWarning and EmptyAnswerWarning",
     ): "kinds of warnings that are kept back, in any order",
     (
         "selectors/greedy/tree.py",

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 
-def l1_machine(X, y, price, cost=1.0, epsilon=None):
+def l1_model(X, y, cost, penalty=1.0, epsilon=None):
     """Weights and objective of Σ cost·|w| + Σ price·ξ; with an infinite price the slacks are absent."""
     n, p = X.shape
-    price, cost = np.broadcast_to(price, n), np.broadcast_to(cost, p)
-    costs = np.concatenate([cost, cost, [0.0], np.where(np.isinf(price), 0.0, price)])
-    slack = -np.diag(np.where(np.isinf(price), 0.0, 1.0))
+    cost, penalty = np.broadcast_to(cost, n), np.broadcast_to(penalty, p)
+    penalties = np.concatenate([penalty, penalty, [0.0], np.where(np.isinf(cost), 0.0, cost)])
+    slack = -np.diag(np.where(np.isinf(cost), 0.0, 1.0))
     plane = np.column_stack([X, -X, np.ones(n)])
     if epsilon is None:
         rows, right = np.column_stack([-y[:, None] * plane, slack]), -np.ones(n)
@@ -19,7 +19,7 @@ def l1_machine(X, y, price, cost=1.0, epsilon=None):
         rows = np.vstack([np.column_stack([plane, slack]), np.column_stack([-plane, slack])])
         right = np.concatenate([y + epsilon, epsilon - y])
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * n
-    found = linprog(costs, A_ub=rows, b_ub=right, bounds=bounds, method="highs")
+    found = linprog(penalties, A_ub=rows, b_ub=right, bounds=bounds, method="highs")
     if found.status != 0:
         return None, np.inf
     return found.x[:p] - found.x[p : 2 * p], float(found.fun)

@@ -17,11 +17,11 @@ def primal_weston_watkins(X, codes, n_classes, C, loss="hinge"):
     signs = np.eye(n_classes)[codes[sample]] - np.eye(n_classes)[other]
     decision = X[sample] @ W + np.ones((sample.size, 1)) @ b
     margin = cp.sum(cp.multiply(signs, decision), axis=1)
-    price = np.broadcast_to(np.asarray(C, dtype=float), n)[sample]
-    hard = np.isinf(price)
+    cost = np.broadcast_to(np.asarray(C, dtype=float), n)[sample]
+    hard = np.isinf(cost)
     constraints = [margin[hard] >= 1] if hard.any() else []
     excess = cp.pos(1 - margin)
-    errors = np.where(hard, 0.0, price) @ (excess if loss == "hinge" else 0.5 * cp.square(excess))
+    errors = np.where(hard, 0.0, cost) @ (excess if loss == "hinge" else 0.5 * cp.square(excess))
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(W) + errors), constraints)
     problem.solve(solver=cp.CLARABEL, **PRECISE)
     return W.value, float(problem.value)

@@ -16,9 +16,9 @@ def primal_svm(X, y, C, loss="hinge", *, bias_penalty=0.0):
     margin = cp.multiply(y, X @ w + b)
     hard = np.isinf(C)
     constraints = [margin[hard] >= 1] if hard.any() else []
-    price = np.where(hard, 0.0, C)
+    cost = np.where(hard, 0.0, C)
     excess = cp.pos(1 - margin)
-    errors = price @ excess if loss == "hinge" else 0.5 * (price @ cp.square(excess))
+    errors = cost @ excess if loss == "hinge" else 0.5 * (cost @ cp.square(excess))
     return _minimise(w, b, 0.5 * cp.sum_squares(w) + 0.5 * bias_penalty * cp.square(b) + errors, constraints)
 
 

@@ -20,11 +20,11 @@ def scaled(X, discrete, column_scaling):
     X = np.array(X, dtype=float)
     for f in range(X.shape[1]):
         present = X[~np.isnan(X[:, f]), f]
-        spread = present.max() - present.min() if present.size else 0.0
-        if spread == 0.0:
+        scale = present.max() - present.min() if present.size else 0.0
+        if scale == 0.0:
             X[~np.isnan(X[:, f]), f] = 0.0
         elif column_scaling == "range" and not discrete[f]:
-            X[:, f] = (X[:, f] - present.min()) / spread
+            X[:, f] = (X[:, f] - present.min()) / scale
     return X
 
 
@@ -68,10 +68,10 @@ def class_pairs(X, y, k, discrete, metric):
 
 def regression_pairs(X, y, k, discrete, metric):
     similar, different = [], []
-    spread = max(y) - min(y)
+    scale = max(y) - min(y)
     for i in range(len(y)):
         for j in nearest(X, i, range(len(y)), k, discrete, metric):
-            gap = abs(y[i] - y[j]) / spread
+            gap = abs(y[i] - y[j]) / scale
             similar.append((i, j, 1.0 - gap))
             different.append((i, j, gap))
     return similar, different

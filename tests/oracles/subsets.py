@@ -44,13 +44,13 @@ def scikit_errors(estimator, pool, draws):
         chosen = np.unique(features)
         values = pool.columns[chosen].astype(np.float64)
         X_train, X_test = values[:, train].T, values[:, test].T
-        machines = []
+        models = []
         for labels in pool.coding:
             target, truth = labels[pool.codes[train]], labels[pool.test_codes[test]]
             if len(set(target.tolist())) == 1:
                 predicted = np.full(len(test), target[0])
             else:
                 predicted = estimator.fit(X_train, target).predict(X_test)
-            machines.append(np.mean(predicted != truth))
-        errors.append(np.mean(machines))
+            models.append(np.mean(predicted != truth))
+        errors.append(np.mean(models))
     return np.asarray(errors)

@@ -10,7 +10,7 @@ import pytest
 from report.made_records import made_records
 from zeronorm.datasets import TableOptions, build_table
 from zeronorm.datasets.raw import RawTable
-from zeronorm.report.html import facts_of
+from zeronorm.report.html import report_data_of
 from zeronorm.workflow.run import compare, select
 
 STRANGE_NAMES = [
@@ -79,7 +79,7 @@ def ten_methods():
     """Result and records of ten methods with close curves."""
     rng = np.random.default_rng(0)
     values = {f"method-{chr(97 + i)}": tuple(rng.uniform(0.05, 0.3, size=5)) for i in range(10)}
-    facts = facts_of(
+    report_data = report_data_of(
         made_records("balanced_error_rate", values, sizes=(1, 2, 4, 8, 16, None)), n_features=100
     )
-    return facts.result, facts.records
+    return report_data.result, report_data.records

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from report.made_records import made_records
-from zeronorm.report.html import facts_of, render_report
+from zeronorm.report.html import render_report, report_data_of
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed (it is in the dev extra)")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -122,9 +122,9 @@ def test_the_table_of_features_fits_the_page(browser, pages, width):
 
 def test_names_beside_lines_are_not_cut(browser, tmp_path):
     values = dict.fromkeys(("gram-schmidt", "mutual-information"), (0.1, 0.2, 0.15, 0.12, 0.18))
-    facts = facts_of(made_records("error_rate", values, sizes=(1, 2, 4, None)), n_features=50)
+    report_data = report_data_of(made_records("error_rate", values, sizes=(1, 2, 4, None)), n_features=50)
     file = tmp_path / "report.html"
-    file.write_text(render_report(facts.result, facts.records), encoding="utf-8")
+    file.write_text(render_report(report_data.result, report_data.records), encoding="utf-8")
     show(browser, file.as_uri())
     ends = browser.execute_script(
         "return [...document.querySelectorAll('.drawing.wide svg.chart')].flatMap(c => "

@@ -17,7 +17,7 @@ import zeronorm.report.chart as chart_module
 from report.made_records import made_records
 from zeronorm import FisherScore, SelectorCV
 from zeronorm.evaluation import evaluate, summary
-from zeronorm.report import Facts, render, render_report
+from zeronorm.report import ReportData, render, render_report
 from zeronorm.report.cells import Bar, Bars, Grid
 from zeronorm.report.chart import Chart, chart_classes, charts_of, register_chart
 from zeronorm.report.charts.error import ErrorChart
@@ -26,8 +26,8 @@ from zeronorm.report.charts.importance import ImportanceChart
 from zeronorm.report.charts.path import path_figure
 from zeronorm.report.charts.predictions import ConfusionChart, RocChart, mean_roc
 from zeronorm.report.charts.sizes import SizesChart
-from zeronorm.report.html import facts_of
-from zeronorm.report.lines import Lines, Point, Series, spread
+from zeronorm.report.html import report_data_of
+from zeronorm.report.lines import Lines, Point, Series, scale
 from zeronorm.report.svg import Axes, label_room, log_ticks, text_width, value_range
 from zeronorm.report.text import is_largest_tried, key_figures, next_steps
 from zeronorm.selection.path import SelectionPath
@@ -37,14 +37,14 @@ NEAR = {"good": (0.96, 0.97, 0.98, 0.95), "bad": (0.61, 0.66, 0.63, 0.60)}
 
 @pytest.mark.parametrize("metric", ["auc"])
 def test_a_score_is_read_the_right_way_round(metric):
-    facts = facts_of(made_records(metric, NEAR), n_features=40)
-    assert facts.greater_is_better
-    tiles = [tile for _, group in key_figures(facts) for tile in group]
+    report_data = report_data_of(made_records(metric, NEAR), n_features=40)
+    assert report_data.greater_is_better
+    tiles = [tile for _, group in key_figures(report_data) for tile in group]
     assert tiles[0].value == "good"
     assert tiles[0].label.startswith("highest ")
     assert "0.965" in tiles[0].label
     assert "error" not in tiles[0].label
-    assert ErrorChart.from_facts(facts).caption.startswith("Higher is better")
+    assert ErrorChart.from_data(report_data).caption.startswith("Higher is better")
     text = render(made_records(metric, NEAR), n_features=40)
     assert "lowest" not in text
 
@@ -58,10 +58,10 @@ def test_random_features_are_not_called_chance(name, words):
 
 
 def test_an_error_is_read_the_right_way_round():
-    facts = facts_of(made_records("error_rate", NEAR), n_features=40)
-    tiles = [tile for _, group in key_figures(facts) for tile in group]
+    report_data = report_data_of(made_records("error_rate", NEAR), n_features=40)
+    tiles = [tile for _, group in key_figures(report_data) for tile in group]
     assert (tiles[0].value, tiles[0].label) == ("bad", "lowest error rate: 62.5 %")
-    assert ErrorChart.from_facts(facts).caption.startswith("Lower is better")
+    assert ErrorChart.from_data(report_data).caption.startswith("Lower is better")
 
 
 def test_intervals_in_the_page_are_those_of_the_evaluation_and_wider_than_the_plain_ones():
@@ -108,8 +108,8 @@ def test_a_new_chart_is_one_class(comparison, monkeypatch):
         caption = "A toy."
 
         @classmethod
-        def from_facts(cls, facts):
-            return cls(len(facts.labels))
+        def from_data(cls, report_data):
+            return cls(len(report_data.labels))
 
         def picture(self):
             return Bars([Bar("methods", 1.0, str(self.n_methods), "tip", True)], "count")
@@ -154,7 +154,7 @@ def test_data_for_the_script_is_valid_json_even_with_infinities():
 def test_scores_that_are_not_finite_are_not_drawn(strange_selection):
     figures = {"importance": {"features": [3, 0, 2, 1], "scores": [2.0, float("inf"), None, 1.0]}}
     result = selection_with(strange_selection, figures=figures)
-    found = ImportanceChart.from_facts(Facts(result, strange_selection[1]))
+    found = ImportanceChart.from_data(ReportData(result, strange_selection[1]))
     assert found.names == (result.name_of(3), result.name_of(1))
     assert found.scores == (2.0, 1.0)
 
@@ -169,8 +169,8 @@ def test_axes_stay_within_what_is_possible():
 
 
 def test_mse_axis_starts_at_zero_although_an_interval_reaches_below(regression_selection):
-    facts = Facts(*regression_selection)
-    drawn = ErrorChart.from_facts(facts).picture().svg("id", "t", 520)
+    report_data = ReportData(*regression_selection)
+    drawn = ErrorChart.from_data(report_data).picture().svg("id", "t", 520)
     ticks = [float(t) for t in re.findall(r'y-tick">(-?[\d.]+)', drawn)]
     assert min(ticks) == 0.0
 
@@ -181,10 +181,10 @@ def test_logarithmic_ticks():
 
 
 def test_names_at_the_ends_do_not_cover_each_other():
-    moved = spread([10.0, 11.0, 12.0, 90.0], 14.0, 0.0, 100.0)
+    moved = scale([10.0, 11.0, 12.0, 90.0], 14.0, 0.0, 100.0)
     assert np.diff(moved).min() >= 14.0 - 1e-9
     assert moved[-1] <= 100.0
-    crowded = spread([50.0] * 30, 14.0, 0.0, 100.0)
+    crowded = scale([50.0] * 30, 14.0, 0.0, 100.0)
     assert crowded == sorted(crowded)
     assert crowded[0] >= -1e-9
     assert crowded[-1] <= 100.0 + 1e-9
@@ -208,13 +208,13 @@ def test_the_chosen_size_is_on_the_path():
 
 def test_the_procedure_and_the_final_set_have_their_own_tiles(regression_selection):
     result, records = regression_selection
-    facts = Facts(result, records)
-    headings = [heading for heading, _ in key_figures(facts)]
+    report_data = ReportData(result, records)
+    headings = [heading for heading, _ in key_figures(report_data)]
     assert [heading.split(",")[0] for heading in headings] == ["The procedure", "The final set"]
-    sizes = facts.own_sizes[result.chosen_method]
+    sizes = report_data.selected_sizes[result.chosen_method]
     counts = [row["n_selected"] for row in records.iter_rows(named=True) if row["size"] is None]
     assert sorted(sizes) == sorted(counts)
-    chart = ErrorChart.from_facts(facts)
+    chart = ErrorChart.from_data(report_data)
     assert chart.final_size == len(result.selected)
     assert len(chart.picture().guides.rug) == len(counts)
 
@@ -241,8 +241,8 @@ def binary_records():
 
 
 def test_roc_and_confusion_of_records(binary_records):
-    facts = facts_of(binary_records, n_features=12)
-    roc, confusion = RocChart.from_facts(facts), ConfusionChart.from_facts(facts)
+    report_data = report_data_of(binary_records, n_features=12)
+    roc, confusion = RocChart.from_data(report_data), ConfusionChart.from_data(report_data)
     own = binary_records.filter(pl.col("size").is_null())
     assert roc.curves[0][2] == pytest.approx(own["auc"].mean())
     assert roc.positive == "yes"
@@ -350,4 +350,4 @@ def test_the_report_of_a_hundred_thousand_features_is_small(strange_selection):
     text = render_report(selection_with(strange_selection, data=data, selected=many), records)
     assert len(text.encode()) < 6e6
     assert "The first 1000 of 100000 selected features" in text
-    assert len(charts_of(Facts(result, records))) >= 8
+    assert len(charts_of(ReportData(result, records))) >= 8

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from zeronorm import FisherScore, SelectorCV  # noqa: E402
 from zeronorm.evaluation.summary import error_curves, stabilities  # noqa: E402
-from zeronorm.report import Facts, chart_classes, figure  # noqa: E402
+from zeronorm.report import ReportData, chart_classes, figure  # noqa: E402
 from zeronorm.report.chart import charts_of  # noqa: E402
 from zeronorm.report.charts.error import ErrorChart  # noqa: E402
 from zeronorm.report.charts.path import PathChart  # noqa: E402
@@ -72,7 +72,7 @@ def test_path_chart():
 
 @pytest.mark.parametrize("name", ["strange_selection", "regression_selection", "comparison"])
 def test_every_chart_draws_with_small_type(request, name):
-    charts = charts_of(Facts(*request.getfixturevalue(name)))
+    charts = charts_of(ReportData(*request.getfixturevalue(name)))
     assert len(charts) >= 3
     for chart in charts:
         drawn = chart.plot()

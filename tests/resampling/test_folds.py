@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from zeronorm import FisherScore
 from zeronorm.design import as_design
 from zeronorm.resampling import folds
-from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells
+from zeronorm.resampling.folds import FoldPlan, FoldTask, run_tasks
 from zeronorm.resampling.metrics import METRICS
 from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.predictors.standardized import fresh_copy
@@ -29,8 +29,8 @@ def cells(X, y, sizes, estimator, selector=None, is_strict=True):
         X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=is_strict
     )
     splits = make_splits(3, y, None, target=Labels, seed=0)
-    tasks = [CellTask("", selector or FisherScore(), [], split, str(split.index)) for split in splits]
-    found = run_cells(plan, tasks, n_jobs=None, progress=Progress(), description="")
+    tasks = [FoldTask("", selector or FisherScore(), [], split, str(split.index)) for split in splits]
+    found = run_tasks(plan, tasks, n_jobs=None, progress=Progress(), description="")
     return [
         {key: value for key, value in size.items() if key != "seconds"}
         for cell in found.values()
@@ -67,11 +67,11 @@ def predicted(X, y, task, sizes, estimator, columns=None, n_jobs=None, n_methods
     splits = make_splits(3, y, None, target=Real if task == "regression" else Labels, seed=0)
     paths = [SelectionPath(order=np.roll(np.arange(X.shape[1]), 3 * shift)) for shift in range(n_methods)]
     tasks = [
-        CellTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
+        FoldTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
         for split in splits
         for place, path in enumerate(paths)
     ]
-    found = run_cells(plan, tasks, n_jobs=n_jobs, progress=Progress(), description="")
+    found = run_tasks(plan, tasks, n_jobs=n_jobs, progress=Progress(), description="")
     return [[size.get(key) for key in ("selected", "predictions", "metrics", "error")]
             for cell in found.values() for size in cell["sizes"]]  # fmt: skip
 

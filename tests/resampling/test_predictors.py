@@ -27,47 +27,47 @@ def columns_as_they_come(seed):
     return X, rng
 
 
-def assert_same_machine(ours, X, y, **machine):
+def assert_same_model(ours, X, y, **model):
     """The same predictions, values and score on the last samples as the pipeline of scaler and machine."""
     ours = clone(ours).fit(X[:40], y[:40])
-    machine = SVC(random_state=0, tol=1e-10, **machine)
-    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
+    model = SVC(random_state=0, tol=1e-10, **model)
+    reference = make_pipeline(StandardScaler(), model).fit(X[:40], y[:40])
     assert ours.pairs_ is not None
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
     tolerance = 1e-5 if X.dtype != np.float32 else 2e-3
     near = {"rtol": tolerance, "atol": tolerance}
     np.testing.assert_allclose(ours.decision_function(X[40:]), reference.decision_function(X[40:]), **near)
     np.testing.assert_allclose(ours.intercept_, reference[-1].intercept_, **near)
-    assert hasattr(ours, "coef_") == (machine.kernel == "linear")
-    if machine.kernel == "linear":
+    assert hasattr(ours, "coef_") == (model.kernel == "linear")
+    if model.kernel == "linear":
         np.testing.assert_allclose(ours.coef_, reference[-1].coef_, **near)
     assert ours.score(X[40:], y[40:]) == reference.score(X[40:], y[40:])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_default_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes):
+def test_the_default_model_is_the_pipeline_of_scaler_and_model(dtype, n_classes):
     X, rng = columns_as_they_come(n_classes)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    assert_same_machine(default_estimator(Labels, n_samples=60), X.astype(dtype), y, kernel="linear")
+    assert_same_model(default_estimator(Labels, n_samples=60), X.astype(dtype), y, kernel="linear")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_features", [1, 8])
-def test_the_gaussian_machine_is_the_pipeline_of_scaler_and_machine(dtype, n_classes, n_features):
+def test_the_gaussian_model_is_the_pipeline_of_scaler_and_model(dtype, n_classes, n_features):
     X, rng = columns_as_they_come(n_classes)
     y = np.asarray(list("abc"))[rng.integers(0, n_classes, size=60)]
-    assert_same_machine(gaussian_estimator(Labels), X[:, :n_features].astype(dtype), y)
+    assert_same_model(gaussian_estimator(Labels), X[:, :n_features].astype(dtype), y)
 
 
-def test_a_gaussian_machine_of_constant_columns_and_of_many_samples(monkeypatch):
+def test_a_gaussian_model_of_constant_columns_and_of_many_samples(monkeypatch):
     y = np.arange(40) % 2
     X = np.ones((40, 2))
     reference = make_pipeline(StandardScaler(), SVC())
     ours = gaussian_estimator(Labels)
     np.testing.assert_array_equal(ours.fit(X, y).predict(X), reference.fit(X, y).predict(X))
-    monkeypatch.setattr(pairwise_svm, "LARGEST_CURVED", 20)
+    monkeypatch.setattr(pairwise_svm, "LARGEST_NONLINEAR", 20)
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert ours.fit(X, y).pairs_ is None
     np.testing.assert_array_equal(ours.predict(X), reference.fit(X, y).predict(X))
@@ -86,7 +86,7 @@ def test_a_tie_is_decided_as_libsvm_decides_it(useful):
 
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize("labels", ["ab", "abc"])
-def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, monkeypatch):
+def test_with_many_samples_the_default_model_stays_the_same(labels, overlap, monkeypatch):
     """Two classes with more samples than features are solved without LIBSVM, which takes long where they overlap."""
     monkeypatch.setattr(pairwise_svm, "LARGEST_FOR_LIBSVM", 20)
     X, rng = columns_as_they_come(0)
@@ -95,8 +95,8 @@ def test_with_many_samples_the_default_machine_stays_the_same(labels, overlap, m
     X[:, 0] += (0.0 if overlap else 50.0 * X[:, 0].std()) * codes
     y = np.asarray(list(labels))[codes]
     ours = clone(default_estimator(Labels, n_samples=60)).fit(X[:40], y[:40])
-    machine = SVC(kernel="linear", random_state=0, tol=1e-8)
-    reference = make_pipeline(StandardScaler(), machine).fit(X[:40], y[:40])
+    model = SVC(kernel="linear", random_state=0, tol=1e-8)
+    reference = make_pipeline(StandardScaler(), model).fit(X[:40], y[:40])
     assert (ours.pairs_ is not None) == (labels == "ab")
     np.testing.assert_array_equal(ours.predict(X[40:]), reference.predict(X[40:]))
     near = {"rtol": 1e-4, "atol": 1e-4} if labels == "ab" else {"rtol": 1e-2, "atol": 5e-3}

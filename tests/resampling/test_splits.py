@@ -72,7 +72,7 @@ def test_splits_that_cannot_be_are_refused(split, message):
         make_splits([split], np.linspace(0, 1, 6), None, target=Real, seed=0)
 
 
-def test_columns_of_every_home_of_the_data():
+def test_columns_of_every_backend_of_the_data():
     X = np.arange(12.0).reshape(3, 4)
     columns = np.array([2, 0])
     for data in (X, as_design(X), sparse.csr_array(X)):

@@ -67,7 +67,7 @@ def test_members_of_a_consensus_use_the_C_that_was_found_for_them():
     X, y = np.random.default_rng(0).normal(size=(30, 6)), np.arange(30) % 2
     members = [("first", AROM()), ("second", AROM(C=3.0)), ("third", AROM())]
     consensus = Consensus(members)._fit(X, y, {}, shared=SharedValues(members_C=(0.125, None, None)))
-    assert consensus.prices_ == [0.125, None, AROM().fit(X, y).C_]
+    assert consensus.costs_ == [0.125, None, AROM().fit(X, y).C_]
 
 
 def test_nothing_shared_outlives_the_fit():

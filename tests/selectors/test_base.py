@@ -240,16 +240,16 @@ def test_targets_that_are_too_large_to_square():
         LassoSelector(task="regression").fit(X, 1e150 * y)
 
 
-@pytest.mark.parametrize("home", ["dense", "sparse", "design"])
-def test_the_estimator_sees_the_columns_as_the_method_did(home):
+@pytest.mark.parametrize("backend", ["dense", "sparse", "design"])
+def test_the_estimator_sees_the_columns_as_the_method_did(backend):
     """Standardised where the method standardises; sparse columns keep their zeros."""
     rng = np.random.default_rng(0)
     X = rng.poisson(1.0, size=(40, 5)) * rng.uniform(0.5, 2.0, size=(40, 5))
     y = (X[:, 1] - X[:, 3] > 0).astype(int)
-    data = {"dense": X, "sparse": sparse.csr_matrix(X), "design": as_design(X)}[home]
+    data = {"dense": X, "sparse": sparse.csr_matrix(X), "design": as_design(X)}[backend]
     fitted = SVMWeights(2, estimator=LogisticRegression()).fit(data, y)
     seen = X[:, fitted.support_]
-    seen = (seen - (0.0 if home == "sparse" else seen.mean(axis=0))) / seen.std(axis=0)
+    seen = (seen - (0.0 if backend == "sparse" else seen.mean(axis=0))) / seen.std(axis=0)
     alone = LogisticRegression().fit(seen, y)
     np.testing.assert_allclose(fitted.estimator_.coef_, alone.coef_, rtol=1e-4)
     np.testing.assert_allclose(
@@ -307,7 +307,7 @@ def test_a_path_without_steps_counts_one_and_a_remedy_is_told():
 
 
 @pytest.mark.parametrize(
-    ("own_size", "kept", "groups", "size"),
+    ("selected_size", "kept", "groups", "size"),
     [
         (None, [], None, 3),
         (5, [], None, 5),
@@ -319,8 +319,8 @@ def test_a_path_without_steps_counts_one_and_a_remedy_is_told():
         (6, [], [0, 0, 1, 1, 1, 2, 2], 5),
     ],
 )
-def test_the_size_that_a_method_chooses(own_size, kept, groups, size):
-    path = SelectionPath.from_scores([7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], own_size=own_size)
+def test_the_size_that_a_method_chooses(selected_size, kept, groups, size):
+    path = SelectionPath.from_scores([7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], selected_size=selected_size)
     codes = None if groups is None else np.asarray(groups)
     path = path.constrained(codes, np.asarray(kept, dtype=np.intp))
     assert FisherScore._default_size(path) == size
@@ -382,13 +382,13 @@ def test_an_empty_answer_is_told_with_a_remedy(name, params):
         assert cls(n_features_to_select=2, **params).fit(X, y).n_features_ == 2
 
 
-@pytest.mark.parametrize("home", [np.asarray, as_design])
-def test_samples_of_weight_zero_are_absent_from_the_estimator_too(home):
+@pytest.mark.parametrize("backend", [np.asarray, as_design])
+def test_samples_of_weight_zero_are_absent_from_the_estimator_too(backend):
     X, y = noise(40, 12), np.arange(40) % 2
     weight = np.ones(40)
     weight[:10] = 0.0
     s = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(
-        home(X), y, sample_weight=weight
+        backend(X), y, sample_weight=weight
     )
     alone = SVMWeights(n_features_to_select=3, estimator=LogisticRegression()).fit(X[10:], y[10:])
     np.testing.assert_allclose(s.estimator_.coef_, alone.estimator_.coef_)

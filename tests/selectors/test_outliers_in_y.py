@@ -24,7 +24,7 @@ from zeronorm import (
 )
 from zeronorm.models import RelevanceVectorRegressor
 from zeronorm.registry import all_methods
-from zeronorm.selection.problem import GrossTargetWarning, gross_targets
+from zeronorm.selection.problem import TargetOutlierWarning, target_outliers
 
 PLACE = 7
 
@@ -40,11 +40,11 @@ def with_outlier(y, size=1e6):
     return np.where(np.arange(y.size) == PLACE, size * np.abs(y).max(), y)
 
 
-def gross_warnings(action):
+def outlier_warnings(action):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
-    return [str(w.message) for w in caught if w.category is GrossTargetWarning]
+    return [str(w.message) for w in caught if w.category is TargetOutlierWarning]
 
 
 # -- the rule --
@@ -55,28 +55,28 @@ def gross_warnings(action):
 def test_a_gross_target_is_found(n_samples, size):
     _, y = problem(n_samples)
     y[PLACE] = size * 10.0 * np.abs(y).max()
-    assert gross_targets(y).tolist() == [PLACE]
-    assert gross_targets(np.delete(y, PLACE)).size == 0
-    assert gross_targets(rankdata(y)).size == 0
+    assert target_outliers(y).tolist() == [PLACE]
+    assert target_outliers(np.delete(y, PLACE)).size == 0
+    assert target_outliers(rankdata(y)).size == 0
 
 
 def test_several_gross_targets_are_found_the_farthest_first():
     _, y = problem(200)
     y[[5, 60, 100]] = [1e5, -1e9, 1e5]
-    assert gross_targets(y).tolist() == [60, 5, 100]
+    assert target_outliers(y).tolist() == [60, 5, 100]
     y[110] = 1e5
-    assert gross_targets(y).tolist() == [60, 5, 100, 110]
+    assert target_outliers(y).tolist() == [60, 5, 100, 110]
     y[:10] = 1e5  # more than a few are a part of the data like any other
-    assert gross_targets(np.delete(y, 60)).size == 0
+    assert target_outliers(np.delete(y, 60)).size == 0
 
 
 def test_a_sample_of_little_weight_is_no_danger():
     _, y = problem()
     y = with_outlier(y, 1e3)
     weight = np.ones(60)
-    assert gross_targets(y, weight).tolist() == [PLACE]
+    assert target_outliers(y, weight).tolist() == [PLACE]
     weight[PLACE] = 1e-9
-    assert gross_targets(y, weight).size == 0
+    assert target_outliers(y, weight).size == 0
 
 
 @pytest.mark.parametrize("others", [[], [1.0], [1.0, 2.0, 1.0, 1.0]])
@@ -85,15 +85,15 @@ def test_too_few_values_that_differ_raise_no_alarm(others):
     y = np.zeros(40)
     y[: len(others)] = others
     y[PLACE] = 1e6
-    assert gross_targets(y).size == 0
+    assert target_outliers(y).size == 0
 
 
 def test_equal_targets_do_not_hide_a_gross_one():
     y = np.zeros(100)
     y[:30] = np.random.default_rng(0).poisson(3.0, size=30) + 1.0
-    assert gross_targets(y).size == 0
+    assert target_outliers(y).size == 0
     y[40] = 1e6
-    assert gross_targets(y).tolist() == [40]
+    assert target_outliers(y).tolist() == [40]
 
 
 USUAL = {
@@ -109,21 +109,23 @@ USUAL = {
 }
 
 
-def alarms(law, n_samples, n_draws):
+def alarms(distribution, n_samples, n_draws):
     rng = np.random.default_rng(11)
-    return sum(gross_targets(USUAL[law](rng, n_samples).astype(float)).size > 0 for _ in range(n_draws))
+    return sum(
+        target_outliers(USUAL[distribution](rng, n_samples).astype(float)).size > 0 for _ in range(n_draws)
+    )
 
 
-@pytest.mark.parametrize("law", USUAL)
-def test_usual_targets_raise_no_alarm(law):
-    assert [alarms(law, n_samples, 300) for n_samples in (20, 200)] == [0, 0]
+@pytest.mark.parametrize("distribution", USUAL)
+def test_usual_targets_raise_no_alarm(distribution):
+    assert [alarms(distribution, n_samples, 300) for n_samples in (20, 200)] == [0, 0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", USUAL)
+@pytest.mark.parametrize("distribution", USUAL)
 @pytest.mark.parametrize(("n_samples", "n_draws"), [(20, 20000), (100, 20000), (1000, 5000), (100000, 100)])
-def test_alarms_are_rare(law, n_samples, n_draws):
-    assert alarms(law, n_samples, n_draws) < 0.001 * n_draws + (n_draws < 1000)
+def test_alarms_are_rare(distribution, n_samples, n_draws):
+    assert alarms(distribution, n_samples, n_draws) < 0.001 * n_draws + (n_draws < 1000)
 
 
 # -- the methods --
@@ -149,7 +151,7 @@ def test_every_method_says_so_once_unless_it_is_not_misled(method):
     X, y = problem()
     gross, others = with_outlier(y), np.arange(60) != PLACE
     selector = of_a_real_target(method)
-    told = gross_warnings(lambda: clone(selector).fit(X, gross))
+    told = outlier_warnings(lambda: clone(selector).fit(X, gross))
     if method.name in UNMOVED:
         assert told == []
         if method.name != "random":
@@ -176,7 +178,7 @@ def test_every_method_says_so_once_unless_it_is_not_misled(method):
 )
 def test_settings_that_bring_squares_are_misled(selector):
     X, y = problem()
-    assert len(gross_warnings(lambda: selector.fit(X, with_outlier(y)))) == 1
+    assert len(outlier_warnings(lambda: selector.fit(X, with_outlier(y)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -192,23 +194,24 @@ def test_settings_that_bring_squares_are_misled(selector):
 def test_a_number_of_features_chosen_by_squared_errors_is_misled_whatever_the_estimator(parameters, n_told):
     X, y = problem()
     selector = zeronorm.RFECV(HuberRegressor(max_iter=1000), cv=3, **parameters)
-    told = gross_warnings(lambda: selector.fit(X, with_outlier(y, 1e3)))
+    told = outlier_warnings(lambda: selector.fit(X, with_outlier(y, 1e3)))
     assert [message.startswith(f"Sample {PLACE} ") for message in told] == [True] * n_told
 
 
 def test_the_loss_of_an_estimator_of_the_user_is_not_guessed():
     X, y = problem()
     assert (
-        gross_warnings(lambda: zeronorm.RFE(HuberRegressor(max_iter=1000)).fit(X, with_outlier(y, 1e3))) == []
+        outlier_warnings(lambda: zeronorm.RFE(HuberRegressor(max_iter=1000)).fit(X, with_outlier(y, 1e3)))
+        == []
     )
     labels = np.where(y > 0, 10**9, 1)
-    assert gross_warnings(lambda: zeronorm.RFECV(LogisticRegression(), cv=3).fit(X, labels)) == []
+    assert outlier_warnings(lambda: zeronorm.RFECV(LogisticRegression(), cv=3).fit(X, labels)) == []
 
 
-def test_a_relevance_vector_machine_is_misled():
+def test_a_relevance_vector_model_is_misled():
     X, y = problem()
     with pytest.warns(
-        GrossTargetWarning, match=f"Sample {PLACE} .*may mislead RelevanceVectorRegressor"
+        TargetOutlierWarning, match=f"Sample {PLACE} .*may mislead RelevanceVectorRegressor"
     ) as caught:
         RelevanceVectorRegressor().fit(X, with_outlier(y))
     assert caught[0].filename == __file__
@@ -228,7 +231,7 @@ def test_fits_inside_do_not_repeat_it(backend, capfd):
     ]
     with parallel_config(backend=backend):
         for selector in meta:
-            assert len(gross_warnings(lambda selector=selector: selector.fit(X, y))) == 1
+            assert len(outlier_warnings(lambda selector=selector: selector.fit(X, y))) == 1
     assert "Warning" not in capfd.readouterr().err  # of another process
 
 
@@ -236,7 +239,7 @@ def test_positions_count_samples_without_a_weight():
     X, y = problem()
     weight = np.ones(60)
     weight[:3] = 0.0
-    [told] = gross_warnings(
+    [told] = outlier_warnings(
         lambda: FisherScore(task="regression").fit(X, with_outlier(y), sample_weight=weight)
     )
     assert f"Sample {PLACE} (counted from 0)" in told
@@ -244,7 +247,7 @@ def test_positions_count_samples_without_a_weight():
 
 def test_a_warning_points_at_the_line_of_the_user():
     X, y = problem()
-    with pytest.warns(GrossTargetWarning) as caught:
+    with pytest.warns(TargetOutlierWarning) as caught:
         FisherScore(task="regression").fit(as_design(X), with_outlier(y))
     assert caught[0].filename == __file__
 
@@ -252,11 +255,13 @@ def test_a_warning_points_at_the_line_of_the_user():
 def test_an_evaluation_says_so_once():
     X, y = problem()
     selectors = [FisherScore(task="regression"), zeronorm.RFE(task="regression")]
-    told = gross_warnings(lambda: evaluate(selectors, X, with_outlier(y), task="regression", sizes=[2], cv=3))
+    told = outlier_warnings(
+        lambda: evaluate(selectors, X, with_outlier(y), task="regression", sizes=[2], cv=3)
+    )
     assert len(told) == 1
     assert "may mislead the methods and the measured errors" in told[0]
 
 
 def test_classes_are_left_alone():
     X, y = problem()
-    assert gross_warnings(lambda: FisherScore().fit(X, np.where(y > 0, 10**9, 1))) == []
+    assert outlier_warnings(lambda: FisherScore().fit(X, np.where(y > 0, 10**9, 1))) == []

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeronorm.design.index import by_falling_value
+from zeronorm.design.index import by_descending_value
 from zeronorm.selection import path as path_module
 from zeronorm.selection.path import SelectionPath, order_by_score
 
@@ -233,9 +233,9 @@ def test_many_values_with_equal_leading_bits_are_sorted(last_bits):
     rng = np.random.default_rng(0)
     values = 1.0 + rng.integers(0, 2**17 >> last_bits, 40_000) * 2.0**-35
     values += rng.integers(0, 2**10, values.size) * 2.0**-51
-    order, falling = by_falling_value(values)
-    assert np.array_equal(falling, np.sort(values)[::-1])
-    assert np.array_equal(falling, values[order])
+    order, descending = by_descending_value(values)
+    assert np.array_equal(descending, np.sort(values)[::-1])
+    assert np.array_equal(descending, values[order])
     assert np.array_equal(np.sort(order), np.arange(values.size))
 
 

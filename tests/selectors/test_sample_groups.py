@@ -23,7 +23,7 @@ from zeronorm import (
     SVMWeights,
     ZeroNormSVM,
 )
-from zeronorm.engines import price
+from zeronorm.engines import cost
 from zeronorm.resampling import folds
 
 N_PATIENTS, VISITS = 15, 4
@@ -50,31 +50,31 @@ class Seen:
     """Patients of the training and the test part of all folds that were made."""
 
     def __init__(self):
-        self.prices, self.judged = [], []
+        self.costs, self.judged = [], []
 
     def left_out(self, problem, epsilon, is_test, n_steps):
         parts = (problem.design.take_rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
-        self.prices.append(tuple(_patients(part) for part in parts))
+        self.costs.append(tuple(_patients(part) for part in parts))
         return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
-    def judge(self, result, plan, model, train, test, columns, standardized):
+    def scorer(self, result, plan, model, train, test, columns, standardized):
         parts = _patients(train[0]), _patients(test[0])
         if parts != ({0.0}, {0.0}):  # the prediction without features sees zeros, in the same folds
             self.judged.append(parts)
-        return REAL_JUDGE(result, plan, model, train, test, columns, standardized)
+        return REAL_SCORER(result, plan, model, train, test, columns, standardized)
 
     def shared(self):
-        return [train & test for train, test in [*self.prices, *self.judged] if train & test]
+        return [train & test for train, test in [*self.costs, *self.judged] if train & test]
 
 
-REAL_LEFT_OUT, REAL_JUDGE = price._LeftOut, folds._judge
+REAL_LEFT_OUT, REAL_SCORER = cost._LeftOut, folds._scorer
 
 
 @pytest.fixture
 def seen(monkeypatch):
     found = Seen()
-    monkeypatch.setattr(price, "_LeftOut", found.left_out)
-    monkeypatch.setattr(folds, "_judge", found.judge)
+    monkeypatch.setattr(cost, "_LeftOut", found.left_out)
+    monkeypatch.setattr(folds, "_scorer", found.scorer)
     monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)  # the parts with all their columns
     return found
 
@@ -82,12 +82,12 @@ def seen(monkeypatch):
 @pytest.mark.parametrize(
     "selector", [L1SVM(), AROM(norm="l1"), SVMWeights(norm="l1")], ids=lambda s: type(s).__name__
 )
-def test_the_price_is_chosen_on_whole_patients(seen, selector):
+def test_the_cost_is_chosen_on_whole_patients(seen, selector):
     X, y, patient = visits()
     selector.fit(X, y, groups=patient)
-    assert len(seen.prices) == price.FOLDS
+    assert len(seen.costs) == cost.FOLDS
     assert not seen.shared()
-    seen.prices.clear()
+    seen.costs.clear()
     selector.fit(X, y)
     assert seen.shared()  # without the groups they would be divided
 
@@ -97,15 +97,15 @@ def test_the_price_is_chosen_on_whole_patients(seen, selector):
     [AROM(), SVMWeights(), ZeroNormSVM(), KernelMultiplicativeUpdate(), RFE()],
     ids=lambda s: type(s).__name__,
 )
-def test_the_price_of_the_other_norm_leaves_out_whole_patients(monkeypatch, selector):
+def test_the_cost_of_the_other_norm_leaves_out_whole_patients(monkeypatch, selector):
     X, y, patient = visits()
-    given, members = [], price._members
+    given, members = [], cost._members
 
     def noted(groups):
         given.append(groups)
         return members(groups)
 
-    monkeypatch.setattr(price, "_members", noted)
+    monkeypatch.setattr(cost, "_members", noted)
     selector.fit(X, y, groups=patient)
     assert [np.array_equal(groups, patient) for groups in given] == [True]
 
@@ -131,7 +131,7 @@ def test_groups_of_samples_without_weight_are_left_out(seen):
     weight = np.where(patient < 3, 0.0, 1.0)
     L1SVM().fit(X, y, sample_weight=weight, groups=patient)
     assert not seen.shared()
-    assert sum(len(test) for _, test in seen.prices) == N_PATIENTS - 3
+    assert sum(len(test) for _, test in seen.costs) == N_PATIENTS - 3
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_groups_of_samples_without_weight_are_left_out(seen):
 def test_inner_folds_hold_whole_patients(seen, selector):
     X, y, patient = visits()
     selector.fit(X, y, groups=patient)
-    assert seen.prices or seen.judged
+    assert seen.costs or seen.judged
     assert not seen.shared()
 
 
@@ -158,7 +158,7 @@ def test_select_divides_no_patient(seen, method, features):
     zeronorm.select(
         X, y, method=method, features=features, cv=3, sample_groups=patient, permutations=0, n_jobs=1
     )
-    assert seen.prices
+    assert seen.costs
     assert seen.judged
     assert not seen.shared()
 

@@ -141,9 +141,9 @@ def result_of(selector):
     """What is compared: exact facts of the path first, then sums, each with the scale of its tolerance."""
     path = selector.path_
     order = "".join(LETTERS[column] for column in path.order)
-    own_size = None if path.own_size is None else int(path.own_size)
+    selected_size = None if path.selected_size is None else int(path.selected_size)
     sizes = f"{zlib.crc32(path.sizes.astype('<i8').tobytes()):08x}"
-    exact = [order, own_size, bool(path.converged), sizes]
+    exact = [order, selected_size, bool(path.converged), sizes]
     scores, objective = path.feature_scores(), [] if path.objective is None else [path.objective]
     numbers = (scores, scores[::-1], *objective, *arrays_of(selector))
     return exact, int(path.n_iter), [weighted_sum(found) for found in numbers]
@@ -223,7 +223,7 @@ def test_units_do_not_matter(case):
         warnings.simplefilter("ignore")
         path = selector.fit(X, y).path_
     assert path.order.tolist() == usual.path_.order.tolist()
-    assert path.own_size == usual.path_.own_size
+    assert path.selected_size == usual.path_.selected_size
 
 
 # -- Writing --------------------------------------------------------------------------------------------

@@ -102,11 +102,11 @@ def test_metadata_goes_where_it_was_asked_for():
 # -- What a path holds, and what reaches a selector inside another --
 
 
-@pytest.mark.parametrize("home", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
-def test_gaps_reach_a_selector_inside_another(home):
+@pytest.mark.parametrize("backend", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
+def test_gaps_reach_a_selector_inside_another(backend):
     X, y = data()
     X[3, 0] = np.nan
-    whole = as_design(X, allow_nan=True) if home is as_design else home(X)
+    whole = as_design(X, allow_nan=True) if backend is as_design else backend(X)
     relief = zeronorm.StabilitySelection(Relief(n_neighbors=3), subset_size=1, n_subsamples=2, random_state=0)
     assert relief.fit(whole, y).frequencies_.sum() == 1.0
     fisher = zeronorm.StabilitySelection(FisherScore(), subset_size=1, n_subsamples=2)
@@ -114,17 +114,17 @@ def test_gaps_reach_a_selector_inside_another(home):
         fisher.fit(whole, y)
 
 
-@pytest.mark.parametrize("home", [np.asarray, as_design])
+@pytest.mark.parametrize("backend", [np.asarray, as_design])
 @pytest.mark.parametrize("selector", [FisherScore(2), RFE(), RFECV(cv=2)], ids=lambda s: type(s).__name__)
-def test_no_prediction_before_the_fit(selector, home):
+def test_no_prediction_before_the_fit(selector, backend):
     """`estimator_`, which is missing too, is not what the user should hear of."""
     X, y = data()
     selector = selector.set_params(estimator=LogisticRegression())
     for call in ("predict", "decision_function", "predict_proba"):
         with pytest.raises(NotFittedError, match="not fitted yet"):
-            getattr(selector, call)(home(X))
+            getattr(selector, call)(backend(X))
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        selector.score(home(X), y)
+        selector.score(backend(X), y)
 
 
 def test_the_tags_are_those_of_the_task():

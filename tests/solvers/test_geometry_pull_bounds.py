@@ -12,7 +12,7 @@ from scipy import sparse
 from solvers.problems import plain
 from zeronorm import LogisticLasso
 from zeronorm.design import as_design
-from zeronorm.solvers.geometry import PullBounds, may_be_beyond
+from zeronorm.solvers.geometry import GradientBounds, may_be_beyond
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
 N, P = 15, 140_000
@@ -38,7 +38,7 @@ def test_features_beyond_their_limit_are_those_of_the_products(step, dtype):
     rng = np.random.default_rng(int(1000 * step))
     X = (rng.normal(size=(N, P)) * rng.uniform(0.1, 100.0, P)).astype(dtype)
     X[:, 5] = 0.0
-    bounds, exact = PullBounds(as_design(X)), X.astype(float)
+    bounds, exact = GradientBounds(as_design(X)), X.astype(float)
     norms = np.linalg.norm(exact, axis=0)
     np.testing.assert_allclose(bounds.norms, norms, rtol=1e-6)
     for v in drifting_vectors(rng, N, 20, step):
@@ -55,7 +55,7 @@ def test_sparse_features_and_growing_numbers_of_them():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.5)
     for design in (as_design(X), as_design(sparse.csc_array(X))):
-        bounds, v = PullBounds(design), rng.normal(size=N)
+        bounds, v = GradientBounds(design), rng.normal(size=N)
         for turn in range(15):
             v = v + 0.05 * rng.normal(size=N)
             limit = np.full(P, np.sort(np.abs(X.T @ v))[-12] * (1 - 1e-9))
@@ -71,7 +71,7 @@ def test_sparse_features_and_growing_numbers_of_them():
 def test_vectors_close_to_each_other_need_few_readings():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 8000))
-    bounds = PullBounds(as_design(X))
+    bounds = GradientBounds(as_design(X))
     for v in drifting_vectors(rng, 300, 50, 0.002):
         bounds.beyond(v, np.full(8000, 4.0 * np.linalg.norm(v)), 10)
     assert 1 <= bounds.n_readings <= 5
@@ -79,21 +79,21 @@ def test_vectors_close_to_each_other_need_few_readings():
 
 def test_small_data_are_read_for_every_vector():
     X = np.random.default_rng(0).normal(size=(N, 400))
-    bounds = PullBounds(as_design(X))
+    bounds = GradientBounds(as_design(X))
     for n_readings in (1, 2):
         limit = np.full(400, 4.0)
         assert bounds.beyond(X[:, 0], limit, 7).tolist() == beyond_by_products(X, X[:, 0], limit)[:7].tolist()
         assert bounds.n_readings == n_readings
 
 
-def test_a_vector_of_zeros_pulls_nothing():
-    bounds = PullBounds(as_design(np.random.default_rng(0).normal(size=(N, P))))
+def test_a_vector_of_zeros_gradients_nothing():
+    bounds = GradientBounds(as_design(np.random.default_rng(0).normal(size=(N, P))))
     assert bounds.beyond(np.zeros(N), np.zeros(P), 5).size == 0
 
 
 def test_the_direction_of_least_use_makes_room():
     """Of twelve known directions the one that a new vector needs least is forgotten; nothing else is read again."""
-    bounds = PullBounds(as_design(np.random.default_rng(2).normal(size=(N, P))))
+    bounds = GradientBounds(as_design(np.random.default_rng(2).normal(size=(N, P))))
 
     def readings(v):
         before = bounds.n_readings
@@ -124,7 +124,7 @@ def test_features_that_may_be_beyond_by_the_bound_itself():
     assert found[:count].tolist() == np.flatnonzero(is_beyond).tolist()
 
 
-def l1_machine(X, y):
+def l1_model(X, y):
     return L1SvmProgram(as_design(X), 2.0 * y - 1.0, C=1.0).solve().weights
 
 
@@ -132,7 +132,7 @@ def logistic_lasso(X, y):
     return np.ravel(LogisticLasso(5, n_alphas=20).fit(X, y).coef_)
 
 
-@pytest.mark.parametrize("weights", [l1_machine, logistic_lasso])
+@pytest.mark.parametrize("weights", [l1_model, logistic_lasso])
 def test_features_without_a_weight_change_nothing(weights):
     """Of many features the weights are those of a fit on a few of them, all of which are read each time."""
     rng = np.random.default_rng(1)

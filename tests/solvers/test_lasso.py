@@ -31,11 +31,13 @@ def problem(n=20, p=8, seed=0):
     return X, X @ np.where(np.arange(p) < 3, 2.0, 0.0) + rng.normal(size=n)
 
 
-def violation(pull, a, penalty, box=np.inf):
+def violation(gradient, a, penalty, box=np.inf):
     """Of the optimality conditions of ½|Fa|² - q·a + λ|a| in a box, given q - F'Fa."""
-    worst = np.where(a == 0.0, np.maximum(np.abs(pull) - penalty, 0.0), np.abs(pull - penalty * np.sign(a)))
+    worst = np.where(
+        a == 0.0, np.maximum(np.abs(gradient) - penalty, 0.0), np.abs(gradient - penalty * np.sign(a))
+    )
     at_box = np.abs(a) >= box * (1 - 1e-12)
-    return np.where(at_box, np.maximum(penalty - pull * np.sign(a), 0.0), worst).max()
+    return np.where(at_box, np.maximum(penalty - gradient * np.sign(a), 0.0), worst).max()
 
 
 @pytest.mark.parametrize(("penalty", "box"), [(0.5, np.inf), (5.0, np.inf), (0.5, 1.0), (3.0, 0.4)])
@@ -82,8 +84,8 @@ def test_sparse_columns_are_centred_without_being_changed():
     sweeps = plain(lasso.descend_sparse_columns)(*arguments, a, 1e-11, 500)
     assert 1 < sweeps < 500
     Z = X - mean
-    pull = Z.T @ (weight * (y - Z @ a))
-    assert violation(pull[:4], a[:4], penalty[:4]) < 1e-8
+    gradient = Z.T @ (weight * (y - Z @ a))
+    assert violation(gradient[:4], a[:4], penalty[:4]) < 1e-8
     assert a[4] == 0.0
     assert plain(lasso.descend_sparse_columns)(*arguments, a, 1e-6, 500) == 1
     b = np.array([0.1, 0.0, -0.2, 0.0, 0.0])
@@ -107,8 +109,8 @@ def test_the_working_set_grows_until_no_feature_violates(box, monkeypatch):
         a = np.zeros(400)
         a[found.columns] = found.weights
         np.testing.assert_allclose(found.image, X @ a, atol=1e-10)
-        np.testing.assert_allclose(found.pull, q - X.T @ (X @ a), atol=1e-9)
-        assert violation(found.pull, a, penalty, box) < 1e-7
+        np.testing.assert_allclose(found.gradient, q - X.T @ (X @ a), atol=1e-9)
+        assert violation(found.gradient, a, penalty, box) < 1e-7
         assert np.all(found.weights != 0.0)
         start = found
     assert not solve_box_lasso(
@@ -161,7 +163,7 @@ def test_the_path_is_that_of_least_angles(removes, shape):
     assert len(short) == next(k for k, norm in enumerate(norms) if norm >= norms[3]) + 1
 
 
-def test_a_path_without_any_pull():
+def test_a_path_without_any_gradient():
     steps = follow_lasso_path(as_design(np.eye(3)), np.zeros(3), most_steps=9)
     assert [(step.penalty, step.columns.size) for step in steps] == [(0.0, 0)]
 

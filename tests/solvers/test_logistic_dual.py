@@ -38,18 +38,18 @@ def test_a_column_beside_which_the_others_are_rounding_is_fitted(scale):
 
 def test_the_dual_of_logistic_regression_ends_where_its_equation_holds():
     X, y = classification(25, 4, noise=2.0)
-    K, price = X @ X.T, np.linspace(0.2, 2.0, 25)
-    found = solve_logistic_dual(K, y, C=price)
+    K, cost = X @ X.T, np.linspace(0.2, 2.0, 25)
+    found = solve_logistic_dual(K, y, C=cost)
     f = K @ found.dual_coef + found.bias
-    np.testing.assert_allclose(found.dual_coef, price * y * expit(-y * f), atol=1e-7)
-    value = 0.5 * found.dual_coef @ K @ found.dual_coef + price @ np.logaddexp(0.0, -y * f)
+    np.testing.assert_allclose(found.dual_coef, cost * y * expit(-y * f), atol=1e-7)
+    value = 0.5 * found.dual_coef @ K @ found.dual_coef + cost @ np.logaddexp(0.0, -y * f)
     assert found.objective == pytest.approx(value, rel=1e-12)
     assert found.status is Status.CONVERGED
-    assert solve_logistic_dual(K, y, C=price, warm_start=found).n_iter == 1
-    cut = solve_logistic_dual(K, y, C=price, max_iter=2)
+    assert solve_logistic_dual(K, y, C=cost, warm_start=found).n_iter == 1
+    cut = solve_logistic_dual(K, y, C=cost, max_iter=2)
     assert (cut.n_iter, cut.status) == (2, Status.ITERATION_LIMIT)
-    rough = solve_logistic_dual(K, y, C=price, tol=1e-2)
-    off = np.abs(rough.dual_coef - price * y * expit(-y * (K @ rough.dual_coef + rough.bias))).max()
+    rough = solve_logistic_dual(K, y, C=cost, tol=1e-2)
+    off = np.abs(rough.dual_coef - cost * y * expit(-y * (K @ rough.dual_coef + rough.bias))).max()
     assert 1e-8 < off <= 1e-2 * 2.0 * 1.01
 
 

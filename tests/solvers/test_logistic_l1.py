@@ -13,37 +13,37 @@ from zeronorm.solvers import logistic
 from zeronorm.solvers.logistic import L1Logistic, _WorkingSet
 
 
-def machine_of(n=40, p=8, make=np.asarray):
+def model_of(n=40, p=8, make=np.asarray):
     X, y = classification(n, p, noise=1.5)
     share = np.random.default_rng(1).uniform(0.5, 1.5, n)
     return X, y, share / share.sum(), L1Logistic(as_design(make(X)), y, share / share.sum(), 1e-9)
 
 
 def test_without_features_the_bias_is_the_share_of_the_classes():
-    X, y, share, machine = machine_of()
+    X, y, share, model = model_of()
     positive = share[y > 0].sum()
-    assert machine.bias_alone == pytest.approx(np.log(positive / (1 - positive)))
-    residual = share * y * expit(-y * machine.bias_alone)
-    np.testing.assert_allclose(machine.empty.residual, residual)
+    assert model.bias_alone == pytest.approx(np.log(positive / (1 - positive)))
+    residual = share * y * expit(-y * model.bias_alone)
+    np.testing.assert_allclose(model.empty.residual, residual)
     assert residual.sum() == pytest.approx(0.0, abs=1e-15)
-    np.testing.assert_allclose(machine.first_slope, X.T @ residual)
-    assert machine.largest_slope == pytest.approx(np.abs(X.T @ residual).max())
-    assert machine.empty.loss == pytest.approx(share @ np.logaddexp(0.0, -y * machine.bias_alone))
-    assert machine.empty.norm == 0.0
-    assert machine.tol == pytest.approx(1e-9 * machine.largest_slope)
+    np.testing.assert_allclose(model.first_slope, X.T @ residual)
+    assert model.largest_slope == pytest.approx(np.abs(X.T @ residual).max())
+    assert model.empty.loss == pytest.approx(share @ np.logaddexp(0.0, -y * model.bias_alone))
+    assert model.empty.norm == 0.0
+    assert model.tol == pytest.approx(1e-9 * model.largest_slope)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("p", [8, 160])
-def test_the_machine_meets_its_conditions_for_its_own_penalties(make, p):
+def test_the_model_meets_its_conditions_for_its_own_penalties(make, p):
     """Of 160 features more violate the conditions at the start than join at a time."""
-    X, y, share, machine = machine_of(p=p, make=make)
-    found = machine.empty
+    X, y, share, model = model_of(p=p, make=make)
+    found = model.empty
     for scale in (0.5, 0.1):
-        penalty = scale * machine.largest_slope * np.linspace(0.5, 1.5, p)
-        found = machine.solve(penalty, found)
-        check_machine(found, X, y, share, penalty)
-    assert machine.solve(2.0 * machine.largest_slope * np.ones(p), found).columns.size == 0
+        penalty = scale * model.largest_slope * np.linspace(0.5, 1.5, p)
+        found = model.solve(penalty, found)
+        check_model(found, X, y, share, penalty)
+    assert model.solve(2.0 * model.largest_slope * np.ones(p), found).columns.size == 0
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_machine_meets_its_conditions_for_its_own_penalties(make, p):
         ((9_000, 280), 0.003, "descend_sparse_columns"),  # fewer values than products: the values themselves
     ],
 )
-def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density, last_way, monkeypatch):
+def test_sparse_data_of_each_kind_have_the_model_of_dense_ones(shape, density, last_way, monkeypatch):
     ways = []
     for name in ("lasso_path", "descend_coordinates", "descend_sparse_columns"):
         own = compiled(getattr(logistic, name))
@@ -69,24 +69,24 @@ def test_sparse_data_of_each_kind_have_the_machine_of_dense_ones(shape, density,
     y, share = np.where(decision > 0.0, 1.0, -1.0), np.full(shape[0], 1.0 / shape[0])
     design = as_design(X).standardized()
     Z = design.block(slice(None))
-    machine = L1Logistic(design, y, share, 1e-9)
-    penalty = 0.01 * machine.largest_slope * rng.uniform(0.5, 1.5, shape[1])
-    found = machine.solve(penalty, machine.empty)
+    model = L1Logistic(design, y, share, 1e-9)
+    penalty = 0.01 * model.largest_slope * rng.uniform(0.5, 1.5, shape[1])
+    found = model.solve(penalty, model.empty)
     assert found.columns.size > 0.8 * shape[1]
     assert ways[-1] == last_way
-    check_machine(found, Z, y, share, penalty)
+    check_model(found, Z, y, share, penalty)
 
 
-def check_machine(found, X, y, share, penalty):
+def check_model(found, X, y, share, penalty):
     """The optimality conditions, the loss and the norm by their definitions."""
     assert found.converged
     w = np.zeros(X.shape[1])
     w[found.columns] = found.weights
     f = X @ w + found.bias
     np.testing.assert_allclose(found.residual, share * y * expit(-y * f), atol=1e-12)
-    pull = X.T @ found.residual
-    np.testing.assert_allclose(pull[w != 0], (penalty * np.sign(w))[w != 0], atol=1e-8)
-    assert np.all(np.abs(pull[w == 0]) <= penalty[w == 0] + 1e-8)
+    gradient = X.T @ found.residual
+    np.testing.assert_allclose(gradient[w != 0], (penalty * np.sign(w))[w != 0], atol=1e-8)
+    assert np.all(np.abs(gradient[w == 0]) <= penalty[w == 0] + 1e-8)
     assert found.residual.sum() == pytest.approx(0.0, abs=1e-9)
     assert found.loss == pytest.approx(share @ np.logaddexp(0.0, -y * f))
     assert found.norm == pytest.approx(np.abs(w).sum())
@@ -123,17 +123,17 @@ def test_the_largest_violation():
     assert logistic._violation(X, np.array([1.0, 2.0]), np.zeros(3), np.full(3, 9.0)) == 3.0
 
 
-def test_logistic_machines_that_do_not_end(monkeypatch):
+def test_logistic_models_that_do_not_end(monkeypatch):
     X, y = classification(40, 8, noise=1.5)
     share = np.full(40, 1 / 40)
-    machine = logistic.L1Logistic(as_design(X), y, share, 1e-10)
-    penalty = np.full(8, 0.1 * machine.largest_slope)
+    model = logistic.L1Logistic(as_design(X), y, share, 1e-10)
+    penalty = np.full(8, 0.1 * model.largest_slope)
     monkeypatch.setattr(logistic, "MAX_STEPS", 1)
-    found = machine.solve(penalty, machine.empty)
+    found = model.solve(penalty, model.empty)
     assert not found.converged
     monkeypatch.undo()
     monkeypatch.setattr(logistic, "MAX_ROUNDS", 1)
-    found = machine.solve(penalty, machine.empty)
+    found = model.solve(penalty, model.empty)
     assert not found.converged
     w = np.zeros(8)
     w[found.columns] = found.weights

@@ -194,11 +194,11 @@ def test_working_sets_that_do_not_end(monkeypatch):
     assert found.value == pytest.approx(objective.value(X @ found.w + found.bias, found.w))
     monkeypatch.undo()
     # A weight that is to start on the wrong side leaves at once.
-    pull = X.T @ (share * y * 0.5)
-    wrong = np.where(np.arange(3) == np.argmax(np.abs(pull)), -np.sign(pull), np.sign(pull))
+    gradient = X.T @ (share * y * 0.5)
+    wrong = np.where(np.arange(3) == np.argmax(np.abs(gradient)), -np.sign(gradient), np.sign(gradient))
     found = solve_working_set(X, objective, np.zeros(3), 0.0, wrong, 1e-10)
     assert found.converged
-    assert found.w[np.argmax(np.abs(pull))] == 0.0
+    assert found.w[np.argmax(np.abs(gradient))] == 0.0
     assert np.count_nonzero(found.w) > 0
 
 

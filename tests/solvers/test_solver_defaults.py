@@ -18,21 +18,21 @@ from zeronorm.solvers.svm import box_dual, dual, free_set, joint_multiclass, lin
 
 PAIRS_OF_STEPS = 2_000_000
 TWO_GIB = 2 * 1024**3
-MACHINE = {"C": 1.0, "loss": "hinge", "tol": 1e-6}
+MODEL = {"C": 1.0, "loss": "hinge", "tol": 1e-6}
 REGRESSION = {"C": 1.0, "epsilon": 0.1, "loss": "epsilon_insensitive", "tol": 1e-6}
 DEFAULTS = [
-    (dual.solve_svm_dual, {**MACHINE, "max_iter": PAIRS_OF_STEPS}),
+    (dual.solve_svm_dual, {**MODEL, "max_iter": PAIRS_OF_STEPS}),
     (dual.solve_svr_dual, {**REGRESSION, "max_iter": PAIRS_OF_STEPS}),
-    (linear.solve_linear_svm, {**MACHINE, "max_iter": None, "memory_budget": TWO_GIB}),
+    (linear.solve_linear_svm, {**MODEL, "max_iter": None, "memory_budget": TWO_GIB}),
     (linear.solve_linear_svr, {**REGRESSION, "max_iter": None, "memory_budget": TWO_GIB}),
-    (linear.solve_one_vs_rest, {**MACHINE, "max_iter": None, "memory_budget": TWO_GIB}),
+    (linear.solve_one_vs_rest, {**MODEL, "max_iter": None, "memory_budget": TWO_GIB}),
     (linear.prefers_gram, {"memory_budget": TWO_GIB, "regression": False}),
     (linear.solve_piecewise_linear, {"start": None, "tol": 1e-6, "max_iter": 100}),
     (linear.solve_by_multipliers, {"start": None, "tol": 1e-6}),
     (tall.solve_squared_loss, {"start": None, "tol": 1e-6, "max_iter": 200}),
     (tall.solve_linear_loss, {"start": None, "tol": 1e-6, "max_iter": 100}),
     (tall.newton_step, {"tol": 1e-3, "max_iter": 500}),
-    (joint_multiclass.solve_weston_watkins, {**MACHINE, "max_iter": 1000}),
+    (joint_multiclass.solve_weston_watkins, {**MODEL, "max_iter": 1000}),
     (box_dual.solve_box, {"tol": 1e-9}),
     (free_set.pivot_free_set, {"all_free": False, "product": None}),
     (geometry.solve_enclosing_sphere, {"tol": 1e-8, "max_iter": 1_000_000}),
@@ -45,9 +45,9 @@ DEFAULTS = [
     (LinearProgram.add_columns, {"col_lower": 0.0, "col_upper": np.inf}),
     (lasso.follow_lasso_path, {"removes": True, "most_norm": np.inf}),
     (lasso.LassoStep.of, {"rounding": 0.0}),
-    *((program.solve, {"cost": 1.0}) for program in (L1SvmProgram, L1SvmDualProgram, L1SvmTallProgram)),
-    (L1SvmInteriorProgram.solve, {"cost": 1.0}),
-    (L1SvmInteriorProgram.solve_interior, {"cost": 1.0}),
+    *((program.solve, {"penalty": 1.0}) for program in (L1SvmProgram, L1SvmDualProgram, L1SvmTallProgram)),
+    (L1SvmInteriorProgram.solve, {"penalty": 1.0}),
+    (L1SvmInteriorProgram.solve_interior, {"penalty": 1.0}),
 ]
 
 

@@ -27,12 +27,12 @@ def numbers(n=30, p=4, seed=0):
     return rng.normal(size=(n, p)), np.where(np.arange(n) % 2, "yes", "no")
 
 
-def simulated(seed, strength, n_samples=40, n_features=60):
+def simulated(seed, abs_weight, n_samples=40, n_features=60):
     """Three of the features carry the label, as strongly as asked for."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, n_features))
     y = rng.permutation(np.arange(n_samples) % 2)
-    X[:, :3] += strength * y[:, None]
+    X[:, :3] += abs_weight * y[:, None]
     return X, y
 
 

@@ -40,12 +40,12 @@ def test_the_estimate_of_the_work_by_hand():
         3 * (cells * 2e-7 + gaussian)
     )
     assert estimate("fisher", features=2, cv=3, predictor=Ridge()) == pytest.approx(3 * (cells * 2e-7 + 0.3))
-    methods = 1 + len(procedures.roster(table))
+    methods = 1 + len(procedures.candidates(table))
     both = 3 * (4 * cells * 2e-6 + (1 + 3) * predictor)
     assert estimate("auto", features=2, cv=3) == pytest.approx(methods * both)
 
 
-def test_machines_on_more_samples_than_features_take_longer():
+def test_models_on_more_samples_than_features_take_longer():
     y = np.arange(501) % 2
     tall, wide = (table_of(np.zeros((501, p)) + y[:, None], y) for p in (500, 501))
     assert chance._seconds_of_selector(tall, "rfe") == pytest.approx(501 * 500 * 5e-6)
@@ -54,16 +54,16 @@ def test_machines_on_more_samples_than_features_take_longer():
     assert chance._seconds_of_selector(short, "rfe") == pytest.approx(500 * 3 * 2e-6)
 
 
-def test_how_many_times_longer_than_a_machine_methods_are_taken_to_be():
+def test_how_many_times_longer_than_a_model_methods_are_taken_to_be():
     """As measured on 2026-11-16: what a run without a number of permutations can afford follows from it."""
     table = table_of(*numbers())
-    machine = chance._seconds_of_selector(table, "rfe")
+    model = chance._seconds_of_selector(table, "rfe")
     factors = {
         "bound-elimination": 10, "consensus": 4, "gflip": 3, "interval": 10, "jcfo": 10, "knockoff-selector": 3,
         "ofw": 40, "probe-selector": 3, "stability-selection": 100, "arom": 1, "fisher": 0.1,
     }  # fmt: skip
     for name, factor in factors.items():
-        assert chance._seconds_of_selector(table, name) == pytest.approx(factor * machine), name
+        assert chance._seconds_of_selector(table, name) == pytest.approx(factor * model), name
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_auto_takes_fewer_permutations_as_the_work_grows():
     assert chance.permutation_count(wide, Settings(permutations=7, cv=10, repeats=10), [1], "fisher") == 7
 
 
-def test_auto_knows_that_machines_take_longer_on_many_samples():
+def test_auto_knows_that_models_take_longer_on_many_samples():
     table = load_data(*_data(3000, 40))
     fixed = Settings(features=5, cv=5)
     counts = [chance.permutation_count(table, fixed, [5], name) for name in ("fisher", "rfe", "ofw")]

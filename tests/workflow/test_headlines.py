@@ -103,10 +103,10 @@ def claims(result):
     return "No evidence" not in result.headline
 
 
-def simulate_headlines(strength, n_sets, **options):
+def simulate_headlines(abs_weight, n_sets, **options):
     found = []
     for seed in range(n_sets):
-        result = zeronorm.select(*simulated(seed, strength), **options)
+        result = zeronorm.select(*simulated(seed, abs_weight), **options)
         found.append((claims(result), result.procedure["p_value"]))
     return found
 

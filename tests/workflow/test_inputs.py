@@ -23,18 +23,20 @@ QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 # -- Arrays, frames and designs --
 
 
-@pytest.mark.parametrize("home", ["array", "list", "design", "dask", "foreign"])
-def test_the_same_numbers_make_the_same_table_from_every_home(home):
+@pytest.mark.parametrize("backend", ["array", "list", "design", "dask", "foreign"])
+def test_the_same_numbers_make_the_same_table_from_every_backend(backend):
     X, y = numbers(12, 5)
-    if home == "dask":
+    if backend == "dask":
         data = pytest.importorskip("dask.array").from_array(X, chunks=(6, 5))
-    elif home == "foreign":
+    elif backend == "foreign":
         data = pytest.importorskip("array_api_strict").asarray(X)
     else:
-        data = {"array": X, "list": X.tolist(), "design": as_design(X)}[home]
+        data = {"array": X, "list": X.tolist(), "design": as_design(X)}[backend]
     table = table_of(data, y)
     assert (table.n_samples, table.n_features, table.task) == (12, 5, "classification")
-    assert isinstance(table.X, Design) == (home in ("design", "dask", "foreign"))  # these stay where they are
+    assert isinstance(table.X, Design) == (
+        backend in ("design", "dask", "foreign")
+    )  # these stay where they are
     np.testing.assert_allclose(as_design(table.X).block(slice(None)), X)
     assert table.y.tolist() == y.tolist()
 
@@ -150,11 +152,11 @@ def test_what_an_array_of_data_is():
         np.testing.assert_array_equal(load_data(X, DataOptions(target=list("uvuv"))).X, X.astype(float))
 
 
-def test_columns_in_any_home_are_dense():
+def test_columns_in_any_backend_are_dense():
     X, _ = numbers(6)
     wanted = X[:, [2, 0]]
-    for home in (X, sparse.csr_matrix(X), as_design(X), X.astype(np.float32)):
-        found = dense_columns(home, np.array([2, 0]))
+    for backend in (X, sparse.csr_matrix(X), as_design(X), X.astype(np.float32)):
+        found = dense_columns(backend, np.array([2, 0]))
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 

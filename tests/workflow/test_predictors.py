@@ -36,7 +36,7 @@ def crossed(n_samples=120, n_classes=2, seed=0):
     return X, (angle * n_classes).astype(int)
 
 
-def test_a_gaussian_machine_sees_what_no_line_does():
+def test_a_gaussian_model_sees_what_no_line_does():
     X, y = crossed()
     values = {
         name: zeronorm.select(X, y, method="relief", predictor=name, **QUICK).procedure
@@ -64,7 +64,7 @@ def test_sizes_and_methods_are_chosen_with_the_same_predictor():
 
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize(("n_classes", "scheme"), [(2, "single"), (3, "pairs")])
-def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme, few):
+def test_a_saved_model_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme, few):
     """LIBSVM finds it for many samples; for few of them it is found more precisely than LIBSVM does."""
     X, y = crossed(60 if few else 240, n_classes=n_classes)
     result = zeronorm.select(
@@ -74,22 +74,22 @@ def test_a_saved_machine_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n
     assert model.scheme == scheme
     assert all(feature.coefficient is None for feature in result.selected)
     columns = [feature.index for feature in result.selected]
-    machine = SVC(decision_function_shape="ovo", gamma=1 / len(columns), tol=1e-10 if few else 1e-3)
-    theirs = make_pipeline(StandardScaler(), machine).fit(X[:, columns], y)
+    svm = SVC(decision_function_shape="ovo", gamma=1 / len(columns), tol=1e-10 if few else 1e-3)
+    theirs = make_pipeline(StandardScaler(), svm).fit(X[:, columns], y)
     new = np.random.default_rng(5).normal(size=(40, len(columns)))
     decision = theirs.decision_function(new).reshape(40, -1)
     np.testing.assert_allclose(model.decision(new), decision, atol=1e-5 if few else 1e-6)
     assert apply_model(model, new)["prediction"] == theirs.predict(new).tolist()
 
 
-def curved(n_samples=90):
+def nonlinear(n_samples=90):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n_samples, 4))
     return X, 1000.0 + 50.0 * np.sin(2.0 * X[:, 0]) + rng.normal(size=n_samples)
 
 
-def test_a_saved_machine_of_regression_predicts_in_the_unit_of_the_target(tmp_path):
-    X, y = curved()
+def test_a_saved_model_of_regression_predicts_in_the_unit_of_the_target(tmp_path):
+    X, y = nonlinear()
     result = zeronorm.select(
         X, y, method="gram-schmidt", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
     )
@@ -102,7 +102,7 @@ def test_a_saved_machine_of_regression_predicts_in_the_unit_of_the_target(tmp_pa
 
 
 @pytest.mark.parametrize(("name", "kernel"), [("linear", "linear"), ("gaussian", "rbf")])
-def test_a_machine_of_sparse_data_predicts_as_that_of_scikit_learn(name, kernel):
+def test_a_model_of_sparse_data_predicts_as_that_of_scikit_learn(name, kernel):
     X = np.random.default_rng(0).poisson(2.0, size=(80, 6)).astype(float)
     y = (X[:, 0] + X[:, 1] > 4).astype(int)
     result = zeronorm.select(sparse.csr_matrix(X), y, method="fisher", predictor=name, **QUICK)
@@ -113,7 +113,7 @@ def test_a_machine_of_sparse_data_predicts_as_that_of_scikit_learn(name, kernel)
     )
 
 
-def test_a_damaged_machine_is_refused(tmp_path):
+def test_a_damaged_model_is_refused(tmp_path):
     X, y = crossed()
     zeronorm.select(
         X, y, method="fisher", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
@@ -151,7 +151,7 @@ def test_what_is_no_predictor_is_refused(wrong):
         zeronorm.compare(X, y, methods="fisher", predictor=wrong)
 
 
-def test_too_many_samples_for_a_gaussian_machine_are_told_at_once():
+def test_too_many_samples_for_a_gaussian_model_are_told_at_once():
     y = np.arange(20_001) % 2
     with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
         zeronorm.select(y[:, None] * np.ones(3), y, method="fisher", predictor="gaussian", features=1)
@@ -205,7 +205,7 @@ def test_the_predictor_of_a_run():
     assert isinstance(procedures.predictor_of(tall, Settings())[-1], LinearSVC)
 
 
-def test_a_gaussian_machine_serves_up_to_20000_samples():
+def test_a_gaussian_model_serves_up_to_20000_samples():
     plain = table_of(*numbers())
     most, more = (replace(plain, X=np.broadcast_to(0.0, (n, 1))) for n in (20_000, 20_001))
     assert procedures.predictor_of(most, Settings(predictor="gaussian")).kernel == "rbf"

@@ -64,7 +64,7 @@ def test_the_kind_of_a_task_counts_the_classes():
     [([], ""), (["a"], "compares a inside"), (["a", "b"], "a and b inside"), (["a", "b", "c"], "a, b and c")],
 )
 def test_the_methods_that_auto_compares_in_words(methods, words, monkeypatch):
-    monkeypatch.setattr(procedures, "roster", lambda table: methods)
+    monkeypatch.setattr(procedures, "candidates", lambda table: methods)
     notes = procedures.default_notes(None)
     assert len(notes) == bool(methods)
     assert words in "".join(notes)

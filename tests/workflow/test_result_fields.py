@@ -101,8 +101,8 @@ def test_what_was_measured(selection):
         [[index in row["selected"] for index in range(7)] for row in own.to_dicts()], dtype=float
     )
     share, k = sets.mean(axis=0), 2.0  # stability of Nogueira et al.
-    spread = (6 / 5 * share * (1 - share)).mean() / (k / 7 * (1 - k / 7))
-    assert found["stability"]["value"] == pytest.approx(1.0 - spread)
+    scale = (6 / 5 * share * (1 - share)).mean() / (k / 7 * (1 - k / 7))
+    assert found["stability"]["value"] == pytest.approx(1.0 - scale)
     assert found["stability"]["low"] < found["stability"]["value"] < found["stability"]["high"]
     for row in own.to_dicts():  # both samples of a patient in the same part
         assert sorted(i // 2 for i in row["test_rows"]) == sorted(

@@ -51,7 +51,7 @@ def as_parquet(X, y, folder):
     return str(folder / "X.parquet"), y
 
 
-HOMES = {
+BACKENDS = {
     "array": lambda X, y, _: (X, y),
     "list": lambda X, y, _: (X.tolist(), y.tolist()),
     "sparse": lambda X, y, _: (sp.csr_matrix(X), y),
@@ -96,9 +96,9 @@ def from_arrays(problem):
     return zeronorm.select(*problem, **QUICK)
 
 
-@pytest.mark.parametrize("home", HOMES)
-def test_every_home_of_the_data_gives_the_same_selection(home, problem, from_arrays, tmp_path):
-    data, target = HOMES[home](*problem, tmp_path)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_of_the_data_gives_the_same_selection(backend, problem, from_arrays, tmp_path):
+    data, target = BACKENDS[backend](*problem, tmp_path)
     result = zeronorm.select(data, target, **QUICK)
     assert set(result.features) == {"x1", "x2"}
     assert result.data["class_counts"] == {

@@ -115,19 +115,19 @@ class RadiusMargin(Criterion):
     """
 
     C: float = np.inf
-    spread: Literal["radius", "variance"] = "radius"
+    scale: Literal["radius", "variance"] = "radius"
     tol: float = 1e-8
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
-        warm_spread, warm_margin = warm if warm is not None else (None, None)
-        spread_criterion = Radius(self.C, self.tol) if self.spread == "radius" else Variance(self.C)
-        spread = spread_criterion.evaluate(K, y, warm_spread)
+        warm_scale, warm_margin = warm if warm is not None else (None, None)
+        spread_criterion = Radius(self.C, self.tol) if self.scale == "radius" else Variance(self.C)
+        scale = spread_criterion.evaluate(K, y, warm_scale)
         margin = Margin(self.C, self.tol).evaluate(K, y, warm_margin)
-        assert spread.factored is not None
+        assert scale.factored is not None
         assert margin.factored is not None
         return CriterionValue.from_factors(
-            spread.value * margin.value,
-            margin.value * spread.factored + spread.value * margin.factored,
-            (spread.warm, margin.warm),
-            spread.converged and margin.converged,
+            scale.value * margin.value,
+            margin.value * scale.factored + scale.value * margin.factored,
+            (scale.warm, margin.warm),
+            scale.converged and margin.converged,
         )

@@ -110,10 +110,10 @@ class ValidationLoss(Criterion):
 
         # Outputs change with the kernel between the two sets, and with v and b through the training kernel.
         inverse = bordered_inverse(with_ridge(K[np.ix_(S, S)], self.C))
-        through_machine = inverse @ np.append(K[np.ix_(S, V)] @ per_output, per_output.sum())
+        through_model = inverse @ np.append(K[np.ix_(S, V)] @ per_output, per_output.sum())
         gradient = np.zeros_like(K)
         gradient[np.ix_(V, S)] += np.outer(per_output, v)
-        gradient[np.ix_(S, S)] -= np.outer(through_machine[:-1], v)
+        gradient[np.ix_(S, S)] -= np.outer(through_model[:-1], v)
         gradient = 0.5 * (gradient + gradient.T)
         return CriterionValue(float(error.mean()), gradient, dual, dual.status.as_good_as_it_gets)
 

@@ -286,9 +286,9 @@ def describe(name: str) -> dict[str, Any]:
         return _row(name, doc, None, None, "synthetic", "It is drawn anew from the seed.")
     if name in BUNDLED:
         found = BUNDLED[name]
-        home = "scikit-learn" if found.loader else "zeronorm"
-        how = f"It comes with {home}. {found.origin}".rstrip()
-        return _row(name, found.about, found.n_samples, found.n_features, f"with {home}", how)
+        backend = "scikit-learn" if found.loader else "zeronorm"
+        how = f"It comes with {backend}. {found.origin}".rstrip()
+        return _row(name, found.about, found.n_samples, found.n_features, f"with {backend}", how)
     entry, local = KNOWN[name], find_local(name)
     if local is not None:
         where, how = "on this machine", f"It is in {local}. It is from {entry.origin}."

@@ -2,7 +2,7 @@
 
 from zeronorm.design.base import Design, register_backend
 from zeronorm.design.chunked import DataFileError
-from zeronorm.design.convert import as_design, check_container, gathered, has_own_backend
+from zeronorm.design.convert import as_design, check_container, contiguous, has_own_backend
 from zeronorm.design.dense import DenseDesign
 from zeronorm.design.packing import pack
 from zeronorm.design.sparse import SparseDesign
@@ -18,7 +18,7 @@ __all__ = [
     "StandardizedDesign",
     "as_design",
     "check_container",
-    "gathered",
+    "contiguous",
     "has_own_backend",
     "is_constant_range",
     "pack",

@@ -102,7 +102,7 @@ class ArrayApiDesign(Design):
     def _affine(self, shift: FloatArray, factor: FloatArray) -> ArrayApiDesign:
         return self._part(self._rows, self._columns, (shift, factor))
 
-    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         n, p = self.shape
         brings_gram = for_gram and n > _HOST_SAMPLES and has_own_memory(self._array)
         if 8 * n * p <= SMALL_COPY_BYTES and n * p * min(n, p) <= _HOST_WORK and not brings_gram:
@@ -293,20 +293,22 @@ class ArrayApiDesign(Design):
             return super().eigen(matrix)
         return on_host(values), on_host(vectors)
 
-    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
         few = values.size < MANY or not has_own_memory(self._array)
         if few or np.isnan(values.min()):  # which libraries do not all put last
-            return super().by_falling_value(values)
+            return super().by_descending_value(values)
         xp = self._xp
         try:
             sent = self._to_device(values)
             order = xp.argsort(sent, descending=True, stable=True)
-            falling = xp.take(sent, order)
+            descending = xp.take(sent, order)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            return super().by_falling_value(values)
-        return on_host(order).copy(), on_host(falling)  # the order is kept, page-locked memory should not be
+            return super().by_descending_value(values)
+        return on_host(order).copy(), on_host(
+            descending
+        )  # the order is kept, page-locked memory should not be
 
     def _other_block(self, other: Design, columns: range) -> Any:
         """A block of another design on this device."""
@@ -363,9 +365,9 @@ class ArrayApiDesign(Design):
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._scans_all_rows:
-            spread = np.zeros((self._array.shape[0], *V.shape[1:]))
-            np.add.at(spread, self._rows, V)
-            return self._part(range(self._array.shape[0]), self._columns)._transpose_dot(spread)
+            scale = np.zeros((self._array.shape[0], *V.shape[1:]))
+            np.add.at(scale, self._rows, V)
+            return self._part(range(self._array.shape[0]), self._columns)._transpose_dot(scale)
         if self._scans_all_columns:
             whole = self._part(self._rows, range(self._array.shape[1]))
             return np.asarray(whole._transpose_dot(V)[self._columns])
@@ -534,9 +536,9 @@ class ArrayApiDesign(Design):
             deviation = block - center
             first = weight @ deviation
             deviation *= deviation
-            spread = weight @ deviation - first * first / total
-            spread = xp.where(spread < 0.0, xp.zeros_like(spread), spread)
-            found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, spread)
+            scale = weight @ deviation - first * first / total
+            scale = xp.where(scale < 0.0, xp.zeros_like(scale), scale)
+            found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, scale)
             return xp.stack(found, axis=0)
 
         return xp.concat(self._in_blocks(moments), axis=1)

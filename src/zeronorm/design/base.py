@@ -20,7 +20,7 @@ from zeronorm._threads import (
 )
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import column_kernels
-from zeronorm.design.index import Index, Selection, as_index, as_selector, by_falling_value, roots
+from zeronorm.design.index import Index, Selection, as_index, as_selector, by_descending_value, roots
 from zeronorm.design.stats import ColumnStats, StatsAccumulator, is_surely_finite, require_finite_stats
 
 if TYPE_CHECKING:
@@ -113,19 +113,19 @@ class Design(ABC):
         part._known_finite = self._known_finite
         return part
 
-    def resident(self) -> Design:
+    def in_memory(self) -> Design:
         """Return the same data in one piece, so that products need no gathering.
 
         They come to the host as a dense array; large data that are sparse, on a device or in files stay there.
         """
         from zeronorm.design.dense import DenseDesign
 
-        elsewhere = self._resident_elsewhere(for_gram=True)
+        elsewhere = self._in_memory_elsewhere(for_gram=True)
         if elsewhere is not None:
             return self._passing_on(elsewhere)
         return self._passing_on(DenseDesign(self.block(slice(None)), self.feature_names))
 
-    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         """The data where they live, when a dense copy on the host would suit them less; None when it is better.
 
         Sparse data stay sparse, unless dense ones are small. ``for_gram``: mostly Gram matrices will be asked for.
@@ -463,9 +463,9 @@ class Design(ABC):
         values, vectors = np.linalg.eigh(matrix)
         return values, vectors
 
-    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the indices of numbers by falling value, NaN last, and the numbers so; a device sorts them faster."""
-        return by_falling_value(values)
+        return by_descending_value(values)
 
     # Differences of samples, where a device is faster than compiled loops over blocks
 

@@ -96,7 +96,7 @@ class ChunkedDesign(Design):
         budget = self.memory_budget
         return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
 
-    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
         """What would take more than a quarter of the budget as an array of float64 stays in the files."""
         return self if 32 * self.n_samples * self.n_features > self.memory_budget else None
 
@@ -121,9 +121,9 @@ class ChunkedDesign(Design):
             np.copyto(out, kept)
             return
         wanted = np.asarray(chosen, dtype=np.intp)
-        home = np.searchsorted(self._starts, wanted, side="right") - 1
-        for number in np.unique(home):
-            file, here = self._files[number], np.flatnonzero(home == number)
+        backend = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number in np.unique(backend):
+            file, here = self._files[number], np.flatnonzero(backend == number)
             local = as_index(wanted[here] - self._starts[number], file.shape[1], "column")
             target = as_selector(as_index(here, out.shape[1], "column"))
             out[:, target] = file.read(self._rows, local)

@@ -290,9 +290,9 @@ def _first_no_number(array: NDArray[Any]) -> str:
     return ""
 
 
-def gathered(design: Design) -> Design:
+def contiguous(design: Design) -> Design:
     """Return the same data in one array when they are small or on a device, so that products need no gathering."""
-    elsewhere = design._resident_elsewhere()
+    elsewhere = design._in_memory_elsewhere()
     if elsewhere is not None:
         return design._passing_on(elsewhere)
     if 8 * design.n_samples * design.n_features > SMALL_COPY_BYTES:

@@ -128,9 +128,9 @@ class DaskDesign(Design):
         if isinstance(chosen, range) and len(chosen) == array.shape[1]:
             return [_Piece(place, None, chunk) for place, chunk in pieces]
         wanted = np.asarray(chosen, dtype=np.intp)
-        home = np.searchsorted([place.stop for place, _ in pieces], wanted, side="right")
-        order = np.argsort(home, kind="stable")
-        bounds = np.searchsorted(home[order], np.arange(len(pieces) + 1))
+        backend = np.searchsorted([place.stop for place, _ in pieces], wanted, side="right")
+        order = np.argsort(backend, kind="stable")
+        bounds = np.searchsorted(backend[order], np.arange(len(pieces) + 1))
         found = []
         for (place, chunk), (begin, end) in zip(pieces, itertools.pairwise(bounds.tolist()), strict=True):
             if end > begin:

@@ -192,10 +192,10 @@ class DenseDesign(Design):
             return memory.T @ V
         whole = self._all_samples()
         if whole is not None:
-            spread = np.zeros((whole.n_samples, *V.shape[1:]))
-            np.add.at(spread, self._rows, V)
+            scale = np.zeros((whole.n_samples, *V.shape[1:]))
+            np.add.at(scale, self._rows, V)
             with np.errstate(all="ignore"):
-                result = whole._transpose_dot(spread)
+                result = whole._transpose_dot(scale)
             # A sample outside that is not finite would spoil the sums even with a factor of zero.
             if np.isfinite(result).all():
                 return result

@@ -246,9 +246,9 @@ def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
             COLUMNS=128,
         )
     first, second = out[:, 3].sum(dim=0), out[:, 4].sum(dim=0)
-    spread = (second - first * first / total_weight).clamp(min=0.0)
+    scale = (second - first * first / total_weight).clamp(min=0.0)
     return torch.stack(
-        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, spread], dim=0
+        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, scale], dim=0
     )
 
 
@@ -331,8 +331,8 @@ def _sums(x: Any) -> tuple[list[Any], list[Any]]:
     v, w = torch.arange(n, device=x.device).double(), torch.arange(p, device=x.device).double()
     moments = column_moments(x, torch.arange(n, device=x.device), torch.ones_like(v), float(n))
     found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3], centered(x, w, w)]
-    spread = n * double.var(dim=0, correction=0)
-    return found, [double.T @ v, double @ w, double.mean(dim=0), spread, (double - w) * w]
+    scale = n * double.var(dim=0, correction=0)
+    return found, [double.T @ v, double @ w, double.mean(dim=0), scale, (double - w) * w]
 
 
 def _differences(x: Any) -> tuple[list[Any], list[Any]]:

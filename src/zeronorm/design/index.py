@@ -199,7 +199,7 @@ def _copy_marked(
 MANY = 1 << 14
 
 
-def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
+def by_descending_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     """Indices by falling value, NaN last, and the values in this order.
 
     Many values are sorted as whole numbers: the leading bits of a value, which sort as the value does, and its
@@ -210,15 +210,17 @@ def by_falling_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
         order = np.argsort(-values)
         return order, values[order]
     keys, order = _sort_keys(_keys_of(values, n_bits), n_bits)
-    falling = keys.view(np.float64)  # each key is read before its value takes its place
-    if not _put_right(order, falling, lambda a, b: _read_keys(keys, n_bits, values, order, falling, a, b)):
+    descending = keys.view(np.float64)  # each key is read before its value takes its place
+    if not _put_right(
+        order, descending, lambda a, b: _read_keys(keys, n_bits, values, order, descending, a, b)
+    ):
         order = np.argsort(-values)
         return order, values[order]
-    return order, falling
+    return order, descending
 
 
 def _put_right(
-    order: IntArray, falling: FloatArray, read: Callable[[int, int], None] = lambda first, last: None
+    order: IntArray, descending: FloatArray, read: Callable[[int, int], None] = lambda first, last: None
 ) -> bool:
     """Sort values that are nearly sorted: parts apart, then across their bounds; False where they are not nearly.
 
@@ -229,10 +231,10 @@ def _put_right(
     def sort(first: int, last: int) -> None:
         read(first, last)
         starts.append(first)
-        done.append(_insert(order, falling, first, first + 1, last, False))
+        done.append(_insert(order, descending, first, first + 1, last, False))
 
-    in_threads(sort, falling.size)
-    across = [_insert(order, falling, 0, first, falling.size, True) for first in sorted(starts)[1:]]
+    in_threads(sort, descending.size)
+    across = [_insert(order, descending, 0, first, descending.size, True) for first in sorted(starts)[1:]]
     return all(done + across)
 
 
@@ -308,7 +310,7 @@ def _read_keys(
     n_bits: int,
     values: FloatArray,
     order: IntArray,
-    falling: FloatArray,
+    descending: FloatArray,
     first: int,
     last: int,
 ) -> None:
@@ -317,7 +319,7 @@ def _read_keys(
     for i in range(first, last):
         place = keys[i] & last_bits
         order[i] = place
-        falling[i] = values[place]
+        descending[i] = values[place]
 
 
 _MOST_MOVES = 8  # for each value: so many are quicker than sorting afresh
@@ -325,17 +327,17 @@ _MOST_MOVES = 8  # for each value: so many are quicker than sorting afresh
 
 @kernel
 def _insert(
-    order: IntArray, falling: FloatArray, lowest: int, first: int, last: int, to_the_first_in_place: bool
+    order: IntArray, descending: FloatArray, lowest: int, first: int, last: int, to_the_first_in_place: bool
 ) -> bool:
     """Move each value before smaller ones, not beyond ``lowest``; equal ones keep their order."""
     left = _MOST_MOVES * (last - first) + _MOST_MOVES
     for i in range(first, last):
-        value, place, j = falling[i], order[i], i
-        while j > lowest and falling[j - 1] < value and left > 0:
-            falling[j], order[j] = falling[j - 1], order[j - 1]
+        value, place, j = descending[i], order[i], i
+        while j > lowest and descending[j - 1] < value and left > 0:
+            descending[j], order[j] = descending[j - 1], order[j - 1]
             j -= 1
             left -= 1
-        falling[j], order[j] = value, place
+        descending[j], order[j] = value, place
         if left == 0:
             return False
         if to_the_first_in_place and j == i:

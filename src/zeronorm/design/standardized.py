@@ -120,8 +120,8 @@ class StandardizedDesign(Design):
     def _fused(self) -> Design:
         return self if self._inner is None else self._inner
 
-    def _resident_elsewhere(self, *, for_gram: bool = False) -> Design | None:
-        base = self.base._resident_elsewhere(for_gram=for_gram)
+    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+        base = self.base._in_memory_elsewhere(for_gram=for_gram)
         if base is None or base is self.base:
             return None if base is None else self
         return StandardizedDesign(base, self.mean, self.scale, zero_columns=self.zero_columns)
@@ -302,8 +302,8 @@ class StandardizedDesign(Design):
     def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.base.eigen(matrix)
 
-    def by_falling_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
-        return self.base.by_falling_value(values)
+    def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        return self.base.by_descending_value(values)
 
     def _dot(self, w: FloatArray) -> FloatArray:
         if not self._vectors_correctable:

@@ -302,12 +302,12 @@ def require_finite_stats(design: Design, stats: ColumnStats) -> None:
         require_finite(design)
         return
     if stats._extremes.smallest_width < SMALLEST_RANGE:
-        spread = stats.maximum - stats.minimum
-        small = (spread < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
+        scale = stats.maximum - stats.minimum
+        small = (scale < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():
             column = int(np.argmax(small))
             raise ValueError(
-                f"Input X varies by no more than {spread[column]:.3g} in column {column}{_name_of(design, column)}. "
+                f"Input X varies by no more than {scale[column]:.3g} in column {column}{_name_of(design, column)}. "
                 f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
             )
 

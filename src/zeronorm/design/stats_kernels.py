@@ -212,7 +212,7 @@ def combine_classes(
     low: FloatArray,
     high: FloatArray,
     class_mean: FloatArray,
-    class_spread: FloatArray,
+    class_scale: FloatArray,
     mean: FloatArray,
     variance: FloatArray,
     first: int,
@@ -231,10 +231,10 @@ def combine_classes(
         constant = low[j] == high[j] and np.isfinite(overall)
         for c in range(weight.shape[0]):
             between += weight[c] / total * (class_mean[c, j] - overall) ** 2
-            within += class_spread[c, j]
+            within += class_scale[c, j]
             if weight[c] > 0.0:
                 class_mean[c, j] = low[j] if constant else class_mean[c, j]
-                class_spread[c, j] = 0.0 if constant else class_spread[c, j] / weight[c]
+                class_scale[c, j] = 0.0 if constant else class_scale[c, j] / weight[c]
         mean[j] = low[j] if constant else overall
         variance[j] = 0.0 if constant else within / total + between
 

@@ -166,8 +166,8 @@ def normal_scores(X: FloatArray) -> FloatArray:
     """Each column replaced by the normal quantiles of its ranks, standardised."""
     n = X.shape[0]
     scores = ndtri(rankdata(X, axis=0) / (n + 1))
-    spread = scores.std(axis=0)
-    return np.asarray((scores - scores.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
+    scale = scores.std(axis=0)
+    return np.asarray((scores - scores.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0))
 
 
 def with_margins_of(X: FloatArray, scores: FloatArray) -> FloatArray:
@@ -220,8 +220,8 @@ def knockoff_factors(correlation: FloatArray, s: FloatArray) -> tuple[FloatArray
     C is the symmetric root, which unlike a triangular or spectral one does not jump with rounding.
     """
     inverse_gaps = linalg.solve(correlation, np.diag(s), assume_a="pos")
-    spread = 2 * np.diag(s) - s[:, None] * inverse_gaps
-    values, vectors = linalg.eigh((spread + spread.T) / 2)
+    scale = 2 * np.diag(s) - s[:, None] * inverse_gaps
+    values, vectors = linalg.eigh((scale + scale.T) / 2)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return np.eye(len(s)) - inverse_gaps, root
 

@@ -33,7 +33,7 @@ def entry_scores(
     supports: Sequence[IntArray],
     levels: ArrayLike,
     never: FloatArray,
-    strengths: Sequence[FloatArray] | None = None,
+    abs_weights: Sequence[FloatArray] | None = None,
 ) -> FloatArray:
     """Scores by which a feature that enters at a higher level stands before one that enters at a lower.
 
@@ -48,8 +48,8 @@ def entry_scores(
         new = scores[support] == 0.0
         # Half way to the level above at most, so that strength never outranks an earlier entry.
         room = 0.5 * min(above / level[step] - 1.0, 1.0)
-        strength = np.zeros(support.size) if strengths is None else relative(strengths[step])
-        scores[support[new]] = level[step] * (1.0 + room * strength[new])
+        abs_weight = np.zeros(support.size) if abs_weights is None else relative(abs_weights[step])
+        scores[support[new]] = level[step] * (1.0 + room * abs_weight[new])
         if new.any():
             above = level[step]
     lowest = float(scores[scores > 0].min(initial=np.inf))
@@ -61,11 +61,11 @@ def path_of_entries(
     supports: Sequence[IntArray],
     levels: ArrayLike,
     never: FloatArray,
-    strengths: Sequence[FloatArray] | None = None,
+    abs_weights: Sequence[FloatArray] | None = None,
     **fields: Any,
 ) -> SelectionPath:
     """The path of these supports; features are ordered by their first entry."""
-    scores = entry_scores(supports, levels, never, strengths)
+    scores = entry_scores(supports, levels, never, abs_weights)
     return SelectionPath.from_subsets(
         [support for support in supports if support.size],
         n_features=never.size,
@@ -90,11 +90,11 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     probes = [probe - probe.mean() for probe in probes] if shifted else probes
     found = design.transpose_dot(np.column_stack(probes) if len(probes) > 1 else probes[0])
     products = np.atleast_2d(made_absolute(np.require(found, requirements="W")).T)  # a row for each vector
-    order, falling = design.by_falling_value(products[0])
+    order, descending = design.by_descending_value(products[0])
     # Two columns of unit variance that are copies have products with the second vector closer than this.
     apart = 4.0 * EQUAL * np.sqrt(design.n_samples) * float(np.abs(probes[-1]).sum())
     first = rising(design.n_features)
-    for begin, end in _runs(_close_to_next(falling)):
+    for begin, end in _runs(_close_to_next(descending)):
         run = np.sort(order[begin:end])
         if len(probes) == 1 or np.diff(np.sort(products[1, run])).min() <= apart:
             _link(design, run, first, shifted)
@@ -106,17 +106,17 @@ def _is_worth_two_probes(design: Design) -> bool:
     return design.is_on_disk and isinstance(design, StandardizedDesign) and design.has_unit_variance
 
 
-def _close_to_next(falling: FloatArray) -> IntArray:
+def _close_to_next(descending: FloatArray) -> IntArray:
     """Places of products that are nearly as large as the next, unless they are zero."""
     found: dict[int, IntArray] = {}
 
     def look(first: int, last: int) -> None:
-        for start in range(first, min(last, falling.size - 1), _AT_A_TIME):
-            here = falling[start : min(start + _AT_A_TIME, last, falling.size - 1) + 1]
+        for start in range(first, min(last, descending.size - 1), _AT_A_TIME):
+            here = descending[start : min(start + _AT_A_TIME, last, descending.size - 1) + 1]
             is_close = ~(here[:-1] - here[1:] > CLOSE * here[:-1]) & (here[1:] != 0.0)
             found[start] = start + np.flatnonzero(is_close)
 
-    in_threads(look, falling.size)
+    in_threads(look, descending.size)
     return np.concatenate([found[start] for start in sorted(found)] or [np.empty(0, dtype=np.intp)])
 
 
@@ -157,9 +157,9 @@ def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
 
 def spread_over(columns: IntArray, n_features: int, values: FloatArray) -> FloatArray:
     """Values of some columns along the last axis, with zeros for all other features."""
-    spread = np.zeros((*values.shape[:-1], n_features))
-    spread[..., columns] = values
-    return spread
+    scale = np.zeros((*values.shape[:-1], n_features))
+    scale[..., columns] = values
+    return scale
 
 
 def _link(design: Design, run: IntArray, first: IntArray, shifted: bool) -> None:

@@ -16,14 +16,14 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from zeronorm import __version__
 from zeronorm._types import written
 from zeronorm.design import Design, as_design, check_container, has_own_backend
-from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_cell, to_frame
-from zeronorm.resampling.folds import Cell, CellTask, FoldPlan, has_failed, run_cells
+from zeronorm.evaluation.records import FIXED_COLUMNS, rows_of_task, to_frame
+from zeronorm.resampling.folds import FoldPlan, FoldTask, TaskId, has_failed, run_tasks
 from zeronorm.resampling.journal import Journal, data_digest, digest
 from zeronorm.resampling.metrics import Metric, parse_metrics
 from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.seeds import unset_random_states
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.selection.problem import Progress, RunBar, warn_of_gross_targets
+from zeronorm.selection.problem import Progress, RunBar, warn_of_target_outliers
 from zeronorm.selection.target import TASKS, Target
 
 
@@ -110,7 +110,7 @@ def evaluate(
     X, y, groups = _check_data(X, y, groups, task)
     target = TASKS[task]
     if not target.has_classes and y.ndim == 1 and y.dtype.kind in "iuf":
-        warn_of_gross_targets("the methods and the measured errors", y, other_methods=False)
+        warn_of_target_outliers("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, target=target, seed=seed)
     if estimator is None:
@@ -127,13 +127,13 @@ def evaluate(
         threads_per_task=threads_per_task,
         journal=None if journal is None else Journal(journal),
     )
-    tasks = _list_cells(plan, named, splits)
+    tasks = _list_tasks(plan, named, splits)
     cells = _recall(plan, tasks, retry_failed)
     missing = [task for task in tasks if task.key not in cells]
-    cells |= run_cells(plan, missing, n_jobs=n_jobs, progress=Progress(verbose), description="Evaluating")
+    cells |= run_tasks(plan, missing, n_jobs=n_jobs, progress=Progress(verbose), description="Evaluating")
     _warn_once(tasks, cells)
     names = [metric.name for metric in plan.metrics]
-    rows = [row for task in tasks for row in rows_of_cell(cells[task.key], task, plan)]
+    rows = [row for task in tasks for row in rows_of_task(cells[task.key], task, plan)]
     return to_frame(rows, names)
 
 
@@ -232,12 +232,12 @@ def _check_metrics(metrics: Any, target: type[Target], y: NDArray[Any]) -> tuple
     )  # whatever the task: the selectors may know it better
 
 
-def _list_cells(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[CellTask]:
+def _list_tasks(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[FoldTask]:
     """All cells, each with the key under which the journal knows it."""
     unset = {name: unset_random_states(selector) for name, selector in named.items()}
     if plan.journal is None:
         return [
-            CellTask(name, selector, unset[name], split, f"{name}/{split.index}")
+            FoldTask(name, selector, unset[name], split, f"{name}/{split.index}")
             for name, selector in named.items()
             for split in splits
         ]
@@ -256,11 +256,11 @@ def _list_cells(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> l
     for name, selector in named.items():
         method = digest(name, selector)
         for split, part in zip(splits, parts, strict=True):
-            tasks.append(CellTask(name, selector, unset[name], split, digest(shared, part, method)))
+            tasks.append(FoldTask(name, selector, unset[name], split, digest(shared, part, method)))
     return tasks
 
 
-def _recall(plan: FoldPlan, tasks: list[CellTask], retry_failed: bool) -> dict[str, Cell]:
+def _recall(plan: FoldPlan, tasks: list[FoldTask], retry_failed: bool) -> dict[str, TaskId]:
     """Cells that the journal holds already."""
     if plan.journal is None:
         return {}
@@ -273,7 +273,7 @@ def _recall(plan: FoldPlan, tasks: list[CellTask], retry_failed: bool) -> dict[s
     return cells
 
 
-def _warn_once(tasks: list[CellTask], cells: dict[str, Cell]) -> None:
+def _warn_once(tasks: list[FoldTask], cells: dict[str, TaskId]) -> None:
     """One warning about what failed and one about what did not converge."""
     failed = Counter(task.name for task in tasks if has_failed(cells[task.key]))
     if failed:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.resampling.folds import Cell, CellTask, FoldPlan
+from zeronorm.resampling.folds import FoldPlan, FoldTask, TaskId
 
 Row = dict[str, Any]
 
@@ -17,7 +17,7 @@ FIXED_COLUMNS = (
 )  # fmt: skip
 
 
-def rows_of_cell(cell: Cell, task: CellTask, plan: FoldPlan) -> list[Row]:
+def rows_of_task(cell: TaskId, task: FoldTask, plan: FoldPlan) -> list[Row]:
     """The rows of one cell; a cell that failed has one row per size with its error and no results."""
     results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in plan.sizes]
     split = task.split
@@ -93,7 +93,7 @@ def metric_columns(records: Any) -> list[str]:
     return [str(name) for name in records.columns if str(name) not in FIXED_COLUMNS]
 
 
-def cells_by_method(
+def tasks_by_method(
     records: Any, size: int | None, needed: tuple[str, ...], wanted: tuple[str, ...] = ()
 ) -> dict[str, list[Row]]:
     """The rows of every method at one size, in the order of the splits and without gaps.

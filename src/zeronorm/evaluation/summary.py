@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.evaluation.records import cells_by_method, columns_of, metric_columns
+from zeronorm.evaluation.records import columns_of, metric_columns, tasks_by_method
 from zeronorm.evaluation.significance import (
     adjust_p_values,
     compare_methods,
@@ -246,8 +246,8 @@ def choose_method(
         name for name in values if name != best and p_values.get(frozenset((best, name)), 1.0) < LEVEL
     )
     n_folds = len(values[best])
-    spread = float(values[best].std(ddof=1)) / np.sqrt(n_folds) if n_folds > 1 else 0.0
-    lowest = means[best] - spread
+    scale = float(values[best].std(ddof=1)) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+    lowest = means[best] - scale
     near = [n for n in values if n not in worse and means[n] >= lowest - 1e-12 * abs(lowest)]
     preferred = min(near, key=lambda name: (sizes[name], -means[name], name))
     return Choice(tuple(values), best, worse, preferred, is_tested=bool(p_values) or len(values) < 2)
@@ -343,7 +343,7 @@ def compare(records: Any, metric: str | Metric) -> Comparison | None:
     if len(complete) < 2:
         return None
     kept = _rows_of(records, complete)
-    cells = cells_by_method(kept, None, (name, "n_selected", "fit_seconds", "n_train", "n_test"))
+    cells = tasks_by_method(kept, None, (name, "n_selected", "fit_seconds", "n_train", "n_test"))
     rows = [
         MethodRow(method, *(_mean(found, key) for key in (name, "n_selected", "fit_seconds")))
         for method, found in cells.items()

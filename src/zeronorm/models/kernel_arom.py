@@ -25,7 +25,7 @@ from zeronorm.engines.rescaling.iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.machines import SOLVER_TOL, GramMachine, Part
+from zeronorm.engines.rescaling.models import SOLVER_TOL, GramModel, Part
 from zeronorm.registry import register
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.solvers.status import Status
@@ -211,9 +211,9 @@ class ExplicitSpace:
     ) -> None:
         design = MonomialDesign.of(as_design(X), degree)
         part = Part(signs, np.full(signs.size, C))
-        machine = _OrderedMonomials(GramMachine([part], loss="squared"), orderings(design.factors))
+        model = _OrderedMonomials(GramModel([part], loss="squared"), orderings(design.factors))
         result = rescale_until_sparse(
-            machine,
+            model,
             design,
             np.arange(design.n_features),
             multiplicative,
@@ -223,10 +223,10 @@ class ExplicitSpace:
         )
         if not result.iterates:
             result.status.check(NEEDS_SLACK)
-        kept = np.isin(result.trained, result.alive)
+        kept = np.isin(result.trained, result.active)
         self._factors = design.factors[:, result.trained[kept]]
-        self.weights: FloatArray = machine.inner.weights[kept, 0] if kept.any() else np.zeros(0)
-        self.bias = float(machine.inner.bias[0])
+        self.weights: FloatArray = model.inner.weights[kept, 0] if kept.any() else np.zeros(0)
+        self.bias = float(model.inner.bias[0])
         self.n_iter, self.converged, self.remedy = max(1, result.n_iter), result.converged, result.remedy
         self.monomials = [tuple(int(i) for i in column if i < X.shape[1]) for column in self._factors.T]
 
@@ -240,7 +240,7 @@ class _OrderedMonomials:
 
     settled = True
 
-    def __init__(self, inner: GramMachine, n_orderings: FloatArray) -> None:
+    def __init__(self, inner: GramModel, n_orderings: FloatArray) -> None:
         self.inner = inner
         self.root = np.sqrt(n_orderings)
 
@@ -251,9 +251,9 @@ class _OrderedMonomials:
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         return self.inner.train(design, scale * self.root) / self.root
 
-    def keep(self, staying: BoolArray) -> None:
-        self.root = self.root[staying]
-        self.inner.keep(staying)
+    def keep(self, kept: BoolArray) -> None:
+        self.root = self.root[kept]
+        self.inner.keep(kept)
 
 
 def orderings(factors: IntArray) -> FloatArray:

@@ -18,14 +18,14 @@ from zeronorm._types import FloatArray, written
 from zeronorm.design import as_design
 from zeronorm.registry import register
 from zeronorm.selection.checked import CheckedParameters
-from zeronorm.selection.problem import warn_of_gross_targets
+from zeronorm.selection.problem import warn_of_target_outliers
 from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
 from zeronorm.solvers.sparse_bayes.sequential import SparseBayes, solve_sparse_bayes
 
 KERNELS = ("rbf", "linear", "poly")
 
 
-class _RelevanceVectorMachine(CheckedParameters, BaseEstimator):
+class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
     """What the classifier and the regressor share: kernel columns and the way to predict."""
 
     kernel: Literal["rbf", "linear", "poly"]
@@ -103,7 +103,7 @@ class _RelevanceVectorMachine(CheckedParameters, BaseEstimator):
     oracle="ARD on the columns of the kernel matrix",
     avoid="more than a few thousand samples; choosing input features: it chooses samples",
 )
-class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
+class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     r"""Classifier that keeps few training samples, found by sparse Bayesian learning.
 
     .. math:: f(x) = \sum_k w_k\,k(x, x_k) + b, \qquad w_k \sim N(0, 1/\beta_k),
@@ -217,7 +217,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorMachine):
     oracle="ARD on the columns of the kernel matrix",
     avoid="more than a few thousand samples; choosing input features: it chooses samples",
 )
-class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
+class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
     r"""Regression with few training samples, found by sparse Bayesian learning.
 
     .. math:: y = \sum_k w_k\,k(x, x_k) + b + \varepsilon, \qquad w_k \sim N(0, 1/\beta_k), \quad
@@ -287,7 +287,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorMachine):
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         target = np.asarray(y, dtype=np.float64)
-        warn_of_gross_targets(type(self).__name__, target, other_methods=False)
+        warn_of_target_outliers(type(self).__name__, target, other_methods=False)
         likelihood = GaussianLikelihood(target, np.ones(target.size), self.noise_variance, self.min_noise)
         self._learn(X, likelihood)
         self.noise_variance_ = likelihood.noise_variance

@@ -20,8 +20,8 @@ from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
 from zeronorm.engines.rescaling.iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine
-from zeronorm.engines.rescaling.machines import LinearMachine, Part
+from zeronorm.engines.rescaling.l1_and_probit import ProbitModel
+from zeronorm.engines.rescaling.models import LinearModel, Part
 from zeronorm.registry import register
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import exceptions, number
@@ -176,19 +176,19 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self.gamma_ = self._gamma(X, weight)
         vectors, rows, codes, weight = _merge(X, codes, weight)
         candidates = self._candidates(vectors.size)
-        result, machine = self._train(X, rows, vectors[candidates], codes, weight)
-        self._store(X, present, vectors[candidates], result, machine)
+        result, model = self._train(X, rows, vectors[candidates], codes, weight)
+        self._store(X, present, vectors[candidates], result, model)
         return self
 
     def _train(
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
         columns = self._kernel(X[rows], X[vectors])
-        machine = self._machine(codes, weight)
+        model = self._model(codes, weight)
         if self.two_norm > 0.0:
-            machine = TwoNormMachine(machine, self._kernel(X[vectors], X[vectors]), self.two_norm)
+            model = TwoNormModel(model, self._kernel(X[vectors], X[vectors]), self.two_norm)
         result = rescale_until_sparse(
-            machine,
+            model,
             DenseDesign(columns),
             np.arange(vectors.size),
             power_rule(self.q),
@@ -200,31 +200,31 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             result.status.check("SparseKernelSVC with a hard margin (C=inf)")
         if self.loss == "probit" and result.remedy == SHRUNK:
             result.remedy = "all coefficients shrank to zero; use loss='hinge' with a larger C."
-        return result, machine
+        return result, model
 
-    def _machine(self, codes: IntArray, weight: FloatArray) -> Any:
+    def _model(self, codes: IntArray, weight: FloatArray) -> Any:
         """One machine for two classes, else one for each class or pair; other classes have no influence on a pair."""
-        price = weight if self.loss == "probit" else 0.5 * self.C * weight
+        cost = weight if self.loss == "probit" else 0.5 * self.C * weight
         n_classes = self.classes_.size
         if n_classes == 2 or self.multi_class == "one_vs_rest":
             positive = [1] if n_classes == 2 else range(n_classes)
-            parts = [Part(np.where(codes == c, 1.0, -1.0), price) for c in positive]
+            parts = [Part(np.where(codes == c, 1.0, -1.0), cost) for c in positive]
         else:
             parts = [
-                Part(np.where(codes == b, 1.0, -1.0), np.where((codes == a) | (codes == b), price, 0.0))
+                Part(np.where(codes == b, 1.0, -1.0), np.where((codes == a) | (codes == b), cost, 0.0))
                 for a, b in combinations(range(n_classes), 2)
             ]
-        return ProbitMachine(parts, self.tol) if self.loss == "probit" else LinearMachine(parts, loss="hinge")
+        return ProbitModel(parts, self.tol) if self.loss == "probit" else LinearModel(parts, loss="hinge")
 
     def _store(
-        self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, machine: Any
+        self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, model: Any
     ) -> None:
-        kept = np.isin(result.trained, result.alive)
+        kept = np.isin(result.trained, result.active)
         support = vectors[result.trained[kept]]
         self.support_ = present[support]
         self.support_vectors_ = X[support]
-        self.dual_coef_ = machine.weights[kept].T if support.size else np.zeros((machine.bias.size, 0))
-        self.intercept_ = machine.bias
+        self.dual_coef_ = model.weights[kept].T if support.size else np.zeros((model.bias.size, 0))
+        self.intercept_ = model.bias
         self.n_iter_ = max(1, result.n_iter)
         self.converged_ = result.converged
         if not result.converged:
@@ -303,30 +303,30 @@ def _votes(values: FloatArray, n_classes: int) -> FloatArray:
 # -- A machine on rescaled kernel columns with the norm of the ordinary support vector machine added --
 
 
-class TwoNormMachine:
+class TwoNormModel:
     r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``RescaledModel`` of the rescaling engine.
 
     With the factor :math:`I + \tau ZKZ = LL^\top`, the machine for :math:`L^\top u` on the features
     :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.
     """
 
-    def __init__(self, machine: LinearMachine | ProbitMachine, kernel: FloatArray, weight: float) -> None:
-        self.machine = machine
+    def __init__(self, model: LinearModel | ProbitModel, kernel: FloatArray, weight: float) -> None:
+        self.model = model
         self.kernel = kernel
         self.weight = weight
-        self.weights: FloatArray = np.zeros((0, machine.bias.size))
+        self.weights: FloatArray = np.zeros((0, model.bias.size))
 
     @property
     def settled(self) -> bool:
-        return self.machine.settled
+        return self.model.settled
 
     @property
     def status(self) -> Status:
-        return self.machine.status
+        return self.model.status
 
     @property
     def bias(self) -> FloatArray:
-        return self.machine.bias
+        return self.model.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         inner = self.weight * scale[:, None] * self.kernel * scale
@@ -334,11 +334,11 @@ class TwoNormMachine:
         factor = cholesky(inner, lower=True, overwrite_a=True)
         columns = design.block(np.arange(scale.size)) * scale
         rotated = solve_triangular(factor, columns.T, lower=True).T
-        self.machine.train(DenseDesign(rotated), np.ones(scale.size))
-        rescaled_weights = solve_triangular(factor, self.machine.weights, lower=True, trans="T")
+        self.model.train(DenseDesign(rotated), np.ones(scale.size))
+        rescaled_weights = solve_triangular(factor, self.model.weights, lower=True, trans="T")
         self.weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
-    def keep(self, staying: BoolArray) -> None:
-        self.kernel = self.kernel[np.ix_(staying, staying)]
-        self.machine.keep(staying)
+    def keep(self, kept: BoolArray) -> None:
+        self.kernel = self.kernel[np.ix_(kept, kept)]
+        self.model.keep(kept)

@@ -8,12 +8,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from zeronorm.report.chart import Chart, Facts, Run, chart_classes, register_chart
-from zeronorm.report.html import facts_of, render, render_report
+from zeronorm.report.chart import Chart, ReportData, Run, chart_classes, register_chart
+from zeronorm.report.html import render, render_report, report_data_of
 
 __all__ = [
     "Chart",
-    "Facts",
+    "ReportData",
     "Run",
     "figure",
     "register_chart",
@@ -58,7 +58,9 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
     if hasattr(records, "path_"):
         chart = _of_selector(classes[name], records)
     else:
-        chart = classes[name].from_facts(facts_of(records) if result is None else Facts(result, records))
+        chart = classes[name].from_data(
+            report_data_of(records) if result is None else ReportData(result, records)
+        )
     if chart is None:
         raise ValueError(f"The chart {name!r} has nothing to show for this result.")
     return chart.plot(ax)

@@ -1,6 +1,6 @@
 """What a chart of the report is, the list of them, and the numbers that several of them share.
 
-A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``Facts`` and says
+A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``ReportData`` and says
 what to draw. While a selection runs, ``collect`` keeps what needs the table of data or the fitted selector.
 """
 
@@ -62,7 +62,7 @@ class Run:
     sizes: list[int]
 
 
-class Facts:
+class ReportData:
     """A result and its records, with every number that charts share computed once.
 
     Parameters
@@ -75,9 +75,9 @@ class Facts:
     Examples
     --------
     >>> import zeronorm
-    >>> from zeronorm.report import Facts
+    >>> from zeronorm.report import ReportData
     >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
-    >>> Facts(result, result.records).metric
+    >>> ReportData(result, result.records).metric
     'balanced_error_rate'
     """
 
@@ -136,7 +136,7 @@ class Facts:
         }
 
     @cached_property
-    def own_sizes(self) -> dict[str, list[int]]:
+    def selected_sizes(self) -> dict[str, list[int]]:
         """Numbers of features each procedure chose in the training parts."""
         sizes: dict[str, list[int]] = {label: [] for label in self.labels}
         for label, size, count in zip(
@@ -210,7 +210,7 @@ class Chart:
         return None
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
+    def from_data(cls, report_data: ReportData) -> Self | None:
         """The chart of a result; None where there is nothing to show."""
         raise NotImplementedError
 
@@ -270,7 +270,7 @@ def register_chart(name: str, *, order: int) -> Callable[[C], C]:
     >>> @register_chart("empty", order=999)
     ... class EmptyChart(Chart):
     ...     @classmethod
-    ...     def from_facts(cls, facts):
+    ...     def from_data(cls, report_data):
     ...         return None  # nothing to show
     >>> _CHARTS.pop("empty").order
     999
@@ -300,9 +300,9 @@ def collect_figures(**at_hand: Any) -> dict[str, Any]:
     return {name: found for name, found in kept if found is not None}
 
 
-def charts_of(facts: Facts) -> list[Chart]:
+def charts_of(report_data: ReportData) -> list[Chart]:
     """The charts that have something to show."""
-    found = (cls.from_facts(facts) for cls in chart_classes())
+    found = (cls.from_data(report_data) for cls in chart_classes())
     return [chart for chart in found if chart is not None]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from zeronorm.report import text
-from zeronorm.report.chart import Chart, Facts, Rows, charts_of
+from zeronorm.report.chart import Chart, ReportData, Rows, charts_of
 from zeronorm.report.svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.result.files import described_records
 from zeronorm.result.record import ResultData
@@ -63,10 +63,12 @@ def render(
     >>> render(result.records)[:15]
     '<!doctype html>'
     """
-    facts = (
-        facts_of(records, names=names, n_features=n_features) if result is None else Facts(result, records)
+    report_data = (
+        report_data_of(records, names=names, n_features=n_features)
+        if result is None
+        else ReportData(result, records)
     )
-    html = _page(facts)
+    html = _page(report_data)
     if path is not None:
         Path(path).write_text(html, encoding="utf-8")
     return html
@@ -95,20 +97,22 @@ def render_report(result: ResultData, records: Any) -> str:
     >>> render_report(result, result.records)[:15]
     '<!doctype html>'
     """
-    return _page(Facts(result, records))
+    return _page(ReportData(result, records))
 
 
-def facts_of(records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None) -> Facts:
+def report_data_of(
+    records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None
+) -> ReportData:
     """What can be said about records alone."""
     known = described_records(records, "records of an evaluation", names=names, n_features=n_features)
-    return Facts(ResultData(**known), records)
+    return ReportData(ResultData(**known), records)
 
 
-def _page(facts: Facts) -> str:
+def _page(report_data: ReportData) -> str:
     return _compiled_page().render(
         style=Markup(_template("style.css")),
         script=Markup(_template("script.js")),
-        **view(facts),
+        **view(report_data),
     )
 
 
@@ -159,25 +163,25 @@ class Card:
         )
 
 
-def view(facts: Facts) -> dict[str, Any]:
+def view(report_data: ReportData) -> dict[str, Any]:
     """Everything the template shows, as values."""
-    cards = [card for card in map(Card.of, charts_of(facts)) if card.wide]
+    cards = [card for card in map(Card.of, charts_of(report_data)) if card.wide]
     return {
-        "facts": facts,
-        "result": facts.result,
-        "headline": facts.result.headline,
-        "groups": text.key_figures(facts),
-        "features": _feature_rows(facts.result),
-        "effects": _effect_columns(facts.result),
-        "compared": compared_classes(facts.result.selected),
+        "report_data": report_data,
+        "result": report_data.result,
+        "headline": report_data.result.headline,
+        "groups": text.key_figures(report_data),
+        "features": _feature_rows(report_data.result),
+        "effects": _effect_columns(report_data.result),
+        "compared": compared_classes(report_data.result.selected),
         "first_cards": [card for card in cards if card.chart.order <= FIRST],
         "cards": [card for card in cards if card.chart.order > FIRST],
-        "comparison": facts.comparison,
-        "methods": _method_rows(facts),
-        "against": _baseline(facts)[1],
-        "methods_section": text.methods_section(facts),
-        "next_steps": text.next_steps(facts.result),
-        "provenance": _provenance_rows(facts.result),
+        "comparison": report_data.comparison,
+        "methods": _method_rows(report_data),
+        "against": _baseline(report_data)[1],
+        "methods_section": text.methods_section(report_data),
+        "next_steps": text.next_steps(report_data.result),
+        "provenance": _provenance_rows(report_data.result),
     }
 
 
@@ -195,26 +199,26 @@ class MethodLine:
     p_chance: float | None
 
 
-def _method_rows(facts: Facts) -> list[MethodLine]:
+def _method_rows(report_data: ReportData) -> list[MethodLine]:
     """The methods from the best on, with p-values against the best and against chance."""
-    comparison = facts.comparison
+    comparison = report_data.comparison
     if comparison is None:
         return []
     p_values = {(d.method, d.reference): d.adjusted_p_value for d in comparison.differences}
     p_values |= {(b, a): p for (a, b), p in p_values.items()}
-    by_chance = {row["method"]: row.get("p_value") for row in facts.result.table}
+    by_chance = {row["method"]: row.get("p_value") for row in report_data.result.table}
     best = comparison.rows[0].method
-    baseline, _ = _baseline(facts)
+    baseline, _ = _baseline(report_data)
     lines = []
     for row in comparison.rows:
-        own, stability = facts.own_point(row.method), facts.own_stability(row.method)
+        own, stability = report_data.own_point(row.method), report_data.own_stability(row.method)
         interval = ""
         if own is not None and own.low is not None:
-            interval = f"{facts.format(own.low)} to {facts.format(own.high)}"
+            interval = f"{report_data.format(own.low)} to {report_data.format(own.high)}"
         lines.append(
             MethodLine(
                 row.method,
-                facts.format(row.mean),
+                report_data.format(row.mean),
                 interval,
                 row.n_selected,
                 None if stability is None else stability.nogueira,
@@ -226,10 +230,12 @@ def _method_rows(facts: Facts) -> list[MethodLine]:
     return lines
 
 
-def _baseline(facts: Facts) -> tuple[str, str]:
+def _baseline(report_data: ReportData) -> tuple[str, str]:
     """The method that the others must beat, and what it stands for: no features, or features drawn at random."""
     names = {"baseline": "chance", "random": "random features"}
-    return next(((name, words) for name, words in names.items() if name in facts.labels), ("", "chance"))
+    return next(
+        ((name, words) for name, words in names.items() if name in report_data.labels), ("", "chance")
+    )
 
 
 def _feature_rows(result: ResultData) -> list[dict[str, Any]]:

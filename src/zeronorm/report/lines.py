@@ -188,7 +188,7 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
             last = max(joined, key=lambda p: p.x)
             ends.append((y(last.y), _at(x, last.x), index, line.name))
     ends.sort()
-    heights = spread([end[0] for end in ends], LINE_OF_LABELS, box.top, box.bottom)
+    heights = scale([end[0] for end in ends], LINE_OF_LABELS, box.top, box.bottom)
     parts = []
     for (height, place, index, name), moved in zip(ends, heights, strict=True):
         leader = f"M{place + 6:.1f} {height:.1f}L{box.right + 6:.1f} {moved:.1f}"
@@ -204,7 +204,7 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
     return element("g", *parts)
 
 
-def spread(places: list[float], gap: float, low: float, high: float) -> list[float]:
+def scale(places: list[float], gap: float, low: float, high: float) -> list[float]:
     """Ascending places moved as little as need be, so that neighbours are ``gap`` apart within [low, high]."""
     gap = min(gap, (high - low) / max(1, len(places) - 1)) if len(places) > 1 else gap
     moved: list[float] = []

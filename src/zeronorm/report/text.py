@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from zeronorm.report.chart import Facts
+from zeronorm.report.chart import ReportData
 from zeronorm.result.record import ResultData
 from zeronorm.selection.target import TASKS
 
@@ -24,45 +24,52 @@ class Tile:
     label: str
 
 
-def key_figures(facts: Facts) -> list[tuple[str, list[Tile]]]:
+def key_figures(report_data: ReportData) -> list[tuple[str, list[Tile]]]:
     """Tiles under headings that say which model they speak about."""
-    result = facts.result
+    result = report_data.result
     groups = []
-    if facts.comparison is not None:
-        groups.append(("The methods, measured on samples they have not seen", _comparison_tiles(facts)))
-    procedure = _procedure_tiles(facts)
+    if report_data.comparison is not None:
+        groups.append(("The methods, measured on samples they have not seen", _comparison_tiles(report_data)))
+    procedure = _procedure_tiles(report_data)
     if procedure:
         groups.append(("The procedure, measured on samples it has not seen", procedure))
     if result.selected:
-        groups.append(("The final set, selected from all samples", _final_tiles(facts)))
+        groups.append(("The final set, selected from all samples", _final_tiles(report_data)))
     return groups
 
 
-def _comparison_tiles(facts: Facts) -> list[Tile]:
-    comparison = facts.comparison
+def _comparison_tiles(report_data: ReportData) -> list[Tile]:
+    comparison = report_data.comparison
     assert comparison is not None
     best = comparison.rows[0]
-    extreme = "highest" if facts.greater_is_better else "lowest"
+    extreme = "highest" if report_data.greater_is_better else "lowest"
     return [
-        Tile(best.method, f"{extreme} {facts.metric_label}: {facts.format(best.mean)}"),
+        Tile(best.method, f"{extreme} {report_data.metric_label}: {report_data.format(best.mean)}"),
         Tile(comparison.preferred, "preferred: fewest features of the equally good"),
-        Tile(str(facts.result.data["n_samples"]), "samples"),
+        Tile(str(report_data.result.data["n_samples"]), "samples"),
     ]
 
 
-def _procedure_tiles(facts: Facts) -> list[Tile]:
-    label = facts.result.chosen_method
-    own = facts.own_point(label)
+def _procedure_tiles(report_data: ReportData) -> list[Tile]:
+    label = report_data.result.chosen_method
+    own = report_data.own_point(label)
     if own is None:
         return []
     interval = f" ({own.no_interval})" if own.no_interval else ""
     if own.low is not None and own.high is not None:
-        interval = f" (95 %: {facts.format(own.low)} to {facts.format(own.high)})"
-    direction = "higher" if facts.greater_is_better else "lower"
-    tiles = [Tile(facts.format(own.mean), f"{facts.metric_label}{interval}; {direction} is better")]
-    if facts.chance is not None:
-        tiles.append(Tile(facts.format(facts.chance), f"{facts.metric_label} without any feature (chance)"))
-    measured = facts.measured
+        interval = f" (95 %: {report_data.format(own.low)} to {report_data.format(own.high)})"
+    direction = "higher" if report_data.greater_is_better else "lower"
+    tiles = [
+        Tile(report_data.format(own.mean), f"{report_data.metric_label}{interval}; {direction} is better")
+    ]
+    if report_data.chance is not None:
+        tiles.append(
+            Tile(
+                report_data.format(report_data.chance),
+                f"{report_data.metric_label} without any feature (chance)",
+            )
+        )
+    measured = report_data.measured
     if measured.get("p_value") is not None:
         words = (
             f"p-value of the whole procedure, from {measured['n_permutations']} permutations of the target"
@@ -70,7 +77,7 @@ def _procedure_tiles(facts: Facts) -> list[Tile]:
         tiles.append(Tile(f"p = {measured['p_value']:.2g}", words))
     if (measured.get("also") or {}).get("r2") is not None:
         tiles.append(Tile(f"{measured['also']['r2']:.3g}", "R², the explained share of the variation"))
-    sizes = facts.own_sizes.get(label or "", [])
+    sizes = report_data.selected_sizes.get(label or "", [])
     if len(set(sizes)) > 1:
         tiles.append(
             Tile(
@@ -80,14 +87,14 @@ def _procedure_tiles(facts: Facts) -> list[Tile]:
         )
     elif sizes:
         tiles.append(Tile(str(sizes[0]), f"features in each of the {len(sizes)} training parts"))
-    stability = facts.own_stability(label)
+    stability = report_data.own_stability(label)
     if stability is not None:
         tiles.append(Tile(f"{stability.nogueira:.2f}", "stability of the selection (1 is best)"))
     return tiles
 
 
-def _final_tiles(facts: Facts) -> list[Tile]:
-    result = facts.result
+def _final_tiles(report_data: ReportData) -> list[Tile]:
+    result = report_data.result
     size = len(result.selected)
     label = f"of {result.data['n_features']} features"
     if is_largest_tried(result):
@@ -157,25 +164,24 @@ def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:
     return shlex.join(kept)
 
 
-def new_samples_sentence(facts: Facts) -> str:
+def new_samples_sentence(report_data: ReportData) -> str:
     """The error of the procedure on samples it has not seen."""
-    own = facts.own_point(facts.result.chosen_method)
+    own = report_data.own_point(report_data.result.chosen_method)
     if own is None:
         return "The error could not be measured."
     interval = f" ({own.no_interval})" if own.no_interval else ""
     if own.low is not None and own.high is not None:
-        interval = (
-            f" (95 % interval for the models fitted here {facts.format(own.low)} to {facts.format(own.high)})"
-        )
+        low, high = report_data.format(own.low), report_data.format(own.high)
+        interval = f" (95 % interval for the models fitted here {low} to {high})"
     return (
-        f"The {facts.metric_label} on samples that were not used for selection is {facts.format(own.mean)}"
+        f"The {report_data.metric_label} on samples that were not used for selection is {report_data.format(own.mean)}"
         f"{interval}, over {own.n_splits} test parts."
     )
 
 
-def stability_sentence(facts: Facts) -> str:
+def stability_sentence(report_data: ReportData) -> str:
     """How alike the selections of different folds are."""
-    point = facts.own_stability(facts.result.chosen_method)
+    point = report_data.own_stability(report_data.result.chosen_method)
     if point is None:
         return ""
     return (
@@ -184,12 +190,12 @@ def stability_sentence(facts: Facts) -> str:
     )
 
 
-def methods_section(facts: Facts) -> str:
+def methods_section(report_data: ReportData) -> str:
     """What was done, in words that can go into a paper."""
-    result = facts.result
-    parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(facts)]
+    result = report_data.result
+    parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(report_data)]
     if result.kind == "selection":
-        parts += [new_samples_sentence(facts), stability_sentence(facts)]
+        parts += [new_samples_sentence(report_data), stability_sentence(report_data)]
     parts.append(_version_part(result))
     return " ".join(part for part in parts if part)
 
@@ -227,8 +233,8 @@ def _size_part(result: ResultData) -> str:
     return f"The number of features{count} {rule}."
 
 
-def _evaluation_part(facts: Facts) -> str:
-    result, run = facts.result, facts.result.provenance
+def _evaluation_part(report_data: ReportData) -> str:
+    result, run = report_data.result, report_data.result.provenance
     if not run:
         return (
             "The error was measured on held-out test parts, with selection repeated in every training part."
@@ -238,7 +244,7 @@ def _evaluation_part(facts: Facts) -> str:
     kept = f", keeping the {groups} groups of samples together" if groups else ""
     stratified = "stratified " if TASKS[result.data["task"]].is_stratified else ""
     return (
-        f"The {facts.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
+        f"The {report_data.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
         f"cross-validation{kept}, with selection, scaling and tuning repeated inside every training part; a linear "
         f"predictor was trained on the selected features."
     )

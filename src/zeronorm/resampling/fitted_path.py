@@ -27,7 +27,7 @@ def fitted_path(selector: Any, n_features: int) -> SelectionPath:
     return path
 
 
-def own_support(selector: Any, path: SelectionPath) -> np.ndarray:
+def selected_support(selector: Any, path: SelectionPath) -> np.ndarray:
     """The features the fitted selector itself settles on."""
     inner = _unwrapped(selector)
     if hasattr(inner, "get_support"):
@@ -56,15 +56,17 @@ def _selects(step: Any) -> bool:
 
 
 def _foreign_path(selector: Any) -> SelectionPath:
-    own_size = int(selector.get_support().sum()) if hasattr(selector, "get_support") else None
+    selected_size = int(selector.get_support().sum()) if hasattr(selector, "get_support") else None
     if hasattr(selector, "ranking_"):
-        return SelectionPath.from_scores(-np.asarray(selector.ranking_, dtype=float), own_size=own_size)
+        return SelectionPath.from_scores(
+            -np.asarray(selector.ranking_, dtype=float), selected_size=selected_size
+        )
     scores = getattr(selector, "scores_", None)
     if scores is not None:
         # An undefined score (a constant column in scikit-learn's F test) must not rank anywhere but last.
         undefined = np.isnan(scores)
         return SelectionPath.from_scores(
-            np.where(undefined, -np.inf, scores), last=undefined, own_size=own_size
+            np.where(undefined, -np.inf, scores), last=undefined, selected_size=selected_size
         )
     raise ValueError(
         f"{type(selector).__name__} has no path_, ranking_ or scores_ after fit, so subsets of other sizes "

@@ -19,17 +19,17 @@ from sklearn.exceptions import ConvergenceWarning
 from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
-from zeronorm.resampling.fitted_path import fitted_path, own_support
+from zeronorm.resampling.fitted_path import fitted_path, selected_support
 from zeronorm.resampling.journal import Journal
 from zeronorm.resampling.metrics import Metric
 from zeronorm.resampling.predictors.standardized import OnStandardized, fresh_copy, standardized_columns
 from zeronorm.resampling.seeds import seeded_clone
 from zeronorm.resampling.splits import Split, group_params, take_columns, take_rows
-from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.resampling.suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Progress
+from zeronorm.selection.problem import EmptyAnswerWarning, Progress, TargetOutlierWarning
 
-Cell = dict[str, Any]
+TaskId = dict[str, Any]
 MOST_READ_ONCE = 1 << 25  # numbers, a quarter of a gigabyte
 
 
@@ -57,7 +57,7 @@ class FoldPlan:
 
 
 @dataclass(frozen=True)
-class CellTask:
+class FoldTask:
     """One selector on one split, under the key by which the cell is known; ``sizes`` may differ from the plan's.
 
     ``columns`` are those that all tasks of the split will read, where that is known.
@@ -72,19 +72,19 @@ class CellTask:
     columns: IntArray | None = None
 
 
-def run_cells(
-    plan: FoldPlan, tasks: Sequence[CellTask], *, n_jobs: int | None, progress: Progress, description: str
-) -> dict[str, Cell]:
+def run_tasks(
+    plan: FoldPlan, tasks: Sequence[FoldTask], *, n_jobs: int | None, progress: Progress, description: str
+) -> dict[str, TaskId]:
     """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
     plan, X = replace(plan, X=None), plan.X
-    cells: dict[str, Cell] = {}
+    cells: dict[str, TaskId] = {}
     labels = [*_labels(tasks), ""]
-    with progress.task(description, len(tasks)) as advance, _quiet_cells(plan), _sent_once(X):
+    with progress.task(description, len(tasks)) as advance, _quiet_tasks(plan), _sent_once(X):
         advance(0, labels[0])
         # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         kept = _LastReading() if effective_n_jobs(n_jobs) == 1 and not _on_cluster() else None
-        for key, cell in parallel(delayed(_keyed_cell)(plan, X, task, kept) for task in tasks):
+        for key, cell in parallel(delayed(_keyed_task)(plan, X, task, kept) for task in tasks):
             cells[key] = cell
             if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
                 plan.journal.write(key, cell)
@@ -92,7 +92,7 @@ def run_cells(
     return cells
 
 
-def _labels(tasks: Sequence[CellTask]) -> list[str]:
+def _labels(tasks: Sequence[FoldTask]) -> list[str]:
     """What a progress bar says about each task: the method and the fold."""
     n_splits = len({task.split.index for task in tasks})
     return [
@@ -136,7 +136,9 @@ def _without_questions() -> AbstractContextManager[Any]:
     return alone
 
 
-def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask, kept: _LastReading | None = None) -> tuple[str, Cell]:
+def _keyed_task(
+    plan: FoldPlan, X: Any, task: FoldTask, kept: _LastReading | None = None
+) -> tuple[str, TaskId]:
     """Do the work of a cell and enter it in the journal.
 
     A cell that is there already was finished by a worker that died before it could answer. One that failed is there
@@ -147,36 +149,36 @@ def _keyed_cell(plan: FoldPlan, X: Any, task: CellTask, kept: _LastReading | Non
     if known is not None and not has_failed(known):
         return task.key, known
     plan = replace(plan, X=X)
-    with _limited_threads(plan), _quiet_cells(plan), _without_questions():
+    with _limited_threads(plan), _quiet_tasks(plan), _without_questions():
         cell = _compute(plan, task, kept)
     if journal is not None:
         journal.write(task.key, cell)
     return task.key, cell
 
 
-def has_failed(cell: Cell) -> bool:
+def has_failed(cell: TaskId) -> bool:
     """Whether the selector or, for some size, the predictor raised an error."""
     return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
 
 
-def cell_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]:
+def task_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]:
     """Seeds of the selector and the predictor: the same whatever else is evaluated, in any order."""
     root = np.random.SeedSequence(entropy=seed, spawn_key=(split, zlib.crc32(name.encode())))
     return root.spawn(2)
 
 
-def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
+def _compute(plan: FoldPlan, task: FoldTask, kept: _LastReading | None) -> TaskId:
     split = task.split
-    for_selector, for_estimator = cell_seeds(plan.seed, split.index, task.name)
+    for_selector, for_estimator = task_seeds(plan.seed, split.index, task.name)
     X_train, y_train = take_rows(plan.X, split.train), plan.y[split.train]
-    cell: Cell = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
+    cell: TaskId = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
     start = time.perf_counter()
     try:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         groups = None if plan.groups is None else plan.groups[split.train]
         # Convergence is recorded; the own size of a selector is of no interest where sizes are given.
         kinds = [] if None in plan.sizes else [EmptyAnswerWarning]
-        with quiet_inside(ConvergenceWarning, GrossTargetWarning, *kinds):
+        with suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning, *kinds):
             selector.fit(X_train, y_train, **group_params(selector, groups))
         path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
@@ -194,12 +196,12 @@ def _compute(plan: FoldPlan, task: CellTask, kept: _LastReading | None) -> Cell:
     parts = (read[0], y_train), (read[1], plan.y[split.test])
     with ExitStack() as after_the_first:
         for size in sizes:
-            result: Cell = {"size": size, "error": None}
+            result: TaskId = {"size": size, "error": None}
             try:
                 columns = _columns(selector, path, size, plan.lifts_sizes)
                 result["selected"] = columns.tolist()
                 # Copying the fresh clone is four times faster than cloning it again.
-                _judge(result, plan, fresh_copy(model), *parts, columns, standardized)
+                _scorer(result, plan, fresh_copy(model), *parts, columns, standardized)
             except Exception as error:
                 if plan.is_strict:
                     raise
@@ -275,7 +277,7 @@ class _LastReading:
         self.found: tuple[tuple[Any, Any], _StandardizedColumns | None] = ((None, None), None)
 
     def of(
-        self, task: CellTask, plan: FoldPlan, parts: tuple[Any, Any], path: SelectionPath, model: Any
+        self, task: FoldTask, plan: FoldPlan, parts: tuple[Any, Any], path: SelectionPath, model: Any
     ) -> tuple[tuple[Any, Any], _StandardizedColumns | None]:
         """Both parts with their columns read where that is worth it, and standardised where that is all they need."""
         columns = task.columns
@@ -324,7 +326,7 @@ def _taken(X: Any, columns: IntArray) -> Any:
 
 def _columns(selector: Any, path: SelectionPath, size: int | None, lifts_sizes: bool) -> IntArray:
     if size is None:
-        return own_support(selector, path)
+        return selected_support(selector, path)
     return path.support(max(size, smallest_size(path)) if lifts_sizes else size)
 
 
@@ -335,8 +337,8 @@ def smallest_size(path: SelectionPath) -> int:
     return int(path.sizes[0])
 
 
-def _judge(
-    result: Cell,
+def _scorer(
+    result: TaskId,
     plan: FoldPlan,
     model: Any,
     train: Any,
@@ -406,6 +408,6 @@ def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:
     return limit
 
 
-def _quiet_cells(plan: FoldPlan) -> AbstractContextManager[None]:
+def _quiet_tasks(plan: FoldPlan) -> AbstractContextManager[None]:
     """What is said once for all cells: convergence, which each of them records, and the target, which they share."""
-    return quiet_inside(GrossTargetWarning, *([] if plan.is_strict else [ConvergenceWarning]))
+    return suppress_nested_warnings(TargetOutlierWarning, *([] if plan.is_strict else [ConvergenceWarning]))

@@ -22,7 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm._types import IntArray
 from zeronorm.design import Design
-from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.resampling.suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection.target import Target
 
 
@@ -63,7 +63,7 @@ def make_splits(
     for repeat in range(repeats):
         splitter = _splitter(cv, labels, groups, is_stratified, seed + repeat)
         first = len(splits)
-        with quiet_inside(UserWarning, starting="The least populated class"):
+        with suppress_nested_warnings(UserWarning, starting="The least populated class"):
             parts = list(splitter.split(placeholder, labels, groups))
         for train, test in parts:
             i = len(splits)

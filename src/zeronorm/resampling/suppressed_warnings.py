@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def quiet_inside(*kinds: type[Warning], starting: str = "") -> Iterator[None]:
+def suppress_nested_warnings(*kinds: type[Warning], starting: str = "") -> Iterator[None]:
     """Keep back warnings of a fit inside another one, which judges the same and can name a remedy that works.
 
     Warning filters are global to the process, so threads leave them to the caller.

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
+from zeronorm.selection.target import TASKS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class LinearModel:
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for samples whose columns are ``features``."""
         values = self.decision(X)
-        if self.task == "regression":
+        if not TASKS[self.task].has_classes:
             return np.asarray(values[:, 0])
         labels: NDArray[Any] = np.asarray(self.classes)
         if self.scheme == "single":

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from zeronorm._jit import kernel
 from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design.index import MANY, by_falling_value
+from zeronorm.design.index import MANY, by_descending_value
 
 TIE_TOLERANCE = 1e-10
 LARGE_RATIO = 1e3  # a column that tells so much of the target hardly needs a measure for the others
@@ -20,7 +20,7 @@ LARGE_RATIO = 1e3  # a column that tells so much of the target hardly needs a me
 Sort = Callable[[FloatArray], tuple[IntArray, FloatArray]]
 
 
-def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_falling_value) -> IntArray:
+def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_descending_value) -> IntArray:
     """Feature indices, best score first.
 
     Scores closer than ``TIE_TOLERANCE`` times the largest magnitude are tied and the lower index
@@ -31,10 +31,10 @@ def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_f
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
         return np.empty(0, dtype=np.intp)
-    by_value, falling = sort(values)
-    largest = _largest_magnitude(values, falling)
+    by_value, descending = sort(values)
+    largest = _largest_magnitude(values, descending)
     smallest = min(largest, LARGE_RATIO) if ratios else largest
-    in_threads(lambda a, b: _put_ties_in_order(by_value, falling, smallest, largest, a, b), values.size)
+    in_threads(lambda a, b: _put_ties_in_order(by_value, descending, smallest, largest, a, b), values.size)
     return by_value
 
 
@@ -57,7 +57,7 @@ def _sort_part(order: IntArray, first: int, last: int) -> None:
 
 @kernel
 def _put_ties_in_order(
-    order: IntArray, falling: FloatArray, smallest: float, largest: float, first: int, last: int
+    order: IntArray, descending: FloatArray, smallest: float, largest: float, first: int, last: int
 ) -> None:
     """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size.
 
@@ -66,8 +66,10 @@ def _put_ties_in_order(
     start = first if first == 0 else -1
     for i in range(max(first, 1), order.size + 1):
         if i < order.size:
-            tolerance = TIE_TOLERANCE * min(max(falling[i - 1], smallest), largest)
-            if not falling[i - 1] - falling[i] > tolerance:  # equal infinities differ by NaN and are tied
+            tolerance = TIE_TOLERANCE * min(max(descending[i - 1], smallest), largest)
+            if (
+                not descending[i - 1] - descending[i] > tolerance
+            ):  # equal infinities differ by NaN and are tied
                 continue
         if start >= 0:
             _sort_part(order, start, i)
@@ -76,8 +78,8 @@ def _put_ties_in_order(
         start = i
 
 
-def _largest_magnitude(values: FloatArray, falling: FloatArray) -> float:
-    ends = np.abs(falling[[0, -1]])
+def _largest_magnitude(values: FloatArray, descending: FloatArray) -> float:
+    ends = np.abs(descending[[0, -1]])
     if not np.isfinite(ends).all():
         ends = np.abs(values[np.isfinite(values)])
     return float(ends.max(initial=0.0))
@@ -145,7 +147,7 @@ class SelectionPath:
         One value per feature; larger is better.
     scale : ndarray or None, default=None
         Final scaling factors, for methods that have them.
-    own_size : int or None, default=None
+    selected_size : int or None, default=None
         The size at which the method itself would stop.
     groups : ndarray of int or None, default=None
         Group code per feature; subsets are then unions of whole groups.
@@ -172,7 +174,7 @@ class SelectionPath:
     objective: FloatArray | None = None
     scores: FloatArray | None = None
     scale: FloatArray | None = None
-    own_size: int | None = None
+    selected_size: int | None = None
     groups: IntArray | None = None
     always_keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_iter: int = 1

@@ -288,11 +288,11 @@ FEWEST_OTHERS = 5
 LARGEST_SHARE = 0.02  # of the samples; more of them are a part of the data like any other
 
 
-class GrossTargetWarning(UserWarning):
+class TargetOutlierWarning(UserWarning):
     """One sample, or a few, outweigh all others in a real target."""
 
 
-def gross_targets(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> IntArray:
+def target_outliers(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> IntArray:
     """Samples of which each outweighs all others together in the squares around the median, the farthest first.
 
     Samples that equal the median say nothing about the usual distance: they do not count among the others, so that
@@ -312,11 +312,11 @@ def gross_targets(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | N
     sums = near.sum() + np.append(np.cumsum(squares[first][:0:-1])[::-1], 0.0)
     counts = np.count_nonzero(near) + np.append(np.cumsum(squares[first][:0:-1] > 0.0)[::-1], 0)
     needed = DOMINANT * np.maximum(1.0, ENOUGH_OTHERS / np.maximum(counts, 1)) ** 2
-    is_gross = (squares[first] > needed * sums) & (counts >= FEWEST_OTHERS)
-    return np.asarray(first[: int(np.flatnonzero(is_gross)[-1]) + 1] if is_gross.any() else first[:0])
+    is_outlier = (squares[first] > needed * sums) & (counts >= FEWEST_OTHERS)
+    return np.asarray(first[: int(np.flatnonzero(is_outlier)[-1]) + 1] if is_outlier.any() else first[:0])
 
 
-def told_of_gross_targets(
+def target_outlier_message(
     y: NDArray[np.float64], found: IntArray, who: str, misleads: str, remedy: str
 ) -> str:
     """What is unusual about these samples, whom that may mislead, and what to do."""
@@ -333,7 +333,7 @@ def told_of_gross_targets(
     )
 
 
-def warn_of_gross_targets(
+def warn_of_target_outliers(
     misleads: str,
     y: NDArray[np.float64],
     sample_weight: NDArray[np.float64] | None = None,
@@ -343,7 +343,7 @@ def warn_of_gross_targets(
     stacklevel: int = 2,
 ) -> bool:
     """Say which samples a method that works with squares of a real target follows; whether there are any."""
-    found = gross_targets(y, sample_weight)
+    found = target_outliers(y, sample_weight)
     if not found.size:
         return False
     places = [str(place) for place in (found if rows is None else rows[found])]
@@ -352,6 +352,6 @@ def warn_of_gross_targets(
     ranks = "use the ranks of the target (scipy.stats.rankdata)"
     methods = ", or take a method with an absolute loss, such as RFE or L1SVM"
     remedy = f"{ranks}{methods}" if other_methods else f"or {ranks}"
-    told = told_of_gross_targets(y, found, who, misleads, remedy)
-    warnings.warn(told, GrossTargetWarning, stacklevel=stacklevel + 1)
+    told = target_outlier_message(y, found, who, misleads, remedy)
+    warnings.warn(told, TargetOutlierWarning, stacklevel=stacklevel + 1)
     return True

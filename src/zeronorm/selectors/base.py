@@ -38,18 +38,18 @@ from zeronorm.design import (
 from zeronorm.design.stats_kernels import LARGEST_VALUE
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling.seeds import generator_from
-from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.resampling.suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection.checked import CheckedParameters
 from zeronorm.selection.kinds import is_whole, parameter_error
 from zeronorm.selection.parameters import ATTRIBUTES
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import (
-    GrossTargetWarning,
     Problem,
     Progress,
+    TargetOutlierWarning,
     parse_always_keep,
     parse_feature_groups,
-    warn_of_gross_targets,
+    warn_of_target_outliers,
 )
 from zeronorm.selection.shared import SharedValues
 from zeronorm.selection.target import (
@@ -119,7 +119,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             X, y, design = self._validate(X, y)
             problem = self._build_problem(design, y, sample_weight, groups, shared)
             with (
-                quiet_inside(GrossTargetWarning)
+                suppress_nested_warnings(TargetOutlierWarning)
                 if self._is_misled_by_target(problem, sample_weight)
                 else nullcontext()
             ):
@@ -267,16 +267,16 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             return f"For a real target use {type(self).__name__}(task='regression')."
         return "For a real target use a method that takes one, such as RFE(task='regression')."
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         """Whether one sample far out in a real target decides what is selected: squares of errors, not absolutes."""
         return True
 
     def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
         """Whether a warning says that samples with gross targets decide; fits inside need not repeat it."""
-        if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_gross_targets():
+        if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_target_outliers():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
-        return warn_of_gross_targets(
+        return warn_of_target_outliers(
             type(self).__name__, problem.y, problem.sample_weight, rows=rows, stacklevel=4
         )
 
@@ -315,7 +315,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     @staticmethod
     def _default_size(path: SelectionPath) -> int:
         """The method's own stop; half of the features for methods without one."""
-        wanted = path.own_size if path.own_size is not None else path.n_features // 2
+        wanted = path.selected_size if path.selected_size is not None else path.n_features // 2
         wanted = max(1, int(path.always_keep.size), wanted)
         if path.groups is None:
             return wanted

@@ -14,9 +14,9 @@ from zeronorm.design import Design
 from zeronorm.resampling.fitted_path import fitted_path
 from zeronorm.resampling.seeds import seeded_clone
 from zeronorm.resampling.splits import group_params
-from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.resampling.suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import EmptyAnswerWarning, GrossTargetWarning, Problem
+from zeronorm.selection.problem import EmptyAnswerWarning, Problem, TargetOutlierWarning
 from zeronorm.selection.shared import SharedValues
 from zeronorm.selectors.base import BaseSelector
 
@@ -84,7 +84,7 @@ def fit_inside(
     """A fitted clone of a selector that another one uses, with what ``shared`` holds for it."""
     fresh = seeded_clone(selector, rng)
     labels = group_params(fresh, groups)
-    with quiet_inside(ConvergenceWarning, EmptyAnswerWarning, GrossTargetWarning):
+    with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning, TargetOutlierWarning):
         if isinstance(fresh, BaseSelector):
             return fresh._fit(design, target, {}, shared=shared, **labels)
         return fresh.fit(design.block(slice(None)), target, **labels)
@@ -101,7 +101,7 @@ class ErrorControlSelector(MetaSelector):
 
     def _store(self, path: SelectionPath, problem: Problem) -> None:
         super()._store(path, problem)
-        if problem.n_features_to_select is None and path.own_size == 0:
+        if problem.n_features_to_select is None and path.selected_size == 0:
             self.support_ = np.zeros(path.n_features, dtype=bool)
             self.ranking_ = path.ranking() + 1
             self.n_features_ = 0

@@ -137,7 +137,7 @@ NORM_ROUNDING = 1.0 + 1e-6
 TILE = 2048
 
 
-class PullBounds:
+class GradientBounds:
     """Products of the features of one design with a sequence of vectors."""
 
     def __init__(self, design: Design) -> None:

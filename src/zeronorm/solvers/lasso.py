@@ -25,7 +25,7 @@ from zeronorm.design.base import SMALL_COPY_BYTES, Design
 MAX_ROUNDS = 100  # growths of the working set
 BATCH = 50  # violating features that join at a time
 ROUNDING = 1e-13  # of a weight, relative to the largest
-PULL_ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
+GRADIENT_ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
 
 
 class Factor(Protocol):
@@ -45,7 +45,7 @@ class BoxLassoSolution:
     columns: IntArray
     weights: FloatArray
     image: FloatArray
-    pull: FloatArray
+    gradient: FloatArray
     converged: bool
 
 
@@ -99,11 +99,11 @@ def descend_sparse_columns(data, rows, starts, weight, mean, response, penalty, 
         for k in range(p):
             if bend[k] <= 0.0:
                 continue
-            pull = offset * total * mean[k] + bend[k] * a[k]
+            gradient = offset * total * mean[k] + bend[k] * a[k]
             for place in range(starts[k], starts[k + 1]):
-                pull += weight[rows[place]] * data[place] * left[rows[place]]
-            value = max(abs(pull) - penalty[k], 0.0) / bend[k]
-            change = (value if pull > 0.0 else -value) - a[k]
+                gradient += weight[rows[place]] * data[place] * left[rows[place]]
+            value = max(abs(gradient) - penalty[k], 0.0) / bend[k]
+            change = (value if gradient > 0.0 else -value) - a[k]
             if change != 0.0:
                 a[k] += change
                 offset += change * mean[k]
@@ -122,7 +122,7 @@ def empty_solution(q: FloatArray, n_rows: int) -> BoxLassoSolution:
 
 def most_violating(solution: BoxLassoSolution, penalty: float, tol: float) -> IntArray:
     """The features without a weight that pull more than the penalty, the strongest first, and not too many."""
-    excess = np.abs(solution.pull) - penalty
+    excess = np.abs(solution.gradient) - penalty
     excess[solution.columns] = 0.0
     worst = np.argsort(-excess, kind="stable")[: BATCH + solution.columns.size]
     return np.asarray(worst[excess[worst] > tol])
@@ -139,8 +139,8 @@ def solve_box_lasso(
     max_iter: int,
 ) -> BoxLassoSolution:
     """The solution from ``start``; ``tol`` bounds the violation of the optimality conditions."""
-    tol = max(tol, PULL_ROUNDING * float(np.max(np.abs(q), initial=0.0)))
-    found = replace(start, pull=q - factor.transpose_dot(start.image) if start.columns.size else q)
+    tol = max(tol, GRADIENT_ROUNDING * float(np.max(np.abs(q), initial=0.0)))
+    found = replace(start, gradient=q - factor.transpose_dot(start.image) if start.columns.size else q)
     for n_rounds in range(MAX_ROUNDS):
         joining = most_violating(found, penalty, tol)
         if n_rounds and joining.size == 0:
@@ -151,8 +151,8 @@ def solve_box_lasso(
         sweeps = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
         kept = weights != 0.0
         image = F[:, kept] @ weights[kept]
-        pull = q - factor.transpose_dot(image)
-        found = BoxLassoSolution(columns[kept], weights[kept], image, pull, sweeps > 0)
+        gradient = q - factor.transpose_dot(image)
+        found = BoxLassoSolution(columns[kept], weights[kept], image, gradient, sweeps > 0)
     return replace(found, converged=False)
 
 
@@ -268,7 +268,7 @@ class ActiveFeatures:
         """Add a feature; False where it depends on the others."""
         m = self.columns.size
         column = self.factor.block(np.asarray([feature]))[:, 0]
-        products = np.append(self._pull_on(column), column @ column)
+        products = np.append(self._gradient_on(column), column @ column)
         # Here and below straight from LAPACK: the checks on the way take longer than the work.
         side = dtrtrs(self._lower.T, products[:m], lower=0, trans=1)[0] if m else np.empty(0)
         rest = products[m] - side @ side
@@ -303,12 +303,12 @@ class ActiveFeatures:
         images = self._image_of(found)
         if np.any(np.diagonal(self._lower) ** 2 < NEARLY_DEPENDENT * np.diagonal(self._products)):
             # Products of columns lose half of the digits; one correction brings them back.
-            missing = right - self._pull_on(images)
+            missing = right - self._gradient_on(images)
             found = found + dpotrs(self._lower, missing, lower=1)[0]
             images = self._image_of(found)
         return found, images
 
-    def _pull_on(self, vectors: FloatArray) -> FloatArray:
+    def _gradient_on(self, vectors: FloatArray) -> FloatArray:
         """Products of the features with some vectors."""
         kept = self._kept
         return self.factor.take(self.columns).transpose_dot(vectors) if kept is None else kept @ vectors
@@ -358,7 +358,7 @@ class _Following:
     def __init__(self, factor: LassoFactor, q: FloatArray, largest: float) -> None:
         self.factor, self.q, self.penalty = factor, q, largest
         self.end = PATH_END * largest
-        self.active, self.pull, self.n_pieces = ActiveFeatures(factor, q), q.copy(), 0
+        self.active, self.gradient, self.n_pieces = ActiveFeatures(factor, q), q.copy(), 0
         self.state = np.zeros(q.size, dtype=np.int8)
         first = int(np.argmax(np.abs(q)))
         self.state[first] = BARRED
@@ -371,8 +371,8 @@ class _Following:
         slope = self.factor.transpose_dot(np.ascontiguousarray(images[:, 1]))
         self.n_pieces += 1
         if self.n_pieces % PIECES_UNTIL_FRESH == 0:
-            self.pull = self.q - self.factor.transpose_dot(images[:, 0] - self.penalty * images[:, 1])
-        constant = self.pull - self.penalty * slope
+            self.gradient = self.q - self.factor.transpose_dot(images[:, 0] - self.penalty * images[:, 1])
+        constant = self.gradient - self.penalty * slope
         at, place = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
         entry = self._enter_next(constant, slope, max(at, self.end))
         leaves = entry is None and at > self.end
@@ -381,7 +381,7 @@ class _Following:
         if lower < self.penalty * (1.0 - TIED):
             self.state[self.state >= NOT_UPWARDS] = FREE
             self.penalty = lower
-        self.pull = constant + self.penalty * slope
+        self.gradient = constant + self.penalty * slope
         if leaves:
             weights[place] = 0.0
             self._let_go(place)

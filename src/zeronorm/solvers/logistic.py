@@ -18,7 +18,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design.dense import DenseDesign
 from zeronorm.selection.problem import Problem
-from zeronorm.solvers.geometry import PullBounds
+from zeronorm.solvers.geometry import GradientBounds
 from zeronorm.solvers.lasso import descend_coordinates, descend_sparse_columns
 from zeronorm.solvers.losses import LOSSES
 from zeronorm.solvers.status import Ended, Status
@@ -59,23 +59,23 @@ def solve_logistic_dual(
     violation of that equation, relative to C.
     """
     labels = np.asarray(y, dtype=np.float64)
-    price = per_sample(C, labels.size)
+    cost = per_sample(C, labels.size)
     a = np.zeros(labels.size) if warm_start is None else warm_start.dual_coef.copy()
     bias = 0.0 if warm_start is None else warm_start.bias
     inner = K @ a
-    objective = _objective(a, inner, bias, labels, price)
+    objective = _objective(a, inner, bias, labels, cost)
     status, n_iter, n_idle = Status.ITERATION_LIMIT, 0, 0
     while n_iter < max_iter:
         n_iter += 1
         right = np.clip(expit(labels * (inner + bias)), SATURATION, 1.0 - SATURATION)
-        pull = price * labels * (1.0 - right)
-        if max(np.abs(a - pull).max(), abs(pull.sum())) <= tol * price.max():
+        gradient = cost * labels * (1.0 - right)
+        if max(np.abs(a - gradient).max(), abs(gradient.sum())) <= tol * cost.max():
             status = Status.CONVERGED
             break
-        a_new, bias_new = _newton_point(K, price * right * (1.0 - right), inner + bias, pull)
+        a_new, bias_new = _newton_point(K, cost * right * (1.0 - right), inner + bias, gradient)
         before = objective
         a, bias, inner, objective, moved = _line_search(
-            K, labels, price, (a, bias, inner, objective), a_new - a, bias_new - bias
+            K, labels, cost, (a, bias, inner, objective), a_new - a, bias_new - bias
         )
         n_idle = 0 if objective < before - 1e-14 * abs(before) else n_idle + 1
         if not moved or n_idle > MOST_IDLE:
@@ -85,7 +85,7 @@ def solve_logistic_dual(
 
 
 def _newton_point(
-    K: FloatArray, weight: FloatArray, f: FloatArray, pull: FloatArray
+    K: FloatArray, weight: FloatArray, f: FloatArray, gradient: FloatArray
 ) -> tuple[FloatArray, float]:
     """Minimiser of the quadratic model: (K + 1/weight) a + b = f + pull/weight with sum a = 0."""
     root = np.sqrt(weight)
@@ -96,7 +96,7 @@ def _newton_point(
     except LinAlgError:  # a column so large that the one on the diagonal is lost in its rounding
         system.flat[:: len(K) + 1] += len(K) * np.finfo(float).eps * np.diagonal(system).max()
         factor = cho_factor(system, overwrite_a=True, check_finite=False)
-    right_sides = np.column_stack([root * f + pull / root, root])
+    right_sides = np.column_stack([root * f + gradient / root, root])
     solved = root[:, None] * cho_solve(factor, right_sides, check_finite=False)
     bias = float(solved[:, 0].sum() / solved[:, 1].sum())
     return solved[:, 0] - bias * solved[:, 1], bias
@@ -105,7 +105,7 @@ def _newton_point(
 def _line_search(
     K: FloatArray,
     labels: FloatArray,
-    price: FloatArray,
+    cost: FloatArray,
     start: tuple[FloatArray, float, FloatArray, float],
     step: FloatArray,
     bias_step: float,
@@ -116,15 +116,15 @@ def _line_search(
     length = 1.0
     while length > SHORTEST_STEP:
         candidate = a + length * step, bias + length * bias_step, inner + length * inner_step
-        value = _objective(candidate[0], candidate[2], candidate[1], labels, price)
+        value = _objective(candidate[0], candidate[2], candidate[1], labels, cost)
         if value <= objective + 1e-14 * abs(objective):
             return (*candidate, value, True)
         length *= 0.5
     return a, bias, inner, objective, False
 
 
-def _objective(a: FloatArray, inner: FloatArray, bias: float, labels: FloatArray, price: FloatArray) -> float:
-    return float(0.5 * a @ inner + price @ np.logaddexp(0.0, -labels * (inner + bias)))
+def _objective(a: FloatArray, inner: FloatArray, bias: float, labels: FloatArray, cost: FloatArray) -> float:
+    return float(0.5 * a @ inner + cost @ np.logaddexp(0.0, -labels * (inner + bias)))
 
 
 # -- Logistic regression with a weighted ℓ1 norm: least squares reweighted, on a growing set of features --
@@ -188,7 +188,7 @@ class L1Logistic:
         self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.zeros(sign.size), True)
         self.first_slope = design.transpose_dot(self.empty.residual)
         self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
-        self._bounds = PullBounds(design)
+        self._bounds = GradientBounds(design)
         self._last: tuple[IntArray, _WorkingSet] | None = None
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
@@ -298,9 +298,9 @@ class L1Logistic:
 
 def _violation(X: Design, slope: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
     """Largest violation of the optimality conditions on the working set."""
-    pull = X.transpose_dot(slope)
-    at_zero = np.maximum(np.abs(pull) - penalty, 0.0)
-    violation = np.where(w != 0.0, np.abs(pull - penalty * np.sign(w)), at_zero)
+    gradient = X.transpose_dot(slope)
+    at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
+    violation = np.where(w != 0.0, np.abs(gradient - penalty * np.sign(w)), at_zero)
     return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
 
 
@@ -354,8 +354,8 @@ def _weighted_lasso(
         products = X.sandwich(curvature)
         products -= curvature.sum() * np.outer(mean, mean)
         products /= np.outer(penalty, penalty)
-        pull, weights = X.transpose_dot(curvature * response) / penalty, start * penalty
-        descend_coordinates(products, pull, 1.0, np.inf, weights, tol / penalty.max(), LASSO_MAX_ITER)
+        gradient, weights = X.transpose_dot(curvature * response) / penalty, start * penalty
+        descend_coordinates(products, gradient, 1.0, np.inf, weights, tol / penalty.max(), LASSO_MAX_ITER)
         return np.asarray(weights / penalty)
     root = np.sqrt(curvature)
     scaled = X.block(slice(None))
@@ -392,15 +392,15 @@ class CoupledLogistic:
         share = weight / weight.sum()
         targets = np.ascontiguousarray(problem.target.columns().T)
         self.n_features = problem.n_features
-        self.machines = [L1Logistic(problem.design, sign, share, tol) for sign in targets]
-        self.solutions: list[SparseLogistic] = [machine.empty for machine in self.machines]
+        self.models = [L1Logistic(problem.design, sign, share, tol) for sign in targets]
+        self.solutions: list[SparseLogistic] = [model.empty for model in self.models]
         self.all_converged = True
         self.n_solved = 0
 
     @property
     def largest_penalty(self) -> float:
         """Beyond it no feature has a weight."""
-        return max(machine.largest_slope for machine in self.machines)
+        return max(model.largest_slope for model in self.models)
 
     @property
     def loss(self) -> float:
@@ -408,7 +408,7 @@ class CoupledLogistic:
 
     @property
     def loss_without_features(self) -> float:
-        return sum(machine.empty.loss for machine in self.machines)
+        return sum(model.empty.loss for model in self.models)
 
     @property
     def norm(self) -> float:
@@ -422,8 +422,8 @@ class CoupledLogistic:
 
     def solve(self, penalty: FloatArray) -> None:
         """Solve all machines for one penalty per feature."""
-        pairs = zip(self.machines, self.solutions, strict=True)
-        self.solutions = [machine.solve(penalty, solution) for machine, solution in pairs]
+        pairs = zip(self.models, self.solutions, strict=True)
+        self.solutions = [model.solve(penalty, solution) for model, solution in pairs]
         self.all_converged &= all(solution.converged for solution in self.solutions)
         self.n_solved += 1
 
@@ -446,4 +446,4 @@ class CoupledLogistic:
 
     def first_slopes(self) -> FloatArray:
         """How strongly the loss calls for each feature before any is in, summed over the machines."""
-        return np.asarray(np.sum([np.abs(machine.first_slope) for machine in self.machines], axis=0))
+        return np.asarray(np.sum([np.abs(model.first_slope) for model in self.models], axis=0))

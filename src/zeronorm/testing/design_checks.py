@@ -82,7 +82,7 @@ class _Check:
         self.blocks(design, X)
         self.gram(design, X)
         self.cross_gram(design, X)
-        self.adjoint_law(design, X)
+        self.adjoint_distribution(design, X)
         self.vector_products(design, X)
         if X.shape[1] <= 500:
             self.sandwich(design, X)
@@ -125,7 +125,7 @@ class _Check:
         magnitude = (np.abs(X) * np.abs(scale_sq)) @ np.abs(Z).T
         self.close(design.cross_gram(other, scale_sq), (X * scale_sq) @ Z.T, magnitude, "scaled cross_gram")
 
-    def adjoint_law(self, design: Design, X: FloatArray) -> None:
+    def adjoint_distribution(self, design: Design, X: FloatArray) -> None:
         r"""Compare `gram_adjoint` with NumPy and check :math:`\langle M, G(s)\rangle = \langle s, G^*(M)\rangle`."""
         n, p = X.shape
         M, scale_sq = self.rng.standard_normal((n, n)), self.rng.standard_normal(p)

@@ -236,16 +236,16 @@ def check_backends_agree(selector: Any) -> None:
     expected = supports(fitted(selector, X, y))
     read_only = X.copy()
     read_only.flags.writeable = False
-    homes: dict[str, Any] = {
+    backends: dict[str, Any] = {
         "Fortran order": np.asfortranarray(X),
         "float32": X.astype(np.float32),
         "read-only": read_only,
         "a strided view": np.repeat(X, 2, axis=1)[:, ::2],
     }
     if selector._accepts_sparse:
-        homes |= {"CSR": sp.csr_array(X), "CSC": sp.csc_matrix(X)}
-    for home, data in homes.items():
-        assert supports(fitted(selector, data, y)) == expected, f"{home} selects differently from C order"
+        backends |= {"CSR": sp.csr_array(X), "CSC": sp.csc_matrix(X)}
+    for backend, data in backends.items():
+        assert supports(fitted(selector, data, y)) == expected, f"{backend} selects differently from C order"
 
 
 def check_data_frames(selector: Any) -> None:

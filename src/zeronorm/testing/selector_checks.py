@@ -182,7 +182,7 @@ def check_forced_features_stay(selector: Any) -> None:
 # -- hostile data and settings --------------------------------------------------------------------------
 
 
-def check_gross_values_are_survived(selector: Any) -> None:
+def check_extreme_values_are_survived(selector: Any) -> None:
     fix_seed(selector)
     outlier, unit = (make_problem(selector)[0] for _ in range(2))
     outlier[5, 7] = 1e6
@@ -215,7 +215,7 @@ def check_an_empty_answer_is_told(selector: Any) -> None:
         except ValueError:
             return  # a setting that the method refuses
     is_expressed = not s.support_.any()
-    assert s.path_.own_size != 0 or told or is_expressed, (
+    assert s.path_.selected_size != 0 or told or is_expressed, (
         "nothing passes, one feature is kept, and no warning says so"
     )
 
@@ -304,7 +304,7 @@ SELECTOR_CHECKS: tuple[Check, ...] = (
     check_weights_equal_duplicates,
     check_groups_stay_whole,
     check_forced_features_stay,
-    check_gross_values_are_survived,
+    check_extreme_values_are_survived,
     check_an_empty_answer_is_told,
     check_an_early_stop_warns_once,
     check_bad_input,

@@ -38,7 +38,7 @@ SECONDS_PER_PAIR = 3e-8  # of samples, for a Gaussian machine
 SECONDS_PER_FOREIGN_PREDICTOR = 0.3
 # Per cell of the table: scores of single features, and methods that train machines, which take longer to part
 # classes that have nothing to do with the features where samples are many.
-SECONDS_OF_SCORES, SECONDS_OF_MACHINES, SECONDS_OF_TALL_MACHINES = 2e-7, 2e-6, 5e-6
+SECONDS_OF_SCORES, SECONDS_OF_MODELS, SECONDS_OF_TALL_MODELS = 2e-7, 2e-6, 5e-6
 SECONDS_OF_NEIGHBOURS = 6e-10  # per cell and sample
 # Methods that take longer than one machine, and how many times.
 SLOWER = {
@@ -176,14 +176,14 @@ def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], metho
     n_sizes = len(sizes) if settings.features is None else 1
     seconds = n_splits * (1 + inner) * _seconds_of_selector(table, method)
     seconds += n_splits * (1 + inner * n_sizes) * _seconds_of_predictor(table, settings)
-    return seconds * (1 + len(procedures.roster(table)) if is_auto else 1)
+    return seconds * (1 + len(procedures.candidates(table)) if is_auto else 1)
 
 
 def _seconds_of_selector(table: Table, method: str) -> float:
     cells = table.n_samples * table.n_features
     if method in SLOWER or get_method(method).family != "filters":
         is_tall = table.n_samples > max(LARGEST_FOR_LIBSVM, table.n_features)
-        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MACHINES if is_tall else SECONDS_OF_MACHINES)
+        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
     compares_samples = method in ("relief", "gram-schmidt-relief")
     return cells * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets.table import Table, counted, shown, shown_list
 from zeronorm.resampling.splits import dense_columns
-from zeronorm.selection.problem import gross_targets, told_of_gross_targets
+from zeronorm.selection.problem import target_outlier_message, target_outliers
 
 IMBALANCE = 4.0
 FEWEST_SAMPLES = 50
@@ -30,7 +30,7 @@ def data_warnings(table: Table) -> list[str]:
         _repeated_samples,
         _balance_warnings,
         _size_warnings,
-        _gross_targets,
+        _target_outliers,
         _constant_features,
     )
     return [Message(text) for warnings_about in parts for text in warnings_about(table)]
@@ -173,11 +173,11 @@ def _size_warnings(table: Table) -> list[str]:
     ]
 
 
-def _gross_targets(table: Table) -> list[str]:
+def _target_outliers(table: Table) -> list[str]:
     """Samples so far out in a real target that the squares of errors see little else."""
     if table.target.has_classes:
         return []
-    found = gross_targets(table.y)
+    found = target_outliers(table.y)
     if not found.size:
         return []
     noun = "Sample" if found.size == 1 else "Samples"
@@ -189,7 +189,7 @@ def _gross_targets(table: Table) -> list[str]:
         who = f"{noun} {places}{more} of {table.n_samples}"
     remedy = "or use the ranks of the target instead of its values"
     return [
-        told_of_gross_targets(table.y, found, who, "the choice of features and its measured error", remedy)
+        target_outlier_message(table.y, found, who, "the choice of features and its measured error", remedy)
     ]
 
 

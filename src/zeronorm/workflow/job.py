@@ -163,7 +163,7 @@ def _plain(value: Any) -> Any:
 
 
 # The last one is said with the names of the samples, beside all else that is unusual about the data.
-UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "GrossTargetWarning")
+UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "TargetOutlierWarning")
 
 
 def _messages(caught: list[Any]) -> list[str]:
@@ -225,22 +225,28 @@ def _expect(job: Job, n_permutations: int) -> None:
 def _measure(
     job: Job, label: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
 ) -> dict[str, Any]:
-    """What the records say, beside the baseline and permuted targets."""
-    table, settings = job.table, job.settings
-    found = measured.measure(label, records, baseline, table, settings)
+    """What the records of a selection say, beside the baseline and permuted targets."""
+    found = measured.measure(label, records, baseline, job.table, job.settings)
     is_only_test = found["beats_chance"] is None
-    count = chance.permutation_count(table, settings, sizes, label, is_only_test=is_only_test)
+    count = chance.permutation_count(job.table, job.settings, sizes, label, is_only_test=is_only_test)
     _expect(job, count)
+    return _with_permutations(job, label, procedure, records, baseline, count, found)
+
+
+def _with_permutations(
+    job: Job, label: str, procedure: Any, records: Any, baseline: Any, count: int, found: dict[str, Any]
+) -> dict[str, Any]:
+    """What was ``found``, with the p-value of ``count`` permuted targets where there is a value to test."""
+    if found["value"] is None or count == 0:
+        return found
     permuted = chance.permutation_test(
-        label, procedure, table, settings, found["value"], count, journal=job.journal, bar=job.bar
+        label, procedure, job.table, job.settings, found["value"], count, journal=job.journal, bar=job.bar
     )
-    return (
-        found if permuted is None else measured.measure(label, records, baseline, table, settings, permuted)
-    )
+    return measured.measure(label, records, baseline, job.table, job.settings, permuted)
 
 
 def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
-    from zeronorm.resampling.fitted_path import fitted_path, own_support
+    from zeronorm.resampling.fitted_path import fitted_path, selected_support
 
     table, settings = job.whole, job.settings
     job.bar.say(f"{name}, all samples")
@@ -255,7 +261,7 @@ def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
         ) from error
     job.bar.advance(1)
     path = fitted_path(selector, table.n_features)
-    columns = own_support(selector, path)
+    columns = selected_support(selector, path)
     ordered = columns[np.argsort(path.position()[columns], kind="stable")]
     return Fitted(name, procedure, selector, path, ordered)
 
@@ -352,7 +358,10 @@ def compare_methods(job: Job) -> Result:
             built, table, settings, sizes, journal=job.journal, bar=job.bar
         )
         measured.check_something_worked(records, metric, [name for name in built if name in settings.params])
-        rows = [_measured_method(job, name, built[name], records, baseline, sizes) for name in built]
+        rows = []
+        for name, procedure in built.items():
+            found = measured.measure(name, records, baseline, table, settings)
+            rows.append(_with_permutations(job, name, procedure, records, baseline, n_permutations, found))
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
     comparison = compare_records(records, metric)
     return Result(
@@ -394,19 +403,6 @@ def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
         name: procedures.build_procedure(name, job.table, job.settings, sizes, params.get(name, {}))
         for name in everything
     }
-
-
-def _measured_method(
-    job: Job, name: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
-) -> dict[str, Any]:
-    found = measured.measure(name, records, baseline, job.table, job.settings)
-    count = int(job.settings.permutations) if job.settings.permutations != "auto" else 0
-    if found["value"] is None or count == 0:
-        return found
-    permuted = chance.permutation_test(
-        name, procedure, job.table, job.settings, found["value"], count, journal=job.journal, bar=job.bar
-    )
-    return measured.measure(name, records, baseline, job.table, job.settings, permuted)
 
 
 def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[int, str]:

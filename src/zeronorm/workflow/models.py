@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from zeronorm.datasets.encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets.joining import join_samples, texts_of
 from zeronorm.datasets.raw import RawTable, distinct_names, no_such_column
-from zeronorm.resampling.predictors.pairwise_svm import CurvedPairs
+from zeronorm.resampling.predictors.pairwise_svm import NonlinearPairs
 from zeronorm.resampling.splits import dense_columns
 from zeronorm.result.models import GaussianModel, LinearModel
 from zeronorm.selection.target import TASKS
@@ -63,12 +63,12 @@ def _parts(fitted: Any) -> tuple[Any, Any]:
 
 def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
     """The scaler and the weights of a fitted linear predictor."""
-    scaler, machine = _parts(fitted)
-    weights = np.atleast_2d(np.asarray(machine.coef_, dtype=np.float64))
-    by_class = "classes" if isinstance(machine, LinearSVC) else "pairs"
+    scaler, model = _parts(fitted)
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    by_class = "classes" if isinstance(model, LinearSVC) else "pairs"
     return scaler, {
         "weights": weights.tolist(),
-        "intercepts": np.atleast_1d(np.asarray(machine.intercept_, dtype=np.float64)).tolist(),
+        "intercepts": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
         "scheme": "single" if len(weights) == 1 else by_class,
     }
 
@@ -79,32 +79,32 @@ def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
     if hasattr(fitted, "regressor_"):
         unit, offset = float(fitted.transformer_.scale_[0]), float(fitted.transformer_.mean_[0])
         fitted = fitted.regressor_
-    scaler, machine = _parts(fitted)
-    pairs = getattr(machine, "pairs_", None)
-    if isinstance(pairs, CurvedPairs):
+    scaler, model = _parts(fitted)
+    pairs = getattr(model, "pairs_", None)
+    if isinstance(pairs, NonlinearPairs):
         weights, support, gamma = pairs.weights, pairs.support, pairs.gamma
     else:
-        weights, support, gamma = _weights_of_pairs(machine), machine.support_vectors_, float(machine._gamma)
+        weights, support, gamma = _weights_of_pairs(model), model.support_vectors_, float(model._gamma)
     return scaler, {
         "weights": (unit * weights).tolist(),
-        "intercepts": (offset + unit * machine.intercept_).tolist(),
+        "intercepts": (offset + unit * model.intercept_).tolist(),
         "scheme": "single" if len(weights) == 1 else "pairs",
         "support": support.tolist(),
         "gamma": gamma,
     }
 
 
-def _weights_of_pairs(machine: Any) -> NDArray[np.float64]:
+def _weights_of_pairs(model: Any) -> NDArray[np.float64]:
     """The weights of the support vectors in the machine of each pair of classes.
 
     LIBSVM keeps, for a support vector of class i, its weight against class j in row j, less one where j > i.
     """
-    packed = np.asarray(machine.dual_coef_, dtype=np.float64)
+    packed = np.asarray(model.dual_coef_, dtype=np.float64)
     if len(packed) == 1:
         return packed
-    label = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+    label = np.repeat(np.arange(len(model.n_support_)), model.n_support_)
     rows = []
-    for first, second in combinations(range(len(machine.n_support_)), 2):
+    for first, second in combinations(range(len(model.n_support_)), 2):
         of_first, of_second = (label == first) * packed[second - 1], (label == second) * packed[first]
         rows.append(of_first + of_second)
     return np.asarray(rows)

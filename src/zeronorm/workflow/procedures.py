@@ -83,7 +83,7 @@ def predictor_notes(settings: Settings) -> list[str]:
     return [f"All errors are those of {name} on the selected features."]
 
 
-def _judge(table: Table, settings: Settings) -> Any:
+def _scorer(table: Table, settings: Settings) -> Any:
     """The predictor for choices inside the folds; None where the default fits itself to each training part."""
     return None if settings.predictor == "linear" else predictor_of(table, settings)
 
@@ -98,12 +98,12 @@ def usable_methods(table: Table) -> dict[str, MethodInfo]:
 
 def default_method(table: Table) -> str:
     """The method used when none is named: auto, where methods of its roster serve the data."""
-    return "auto" if roster(table) else _single_method(table)
+    return "auto" if candidates(table) else _single_method(table)
 
 
 def default_notes(table: Table) -> list[str]:
     """What the choice of no method means, in words."""
-    methods = roster(table)
+    methods = candidates(table)
     if not methods:
         return []
     names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
@@ -113,12 +113,12 @@ def default_notes(table: Table) -> list[str]:
     ]
 
 
-def roster(table: Table) -> list[str]:
+def candidates(table: Table) -> list[str]:
     """The methods among which auto chooses for such a table."""
-    from zeronorm.selectors.meta.auto import names_of_roster
+    from zeronorm.selectors.meta.auto import names_of_candidates
 
     usable = usable_methods(table)
-    return [name for name in names_of_roster(table.task) if name in usable]
+    return [name for name in names_of_candidates(table.task) if name in usable]
 
 
 def _single_method(table: Table) -> str:
@@ -233,7 +233,7 @@ def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: s
 def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: list[int]) -> Any:
     return get_method("selector-cv").cls(
         selector,
-        estimator=_judge(table, settings),
+        estimator=_scorer(table, settings),
         cv=inner_folds(table, settings),
         rule=settings.rule,
         sizes=sizes,
@@ -285,7 +285,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     return info.cls(
         n_features_to_select=settings.features,
         task=table.task,
-        estimator=_judge(table, settings),
+        estimator=_scorer(table, settings),
         cv=folds_of_auto(table, settings),
         rule=settings.rule,
         sizes=sizes,

@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets.encoding import column_medians, fill
-from zeronorm.resampling.fitted_path import fitted_path, own_support
+from zeronorm.resampling.fitted_path import fitted_path, selected_support
 from zeronorm.resampling.splits import Split, make_splits
 from zeronorm.workflow.options import Settings
 from zeronorm.workflow.procedures import metrics_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
     from zeronorm.selection.problem import RunBar
 
-CELLS_WORTH_A_PROCESS = 50_000_000
+TASKS_WORTH_A_PROCESS = 50_000_000
 
 
 # -- Gaps ---------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class OnFilled(BaseEstimator):
     def get_support(self) -> NDArray[np.bool_]:
         """The features the procedure settled on."""
         mask = np.zeros(self.path_.n_features, dtype=bool)
-        mask[own_support(self.procedure_, self.path_)] = True
+        mask[selected_support(self.procedure_, self.path_)] = True
         return mask
 
 
@@ -113,7 +113,7 @@ def outer_splits(table: Table, settings: Settings) -> list[Split]:
 
 def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
     """The seed of every random part of every procedure, on all samples and on each training part."""
-    from zeronorm.resampling.folds import cell_seeds
+    from zeronorm.resampling.folds import task_seeds
     from zeronorm.resampling.seeds import seeded_clone, unset_random_states
 
     seeds: dict[str, Any] = {}
@@ -123,7 +123,7 @@ def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings)
             continue
         clones = [seeded_clone(procedure, _final_seed(settings), unset)]
         clones += [
-            seeded_clone(procedure, cell_seeds(settings.random_state, split, label)[0], unset)
+            seeded_clone(procedure, task_seeds(settings.random_state, split, label)[0], unset)
             for split in range(n_splits)
         ]
         drawn = [{name: found.get_params()[name] for name in unset} for found in clones]
@@ -157,7 +157,7 @@ def n_processes(table: Table, settings: Settings) -> int:
     if settings.n_jobs:
         return settings.n_jobs
     n_fits = settings.cv * settings.repeats * (1 if settings.features is not None else settings.cv + 1)
-    return -1 if n_fits * table.n_samples * table.n_features > CELLS_WORTH_A_PROCESS else 1
+    return -1 if n_fits * table.n_samples * table.n_features > TASKS_WORTH_A_PROCESS else 1
 
 
 def evaluate_procedures(

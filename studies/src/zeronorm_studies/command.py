@@ -83,7 +83,7 @@ def _run(
 
     from zeronorm.cli.printing import shows_progress
     from zeronorm.result.provenance import Clock, provenance
-    from zeronorm_studies.pages import build_page, judge, write_study
+    from zeronorm_studies.pages import build_page, scorer, write_study
     from zeronorm_studies.runner import run_study
     from zeronorm_studies.study import get_study
 
@@ -111,7 +111,7 @@ def _run(
     ]
     page = build_page(found, results, quick=quick, provenance=shown)
     files = write_study(out, name, page, results)
-    return [asdict(f) for f in judge(found, results, quick=quick)], [str(file) for file in files]
+    return [asdict(f) for f in scorer(found, results, quick=quick)], [str(file) for file in files]
 
 
 def _print(name: str, findings: list[dict[str, str]], files: list[str]) -> None:

@@ -19,26 +19,26 @@ COMBINED = "INTERCV_GSR#_K4"
 OPPOSITE_SHARE = 0.1
 
 
-def _errors(results: Results, data: str, names: tuple[str, ...], machine: str, size: int) -> dict[str, float]:
-    return {name: results.mean(data, f"{name}_{machine}", size) for name in names}
+def _errors(results: Results, data: str, names: tuple[str, ...], model: str, size: int) -> dict[str, float]:
+    return {name: results.mean(data, f"{name}_{model}", size) for name in names}
 
 
 def _shown(errors: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.4f}" for name, value in errors.items())
 
 
-def _curved_beats_linear(data: str, size: int) -> Check:
+def _nonlinear_beats_linear(data: str, size: int) -> Check:
     """Over all selections that were judged by both machines, random selection aside."""
 
     def check(results: Results) -> Judged:
         wins, total = 0, 0
-        for where, arm, asked in results.keys:
-            if where == data and asked == size and arm.endswith("_OM") and not arm.startswith("rand"):
+        for where, config, asked in results.keys:
+            if where == data and asked == size and config.endswith("_OM") and not config.startswith("rand"):
                 try:
-                    curved = results.mean(data, arm.replace("_OM", "_RBF"), size)
+                    nonlinear = results.mean(data, config.replace("_OM", "_RBF"), size)
                 except NotMeasured:
                     continue
-                wins, total = wins + (curved < results.mean(data, arm, size)), total + 1
+                wins, total = wins + (nonlinear < results.mean(data, config, size)), total + 1
         return Judged(f"RBF better for {wins} of {total} selections", wins > total / 2)
 
     return check
@@ -64,11 +64,11 @@ def _best_is(data: str, names: tuple[str, ...], size: int, among: tuple[str, ...
     return check
 
 
-def _relief_needs_a_curved_machine(data: str) -> Check:
+def _relief_needs_a_nonlinear_model(data: str) -> Check:
     def check(results: Results) -> Judged:
         names = (*RELIEF, "NLMU#")
-        flat, curved = (_errors(results, data, names, machine, 100) for machine in ("OM", "RBF"))
-        loss = {name: flat[name] - curved[name] for name in names}
+        flat, nonlinear = (_errors(results, data, names, model, 100) for model in ("OM", "RBF"))
+        loss = {name: flat[name] - nonlinear[name] for name in names}
         return Judged(
             "OM − RBF: " + _shown(loss), min(loss[name] for name in RELIEF) > max(0.0, loss["NLMU#"])
         )
@@ -76,19 +76,19 @@ def _relief_needs_a_curved_machine(data: str) -> Check:
     return check
 
 
-def _linear_features_curved_machine(data: str) -> Check:
+def _linear_features_nonlinear_model(data: str) -> Check:
     def check(results: Results) -> Judged:
-        flat, curved = (_errors(results, data, LINEAR, machine, 100) for machine in ("OM", "RBF"))
-        gain = {name: flat[name] - curved[name] for name in LINEAR}
+        flat, nonlinear = (_errors(results, data, LINEAR, model, 100) for model in ("OM", "RBF"))
+        gain = {name: flat[name] - nonlinear[name] for name in LINEAR}
         return Judged("OM − RBF: " + _shown(gain), min(gain.values()) > 0.0)
 
     return check
 
 
-def _updates_prefer_curved(data: str) -> Check:
+def _updates_prefer_nonlinear(data: str) -> Check:
     def check(results: Results) -> Judged:
-        flat, curved = (results.mean(data, f"NLMU#_{machine}", 7) for machine in ("OM", "RBF"))
-        return Judged(f"OM {flat:.4f}, RBF {curved:.4f}", curved < flat)
+        flat, nonlinear = (results.mean(data, f"NLMU#_{model}", 7) for model in ("OM", "RBF"))
+        return Judged(f"OM {flat:.4f}, RBF {nonlinear:.4f}", nonlinear < flat)
 
     return check
 
@@ -109,7 +109,7 @@ def _trend(data: str, size: int) -> Check:
     return check
 
 
-CURVED = "lower error for more than half of the selection methods"
+NONLINEAR = "lower error for more than half of the selection methods"
 GROUPS = "mean errors: Relief and NLMU with RBF < GS and OMMU with OM < SC with OM"
 TREND = "nonlinear > linear > univariate"
 
@@ -121,11 +121,11 @@ def statements(data: str) -> tuple[Claim, ...]:
         Claim(f"{what}, {data}", published, rule, check, in_quick=False)
         for what, published, rule, check in found
     ]
-    curved = Claim(
+    nonlinear = Claim(
         f"RBF still outperforms OM (7), {data}",
         "RBF still outperforms OM",
-        CURVED,
-        _curved_beats_linear(data, 7),
+        NONLINEAR,
+        _nonlinear_beats_linear(data, 7),
         in_quick=data == PEAKS,
     )
     baseline = Claim(
@@ -136,7 +136,7 @@ def statements(data: str) -> tuple[Claim, ...]:
         origin="expected here",
         in_quick=data == PEAKS,
     )
-    return (*claims, curved, baseline)
+    return (*claims, nonlinear, baseline)
 
 
 def _with_100(data: str) -> tuple[tuple[str, str, str, Check], ...]:
@@ -148,18 +148,18 @@ def _with_100(data: str) -> tuple[tuple[str, str, str, Check], ...]:
             "highest error with RBF",
             _interval_is_poor(data),
         ),
-        ("RBF outperforms OM (100)", "RBF outperforms OM", CURVED, _curved_beats_linear(data, 100)),
+        ("RBF outperforms OM (100)", "RBF outperforms OM", NONLINEAR, _nonlinear_beats_linear(data, 100)),
         (
             "Relief features lose with the linear machine, those of multiplicative updates do not (100)",
             "nonlinear features may perform poorly with a linear classifier",
             "OM − RBF is positive for both Relief selections, and larger than for NLMU",
-            _relief_needs_a_curved_machine(data),
+            _relief_needs_a_nonlinear_model(data),
         ),
         (
             "features of linear methods do better with RBF (100)",
             "true for GS, SC and OMMU",
             "lower error with RBF for all three",
-            _linear_features_curved_machine(data),
+            _linear_features_nonlinear_model(data),
         ),
         (
             "Relief is best (100)",
@@ -179,7 +179,7 @@ def _with_7(data: str) -> tuple[tuple[str, str, str, Check], ...]:
             "NLMU does better with RBF (7)",
             "contrary to 100 features",
             "lower error",
-            _updates_prefer_curved(data),
+            _updates_prefer_nonlinear(data),
         ),
         (
             "Relief features are best (7)",

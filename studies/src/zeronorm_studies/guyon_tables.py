@@ -20,11 +20,11 @@ class PublishedTable:
     """Code, our cell and published error of each method, best first, with the scores."""
 
     name: str
-    rows: tuple[tuple[str, Cell, float], ...]
+    rows: tuple[tuple[str, TaskId, float], ...]
     upper: tuple[tuple[int, ...], ...]
 
     @property
-    def cells(self) -> dict[str, Cell]:
+    def cells(self) -> dict[str, TaskId]:
         return {code: cell for code, cell, _ in self.rows}
 
     @property
@@ -123,8 +123,8 @@ def matrix_sections(results: Results) -> list[Section]:
 def _others(results: Results, data: str) -> list[Section]:
     """The codes of section 2.4 that the published tables leave out."""
     printed = {cell for table in TABLES for cell in table.cells.values()}
-    keys = [(arm, size) for where, arm, size in results.keys if where == data]
-    cells = {code_of(arm, size): (arm, size) for arm, size in keys if (arm, size) not in printed}
+    keys = [(config, size) for where, config, size in results.keys if where == data]
+    cells = {code_of(config, size): (config, size) for config, size in keys if (config, size) not in printed}
     try:
         found = measured_matrix(results, data, cells)
     except NotMeasured:
@@ -133,15 +133,15 @@ def _others(results: Results, data: str) -> list[Section]:
     return [Section(f"McNemar matrix, {data}: other methods", (text,), matrix_table(found))]
 
 
-def code_of(arm: str, size: int | None) -> str:
+def code_of(config: str, size: int | None) -> str:
     """The code of a method with its number of features."""
-    return arm.replace("#", "" if size is None else str(size))
+    return config.replace("#", "" if size is None else str(size))
 
 
 # -- McNemar score matrices as tables: ours alone, and side by side with published ones --
 
 
-Cell = tuple[str, int | None]
+TaskId = tuple[str, int | None]
 """Label of the arm and the size asked of it."""
 
 
@@ -158,13 +158,13 @@ class PublishedMatrix:
         return self.upper[i][j - i - 1] if i < j else -self.upper[j][i - j - 1]
 
 
-def measured_matrix(results: Results, data: str, cells: Mapping[str, Cell]) -> ScoreMatrix:
+def measured_matrix(results: Results, data: str, cells: Mapping[str, TaskId]) -> ScoreMatrix:
     """The matrix of the methods that were measured in every fold; NotMeasured with less than two."""
     truth: list[Any] = []
     predictions: dict[str, list[Any]] = {}
-    for code, (arm, size) in cells.items():
+    for code, (config, size) in cells.items():
         try:
-            rows = results.rows_of(data, arm, size)
+            rows = results.rows_of(data, config, size)
         except NotMeasured:
             continue
         if all(row.get("predictions") is not None for row in rows):
@@ -202,7 +202,7 @@ def _cell(
 
 
 def same_directions(
-    data: str, cells: Mapping[str, Cell], published: PublishedMatrix, share: float
+    data: str, cells: Mapping[str, TaskId], published: PublishedMatrix, share: float
 ) -> Callable[[Results], Judged]:
     """At most ``share`` of the pairs that differ in the paper differ in the other direction here."""
 

@@ -111,14 +111,14 @@ Provenance = Sequence[tuple[str, str]]
 IN_PERCENT = ("error_rate", "balanced_error_rate", "probe_fraction")
 
 
-def judge(study: Study, results: Results, *, quick: bool) -> list[Finding]:
+def scorer(study: Study, results: Results, *, quick: bool) -> list[Finding]:
     """All expectations that this version of the study can speak about."""
-    return [e.judge(results) for e in study.expectations if e.in_quick or not quick]
+    return [e.scorer(results) for e in study.expectations if e.in_quick or not quick]
 
 
 def build_page(study: Study, results: Results, *, quick: bool, provenance: Provenance = ()) -> Page:
     """The page of a run."""
-    findings = judge(study, results, quick=quick)
+    findings = scorer(study, results, quick=quick)
     sections = [_introduction(study, quick), _comparison(findings), _measured(results)]
     if study.sections is not None:
         sections += study.sections(results)
@@ -155,17 +155,17 @@ def _comparison(findings: list[Finding]) -> Section:
 def _measured(results: Results) -> Section:
     metrics = [metric.name for metric in parse_metrics(results.plan.metrics, Labels)]
     rows = []
-    for data, arm, size in results.keys:
-        found = results.rows_of(data, arm, size)
+    for data, config, size in results.keys:
+        found = results.rows_of(data, config, size)
         done = [row for row in found if row.get("n_selected") is not None]
         counts = f"{np.mean([row['n_selected'] for row in done]):.4g}" if done else "–"
         seconds = [row["fit_seconds"] for row in done if row.get("fit_seconds") is not None]
         rows.append(
             (
                 data,
-                arm,
+                config,
                 counts,
-                *(_mean_text(results, data, arm, size, metric) for metric in metrics),
+                *(_mean_text(results, data, config, size, metric) for metric in metrics),
                 f"{np.mean(seconds):.3g}" if seconds else "–",
                 f"{len(done)} of {len(found)}",
             )
@@ -179,21 +179,21 @@ def _measured(results: Results) -> Section:
     return Section("Measured", (note,), PageTable(header, tuple(rows)))
 
 
-def _mean_text(results: Results, data: str, arm: str, size: int | None, metric: str) -> str:
+def _mean_text(results: Results, data: str, config: str, size: int | None, metric: str) -> str:
     try:
-        mean, error = results.mean_and_error(data, arm, size, metric)
+        mean, error = results.mean_and_error(data, config, size, metric)
     except NotMeasured:
         return "–"
     scale = 100.0 if metric in IN_PERCENT else 1.0
-    if len(results.rows_of(data, arm, size)) == 1:
+    if len(results.rows_of(data, config, size)) == 1:
         return f"{mean * scale:.4g}"
     return f"{mean * scale:.2f} ± {error * scale:.2f}"
 
 
 def _failures(results: Results) -> Section | None:
-    counts = Counter((r["data"], r["arm"], r["error"]) for r in results.rows if r.get("error"))
-    rows = [("all", arm, reason, "all") for arm, reason in results.missing.items()]
-    rows += [(data, arm, str(error), str(count)) for (data, arm, error), count in counts.items()]
+    counts = Counter((r["data"], r["configuration"], r["error"]) for r in results.rows if r.get("error"))
+    rows = [("all", config, reason, "all") for config, reason in results.missing.items()]
+    rows += [(data, config, str(error), str(count)) for (data, config, error), count in counts.items()]
     if not rows:
         return None
     return Section("What did not finish", table=PageTable(("data", "method", "reason", "rows"), tuple(rows)))

@@ -24,16 +24,20 @@ CHANCE = 0.5
 
 def error_table(results: Results, size: int) -> tuple[list[str], list[str], np.ndarray]:
     """Data sets that have the size, methods, and mean errors; no result counts as chance."""
-    arms = [arm.label for arm in results.plan.arms if not arm.keeps_all and arm.label not in results.missing]
+    configs = [
+        config.label
+        for config in results.plan.configs
+        if not config.keeps_all and config.label not in results.missing
+    ]
     keys = set(results.keys)
-    data = [d.label for d in results.plan.data if any((d.label, arm, size) in keys for arm in arms)]
-    table = np.full((len(data), len(arms)), CHANCE)
+    data = [d.label for d in results.plan.data if any((d.label, config, size) in keys for config in configs)]
+    table = np.full((len(data), len(configs)), CHANCE)
     for i, name in enumerate(data):
-        for j, arm in enumerate(arms):
-            if (name, arm, size) in keys:
-                found = [row.get(METRIC) for row in results.rows_of(name, arm, size)]
+        for j, config in enumerate(configs):
+            if (name, config, size) in keys:
+                found = [row.get(METRIC) for row in results.rows_of(name, config, size)]
                 table[i, j] = np.mean([CHANCE if value is None else value for value in found])
-    return data, arms, table
+    return data, configs, table
 
 
 def rank_rows(table: np.ndarray) -> np.ndarray:
@@ -48,8 +52,8 @@ def mean_rank_of(results: Results, size: int) -> dict[str, float]:
 
 
 def _ranks(results: Results, size: int) -> CriticalDifference:
-    _, arms, table = error_table(results, size)
-    return critical_difference(table, arms, greater_is_better=False)
+    _, configs, table = error_table(results, size)
+    return critical_difference(table, configs, greater_is_better=False)
 
 
 def ranking_sections(results: Results) -> list[Section]:
@@ -72,10 +76,10 @@ def _rank_section(results: Results, size: int) -> Section:
 
 def _cost_section(results: Results, sizes: list[int]) -> Section:
     rows = []
-    for arm in results.plan.arms:
-        if arm.keeps_all:
+    for config in results.plan.configs:
+        if config.keeps_all:
             continue
-        found = [row for row in results.rows if row["arm"] == arm.label]
+        found = [row for row in results.rows if row["configuration"] == config.label]
         seconds = [row["fit_seconds"] for row in found if row.get("fit_seconds") is not None]
         late = {
             (row["data"], row["trial"]) for row in found if str(row.get("error") or "").startswith("timeout")
@@ -83,11 +87,11 @@ def _cost_section(results: Results, sizes: list[int]) -> Section:
         failed = {(row["data"], row["trial"]) for row in found if row.get("error")} - late
         rows.append(
             (
-                arm.label,
+                config.label,
                 f"{np.median(seconds):.3g}" if seconds else "–",
                 str(len(late)),
                 str(len(failed)),
-                *_stability_and_probes(results, arm.label, sizes),
+                *_stability_and_probes(results, config.label, sizes),
             )
         )
     header = ("method", "median time, s", "timeouts", "failures", "stability", "probes, %")
@@ -98,12 +102,12 @@ def _cost_section(results: Results, sizes: list[int]) -> Section:
     return Section("Time, stability and probes", (text,), PageTable(header, tuple(rows)))
 
 
-def _stability_and_probes(results: Results, arm: str, sizes: list[int]) -> tuple[str, str]:
+def _stability_and_probes(results: Results, config: str, sizes: list[int]) -> tuple[str, str]:
     size = sizes[len(sizes) // 2]
     stable, probes = [], []
     for data in results.plan.data:
         try:
-            selected = results.selections(data.label, arm, size)
+            selected = results.selections(data.label, config, size)
         except NotMeasured:
             continue
         if len(selected) > 1:
@@ -140,12 +144,12 @@ def _shape(results: Results, label: str) -> tuple[int, int]:
 
 
 def _winners(results: Results, size: int) -> Section:
-    data, arms, table = error_table(results, size)
+    data, configs, table = error_table(results, size)
     rows = []
     for name, errors in zip(data, table, strict=True):
         n, p = _shape(results, name)
         best = np.argsort(errors, kind="stable")[:N_SHOWN]
-        shown = ", ".join(f"{arms[j]} {100 * errors[j]:.1f}" for j in best)
+        shown = ", ".join(f"{configs[j]} {100 * errors[j]:.1f}" for j in best)
         rows.append((name, f"{n} × {p}", shown, _median(errors), _all_features(results, name)))
     header = ("data", "samples × features", f"lowest errors at {size} features, %", "median", "all features")
     text = "Balanced error, mean over the folds. The lowest of many noisy means is optimistic: see the tests below."
@@ -164,13 +168,13 @@ def _all_features(results: Results, data: str) -> str:
 
 
 def _ranks_by_shape(results: Results, size: int) -> Section:
-    data, arms, table = error_table(results, size)
+    data, configs, table = error_table(results, size)
     wide = np.asarray([n < p for n, p in (_shape(results, name) for name in data)])
     ranks = rank_rows(table)
     columns = [ranks, ranks[wide], ranks[~wide]]
-    means = [part.mean(axis=0) if len(part) else np.full(len(arms), np.nan) for part in columns]
+    means = [part.mean(axis=0) if len(part) else np.full(len(configs), np.nan) for part in columns]
     rows = [
-        (arms[j], *(f"{mean[j]:.1f}" if np.isfinite(mean[j]) else "–" for mean in means))
+        (configs[j], *(f"{mean[j]:.1f}" if np.isfinite(mean[j]) else "–" for mean in means))
         for j in np.argsort(means[0], kind="stable")
     ]
     header = ("method", "all", f"wide ({int(wide.sum())} sets)", f"tall ({int((~wide).sum())} sets)")
@@ -180,19 +184,19 @@ def _ranks_by_shape(results: Results, size: int) -> Section:
 
 def _against_baselines(results: Results, size: int) -> Section:
     """Signed rank tests over the data sets, corrected for the number of methods."""
-    _, arms, table = error_table(results, size)
-    known = [name for name in BASELINES if name in arms]
-    cells: dict[str, list[str]] = {arm: [] for arm in arms}
+    _, configs, table = error_table(results, size)
+    known = [name for name in BASELINES if name in configs]
+    cells: dict[str, list[str]] = {config: [] for config in configs}
     for name in known:
-        base = table[:, arms.index(name)]
-        others = [arm for arm in arms if arm != name]
-        tests = {arm: signed_rank(table[:, arms.index(arm)], base) for arm in others}
-        corrected = adjust_p_values([tests[arm].p_value for arm in others], method="holm")
+        base = table[:, configs.index(name)]
+        others = [config for config in configs if config != name]
+        tests = {config: signed_rank(table[:, configs.index(config)], base) for config in others}
+        corrected = adjust_p_values([tests[config].p_value for config in others], method="holm")
         cells[name].append("")
-        for arm, p_value in zip(others, corrected, strict=True):
-            cells[arm].append(_verdict(table[:, arms.index(arm)] - base, float(p_value)))
+        for config, p_value in zip(others, corrected, strict=True):
+            cells[config].append(_verdict(table[:, configs.index(config)] - base, float(p_value)))
     header = ("method", *(f"against {name}" for name in known))
-    rows = tuple((arm, *cells[arm]) for arm in arms)
+    rows = tuple((config, *cells[config]) for config in configs)
     text = (
         f"Mean difference of the balanced error over the data sets at {size} features, in percentage points, with the "
         f"p-value of the signed rank test, corrected for all methods (Holm); * marks those below {LEVEL}."

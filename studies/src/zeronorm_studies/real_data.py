@@ -18,7 +18,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from zeronorm.datasets import load_dataset
 from zeronorm_studies.declared.guyon2003_spectra import spectra
-from zeronorm_studies.study import Arm, Data, Sample, StudyError, folds, resplits, sample_of
+from zeronorm_studies.study import Configuration, Data, Sample, StudyError, folds, resplits, sample_of
 
 # -- Data and methods of the experiments of Huang, King and Lyu (2008) --
 
@@ -81,7 +81,7 @@ def embedded_data(n_trials: int) -> Data:
     return resplits("Wine", wine, n_trials=n_trials, test_size=TEST_SHARE)
 
 
-def accuracy_arms(sizes: tuple[int, ...], data: str) -> list[Arm]:
+def accuracy_configurations(sizes: tuple[int, ...], data: str) -> list[Configuration]:
     """The four selectors on one data set; labels carry it, since sizes differ between data sets."""
     methods: dict[str, tuple[str, dict[str, Any]]] = {
         "ZeroNormSVM": ("zeronorm-svm", {"C": 10.0, "scaling": "paper"}),
@@ -90,7 +90,7 @@ def accuracy_arms(sizes: tuple[int, ...], data: str) -> list[Arm]:
         "SVM weights": ("svm-weights", {"C": 1.0}),
     }
     return [
-        Arm(f"{label}, {data}", method, params, sizes=sizes, only=(data,))
+        Configuration(f"{label}, {data}", method, params, sizes=sizes, only=(data,))
         for label, (method, params) in methods.items()
     ]
 

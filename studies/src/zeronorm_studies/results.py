@@ -48,47 +48,47 @@ class Results:
         self.missing = missing or {}
         self._cells: dict[tuple[str, str, int | None], list[Row]] = {}
         for row in rows:
-            self._cells.setdefault((row["data"], row["arm"], row["asked_size"]), []).append(row)
+            self._cells.setdefault((row["data"], row["configuration"], row["asked_size"]), []).append(row)
 
     @property
     def keys(self) -> list[tuple[str, str, int | None]]:
         return list(self._cells)
 
-    def rows_of(self, data: str, arm: str, size: int | None) -> list[Row]:
+    def rows_of(self, data: str, config: str, size: int | None) -> list[Row]:
         """All trials of one cell of the table, in order."""
-        if arm in self.missing:
-            raise NotMeasured(f"{arm} was left out: {self.missing[arm]}")
-        found = self._cells.get((data, arm, size))
+        if config in self.missing:
+            raise NotMeasured(f"{config} was left out: {self.missing[config]}")
+        found = self._cells.get((data, config, size))
         if not found:
-            raise NotMeasured(f"{arm} on {data} with size {size} is not part of this version of the study")
+            raise NotMeasured(f"{config} on {data} with size {size} is not part of this version of the study")
         return sorted(found, key=lambda row: int(row["trial"]))
 
-    def values(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> FloatArray:
+    def values(self, data: str, config: str, size: int | None, metric: str = "error_rate") -> FloatArray:
         """A metric in every trial; an error if any trial has none, since means would not compare."""
-        rows = self.rows_of(data, arm, size)
+        rows = self.rows_of(data, config, size)
         failed = [row for row in rows if row.get(metric) is None]
         if failed:
             reason = failed[0]["error"] or f"{metric} is not measured for this method"
-            raise NotMeasured(f"{arm} on {data}: {len(failed)} of {len(rows)} trials: {reason}")
+            raise NotMeasured(f"{config} on {data}: {len(failed)} of {len(rows)} trials: {reason}")
         return np.asarray([row[metric] for row in rows], dtype=np.float64)
 
-    def mean(self, data: str, arm: str, size: int | None, metric: str = "error_rate") -> float:
-        return float(self.values(data, arm, size, metric).mean())
+    def mean(self, data: str, config: str, size: int | None, metric: str = "error_rate") -> float:
+        return float(self.values(data, config, size, metric).mean())
 
     def mean_and_error(
-        self, data: str, arm: str, size: int | None, metric: str = "error_rate"
+        self, data: str, config: str, size: int | None, metric: str = "error_rate"
     ) -> tuple[float, float]:
         """Mean and its standard error; for resplits of one sample the corrected one (Nadeau & Bengio)."""
-        values = self.values(data, arm, size, metric)
+        values = self.values(data, config, size, metric)
         if values.size < 2:
             return float(values.mean()), 0.0
-        return float(values.mean()), standard_error(values, self.overlap(data, arm, size))
+        return float(values.mean()), standard_error(values, self.overlap(data, config, size))
 
-    def overlap(self, data: str, arm: str, size: int | None) -> float:
+    def overlap(self, data: str, config: str, size: int | None) -> float:
         """n_test / n_train of resplits, 0 for independent draws."""
         if next(d.independent for d in self.plan.data if d.label == data):
             return 0.0
-        rows = self.rows_of(data, arm, size)
+        rows = self.rows_of(data, config, size)
         return float(np.mean([row["n_test"] / row["n_train"] for row in rows]))
 
     def difference(
@@ -115,12 +115,12 @@ class Results:
             float(np.mean(left - right)), effect.low, effect.high, float(test.p_value), kind
         )
 
-    def selections(self, data: str, arm: str, size: int | None) -> list[list[int]]:
+    def selections(self, data: str, config: str, size: int | None) -> list[list[int]]:
         """The selected columns in every trial that has a result; an error if none has."""
-        rows = self.rows_of(data, arm, size)
+        rows = self.rows_of(data, config, size)
         found = [row["selected"] for row in rows if row["selected"] is not None]
         if not found:
-            raise NotMeasured(f"{arm} on {data}: no selection in {len(rows)} trials: {rows[0]['error']}")
+            raise NotMeasured(f"{config} on {data}: no selection in {len(rows)} trials: {rows[0]['error']}")
         return found
 
 
@@ -172,7 +172,7 @@ class PublishedFigure:
 
     what: str
     data: str
-    arm: str
+    config: str
     size: int | None
     value: float
     metric: str = "error_rate"
@@ -201,14 +201,14 @@ class PublishedFigure:
         variance = 0.0 if self.one_division_of is None else share * (1.0 - share) / self.one_division_of
         return float(self.scale * np.sqrt(variance))
 
-    def judge(self, results: Results) -> Finding:
+    def scorer(self, results: Results) -> Finding:
         shown, rule = f"{self.value:g}{self.unit}", self.rule
         try:
-            mean, error = results.mean_and_error(self.data, self.arm, self.size, self.metric)
+            mean, error = results.mean_and_error(self.data, self.config, self.size, self.metric)
         except NotMeasured as reason:
             return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
         mean, error = mean * self.scale, error * self.scale
-        values = results.values(self.data, self.arm, self.size, self.metric)
+        values = results.values(self.data, self.config, self.size, self.metric)
         reach = self.width * float(np.hypot(error, self.error_of_published))
         if self.width == 0.0:
             reach = (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
@@ -232,7 +232,7 @@ class Claim:
     in_quick: bool = True
     note: str = ""
 
-    def judge(self, results: Results) -> Finding:
+    def scorer(self, results: Results) -> Finding:
         try:
             judged = self.check(results)
         except NotMeasured as reason:
@@ -260,9 +260,9 @@ def lower_mean(
     better, worse = tuple(better), tuple(worse)
 
     def check(results: Results) -> Judged:
-        left = {arm: results.mean(data, arm, size, metric) for arm in better}
-        right = {arm: results.mean(data, arm, _size(results, arm, size), metric) for arm in worse}
-        shown = ", ".join(f"{arm} {value:.4g}" for arm, value in {**left, **right}.items())
+        left = {config: results.mean(data, config, size, metric) for config in better}
+        right = {config: results.mean(data, config, _size(results, config, size), metric) for config in worse}
+        shown = ", ".join(f"{config} {value:.4g}" for config, value in {**left, **right}.items())
         return Judged(shown, max(left.values()) < min(right.values()))
 
     return check
@@ -274,21 +274,21 @@ def significantly_lower(data: str, better: str, worse: Iterable[str], size: int 
 
     def check(results: Results) -> Judged:
         found = {
-            arm: results.difference(data, better, arm, size, b_size=_size(results, arm, size))
-            for arm in worse
+            config: results.difference(data, better, config, size, b_size=_size(results, config, size))
+            for config in worse
         }
-        shown = "; ".join(f"{better} − {arm}: {difference}" for arm, difference in found.items())
+        shown = "; ".join(f"{better} − {config}: {difference}" for config, difference in found.items())
         return Judged(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
 
     return check
 
 
-def indistinguishable(data: str, arms: Iterable[str], size: int | None) -> Check:
+def indistinguishable(data: str, configs: Iterable[str], size: int | None) -> Check:
     """No pair of arms differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
-    arms = tuple(arms)
+    configs = tuple(configs)
 
     def check(results: Results) -> Judged:
-        pairs = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :]]
+        pairs = [(a, b) for i, a in enumerate(configs) for b in configs[i + 1 :]]
         found = [(a, b, results.difference(data, a, b, size)) for a, b in pairs]
         shown = "; ".join(f"{a} − {b}: {difference}" for a, b, difference in found)
         return Judged(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
@@ -306,6 +306,6 @@ def within(data: str, a: str, b: str, size: int | None, margin: float) -> Check:
     return check
 
 
-def _size(results: Results, arm: str, size: int | None) -> int | None:
+def _size(results: Results, config: str, size: int | None) -> int | None:
     """Arms that keep all features have no size to ask for."""
-    return None if next(a.keeps_all for a in results.plan.arms if a.label == arm) else size
+    return None if next(a.keeps_all for a in results.plan.configs if a.label == config) else size

@@ -21,7 +21,7 @@ from zeronorm.registry import all_methods, get_method
 from zeronorm.resampling.journal import Journal, digest
 from zeronorm.selection.problem import Progress
 from zeronorm_studies.results import Results
-from zeronorm_studies.study import Arm, Data, Plan, Study, StudyError
+from zeronorm_studies.study import Configuration, Data, Plan, Study, StudyError
 
 
 def run_study(
@@ -51,7 +51,7 @@ def run_study(
     """
     make_plan = study.quick if quick else study.full
     plan = make_plan()
-    missing = missing_arms(plan)
+    missing = missing_configurations(plan)
     if missing and not allow_missing:
         shown = "; ".join(f"{label} ({reason})" for label, reason in missing.items())
         raise StudyError(f"Study {study.name!r} needs methods that are not there: {shown}.")
@@ -78,30 +78,30 @@ def run_study(
     return Results(plan, rows, missing, seconds=sum(cell.get("seconds", 0.0) for cell in cells.values()))
 
 
-def missing_arms(plan: Plan) -> dict[str, str]:
+def missing_configurations(plan: Plan) -> dict[str, str]:
     """Arms whose methods are not registered, with the reason."""
     known = {method.name for method in all_methods()}
     missing = {}
-    for arm in plan.arms:
-        absent = sorted(required_methods(arm, plan) - known)
+    for config in plan.configs:
+        absent = sorted(required_methods(config, plan) - known)
         if absent:
-            missing[arm.label] = f"not registered: {', '.join(absent)}"
+            missing[config.label] = f"not registered: {', '.join(absent)}"
     return missing
 
 
 def _jobs(plan: Plan, missing: dict[str, str]) -> Iterator[Job]:
     for d, data in enumerate(plan.data):
         for trial in range(data.n_trials):
-            for a, arm in enumerate(plan.arms):
-                if arm.label not in missing and (arm.only is None or data.label in arm.only):
+            for a, config in enumerate(plan.configs):
+                if config.label not in missing and (config.only is None or data.label in config.only):
                     yield d, a, trial
 
 
-def _parts(plan: Plan, job: Job) -> tuple[Any, Arm, int]:
-    return plan.data[job[0]], plan.arms[job[1]], job[2]
+def _parts(plan: Plan, job: Job) -> tuple[Any, Configuration, int]:
+    return plan.data[job[0]], plan.configs[job[1]], job[2]
 
 
-def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[Job, Cell]:
+def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[Job, TaskId]:
     """Cells in the journal; timeouts under a smaller cap are tried again."""
     if store is None:
         return {}
@@ -114,9 +114,11 @@ def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[J
     return cells
 
 
-def _rows(plan: Plan, job: Job, cell: Cell) -> list[dict[str, Any]]:
-    data, arm, trial = _parts(plan, job)
-    return [{"data": data.label, "arm": arm.label, "trial": trial, **row} for row in cell["rows"]]
+def _rows(plan: Plan, job: Job, cell: TaskId) -> list[dict[str, Any]]:
+    data, config, trial = _parts(plan, job)
+    return [
+        {"data": data.label, "configuration": config.label, "trial": trial, **row} for row in cell["rows"]
+    ]
 
 
 # -- Cells in processes of their own, so that one that takes too long can be ended --
@@ -129,26 +131,26 @@ TIMEOUT = "timeout"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, Cell]]:
+def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, TaskId]]:
     """Cells one after the other in this process, without a cap."""
     for job in jobs:
-        data, arm, trial = job
-        yield job, run_cell(plan, plan.data[data], plan.arms[arm], trial)
+        data, config, trial = job
+        yield job, run_cell(plan, plan.data[data], plan.configs[config], trial)
 
 
-def run_elsewhere(make_plan: Callable[[], Plan], jobs: list[Job]) -> Iterator[tuple[Job, Cell]]:
+def run_elsewhere(make_plan: Callable[[], Plan], jobs: list[Job]) -> Iterator[tuple[Job, TaskId]]:
     """Cells through joblib, in the order in which they are ready; a worker that dies loses only its own."""
     parallel = Parallel(n_jobs=-1, return_as="generator_unordered")
     yield from parallel(delayed(_cell_elsewhere)(make_plan, job) for job in jobs)
 
 
-def _cell_elsewhere(make_plan: Callable[[], Plan], job: Job) -> tuple[Job, Cell]:
+def _cell_elsewhere(make_plan: Callable[[], Plan], job: Job) -> tuple[Job, TaskId]:
     plan = _plan_here(make_plan)
-    data, arm, trial = job
+    data, config, trial = job
     try:
-        return job, run_cell(plan, plan.data[data], plan.arms[arm], trial)
+        return job, run_cell(plan, plan.data[data], plan.configs[config], trial)
     except Exception as error:
-        return job, failed_cell(plan, plan.arms[arm], f"{type(error).__name__}: {error}")
+        return job, failed_cell(plan, plan.configs[config], f"{type(error).__name__}: {error}")
 
 
 @functools.cache
@@ -164,7 +166,7 @@ def run_capped(
     n_jobs: int,
     cap_s: float,
     late: Collection[tuple[int, int]] = (),
-) -> Iterator[tuple[Job, Cell]]:
+) -> Iterator[tuple[Job, TaskId]]:
     """Cells in ``n_jobs`` processes; a cell that exceeds the cap ends as a timeout.
 
     ``make_plan`` must be a function of a module: every process makes the plan for itself. ``late`` names the
@@ -178,7 +180,7 @@ def run_capped(
             while waiting and waiting[-1][:2] in given_up:
                 job = waiting.pop()
                 reason = f"{TIMEOUT}: an earlier trial took too long"
-                yield job, failed_cell(plan, plan.arms[job[1]], reason, cap_s)
+                yield job, failed_cell(plan, plan.configs[job[1]], reason, cap_s)
             for worker in workers:
                 if worker.job is None and waiting and waiting[-1][:2] not in given_up:
                     worker.begin(waiting.pop())
@@ -191,7 +193,7 @@ def run_capped(
             worker.end()
 
 
-def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, Cell]]:
+def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, TaskId]]:
     busy = [worker for worker in workers if worker.job is not None]
     if not busy:
         return
@@ -200,13 +202,13 @@ def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple
     for worker in busy:
         job = worker.job
         assert job is not None
-        arm = plan.arms[job[1]]
+        config = plan.configs[job[1]]
         if worker.pipe.poll():
-            yield job, worker.take(arm)
+            yield job, worker.take(config)
         elif time.perf_counter() - worker.started >= cap_s:
             worker.end()
             reason = f"{TIMEOUT}: not finished after {cap_s:g} s"
-            yield job, {**failed_cell(plan, arm, reason, cap_s), "seconds": cap_s}
+            yield job, {**failed_cell(plan, config, reason, cap_s), "seconds": cap_s}
 
 
 class Worker:
@@ -233,13 +235,13 @@ class Worker:
         self.job, self.started = job, time.perf_counter()
         self.pipe.send(job)
 
-    def take(self, arm: Any) -> Cell:
+    def take(self, config: Any) -> TaskId:
         """The finished cell; a process that died is replaced."""
         try:
-            cell: Cell = self.pipe.recv()
+            cell: TaskId = self.pipe.recv()
         except EOFError:
             self.end()
-            return failed_cell(self.plan, arm, "the process of this cell died (out of memory?)")
+            return failed_cell(self.plan, config, "the process of this cell died (out of memory?)")
         self.job = None
         return cell
 
@@ -262,13 +264,13 @@ def serve(pipe: Connection, make_plan: Callable[[], Plan]) -> None:
     pipe.send("ready")
     while True:
         try:
-            data, arm, trial = pipe.recv()
+            data, config, trial = pipe.recv()
         except EOFError:
             return
         try:
-            cell = run_cell(plan, plan.data[data], plan.arms[arm], trial)
+            cell = run_cell(plan, plan.data[data], plan.configs[config], trial)
         except Exception as error:
-            cell = failed_cell(plan, plan.arms[arm], f"{type(error).__name__}: {error}")
+            cell = failed_cell(plan, plan.configs[config], f"{type(error).__name__}: {error}")
         pipe.send(cell)
 
 
@@ -276,24 +278,24 @@ def serve(pipe: Connection, make_plan: Callable[[], Plan]) -> None:
 
 
 Row = dict[str, Any]
-Cell = dict[str, Any]
+TaskId = dict[str, Any]
 METHOD_PREFIX = "method:"
 DROPPED = ("method", "split", "decision", "test_rows")
 
 
-def build_selector(arm: Arm) -> Any:
+def build_selector(config: Configuration) -> Any:
     """The selector of an arm; keeping all features is a random order asked for all of them."""
-    if arm.factory is not None:
-        return arm.factory()
-    if arm.method is None:
+    if config.factory is not None:
+        return config.factory()
+    if config.method is None:
         return get_method("random").cls(random_state=0)
-    params = {name: _resolved(value) for name, value in arm.params.items()}
-    return get_method(arm.method).cls(**params)
+    params = {name: _resolved(value) for name, value in config.params.items()}
+    return get_method(config.method).cls(**params)
 
 
-def build_estimator(arm: Arm, plan: Plan) -> Any:
+def build_estimator(config: Configuration, plan: Plan) -> Any:
     """The predictor of an arm."""
-    chosen = plan.estimator if arm.estimator is None else arm.estimator
+    chosen = plan.estimator if config.estimator is None else config.estimator
     return _resolved(chosen)
 
 
@@ -303,30 +305,30 @@ def _resolved(value: Any) -> Any:
     return value
 
 
-def required_methods(arm: Arm, plan: Plan) -> set[str]:
+def required_methods(config: Configuration, plan: Plan) -> set[str]:
     """Registry names an arm needs."""
     named = {
         value.removeprefix(METHOD_PREFIX)
-        for value in (*arm.params.values(), arm.estimator, plan.estimator)
+        for value in (*config.params.values(), config.estimator, plan.estimator)
         if isinstance(value, str) and value.startswith(METHOD_PREFIX)
     }
-    return named | ({arm.method} if arm.method is not None else set())
+    return named | ({config.method} if config.method is not None else set())
 
 
-def sizes_for(arm: Arm, plan: Plan, n_features: int) -> tuple[int | None, ...]:
+def sizes_for(config: Configuration, plan: Plan, n_features: int) -> tuple[int | None, ...]:
     """Sizes asked of an arm; sizes beyond the number of features are not asked."""
-    if arm.keeps_all:
+    if config.keeps_all:
         return (n_features,)
-    listed = plan.sizes if arm.sizes is None else arm.sizes
+    listed = plan.sizes if config.sizes is None else config.sizes
     return tuple(size for size in listed if size is None or size <= n_features)
 
 
-def metrics_for(arm: Arm, plan: Plan) -> tuple[Any, ...]:
+def metrics_for(config: Configuration, plan: Plan) -> tuple[Any, ...]:
     """Measures of an arm."""
-    return plan.metrics if arm.metrics is None else arm.metrics
+    return plan.metrics if config.metrics is None else config.metrics
 
 
-def cell_key(study: str, plan: Plan, data: Data, arm: Arm, trial: int) -> str:
+def cell_key(study: str, plan: Plan, data: Data, config: Configuration, trial: int) -> str:
     """The name of a cell in the journal: the same work has the same name."""
     return digest(
         __version__,
@@ -334,31 +336,31 @@ def cell_key(study: str, plan: Plan, data: Data, arm: Arm, trial: int) -> str:
         data.label,
         data.version,
         trial,
-        build_selector(arm),
-        build_estimator(arm, plan),
-        plan.sizes if arm.sizes is None else arm.sizes,
-        [metric if isinstance(metric, str) else metric.name for metric in metrics_for(arm, plan)],
+        build_selector(config),
+        build_estimator(config, plan),
+        plan.sizes if config.sizes is None else config.sizes,
+        [metric if isinstance(metric, str) else metric.name for metric in metrics_for(config, plan)],
     )
 
 
-def run_cell(plan: Plan, data: Data, arm: Arm, trial: int) -> Cell:
+def run_cell(plan: Plan, data: Data, config: Configuration, trial: int) -> TaskId:
     """Measure one arm on one trial. What fails inside is recorded, not raised."""
     started = time.perf_counter()
     drawn = data.draw(trial)
-    sizes = sizes_for(arm, plan, int(drawn.X.shape[1]))
+    sizes = sizes_for(config, plan, int(drawn.X.shape[1]))
     if not sizes:
-        raise StudyError(f"Arm {arm.label!r} has no size that fits the features of {data.label!r}.")
+        raise StudyError(f"Arm {config.label!r} has no size that fits the features of {data.label!r}.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FitFailedWarning)
         records = evaluate(
-            {arm.label: build_selector(arm)},
+            {config.label: build_selector(config)},
             drawn.X,
             drawn.y,
             cv=[(drawn.train, drawn.test)],
             sizes=sizes,
-            estimator=build_estimator(arm, plan),
-            metrics=metrics_for(arm, plan),
+            estimator=build_estimator(config, plan),
+            metrics=metrics_for(config, plan),
             random_state=trial,
         )
     columns = columns_of(records)
@@ -367,12 +369,12 @@ def run_cell(plan: Plan, data: Data, arm: Arm, trial: int) -> Cell:
         for i in range(len(columns["size"]))
     ]
     for row in rows:
-        row["asked_size"] = None if arm.keeps_all else row["size"]
+        row["asked_size"] = None if config.keeps_all else row["size"]
     return {"rows": rows, "seconds": time.perf_counter() - started}
 
 
-def failed_cell(plan: Plan, arm: Arm, reason: str, cap_s: float | None = None) -> Cell:
+def failed_cell(plan: Plan, config: Configuration, reason: str, cap_s: float | None = None) -> TaskId:
     """A cell without results: a timeout, or a process that died."""
-    sizes = (None,) if arm.keeps_all else (plan.sizes if arm.sizes is None else arm.sizes)
+    sizes = (None,) if config.keeps_all else (plan.sizes if config.sizes is None else config.sizes)
     rows: list[Row] = [{"asked_size": size, "error": reason, "selected": None} for size in sizes]
     return {"rows": rows, "cap_s": cap_s}

@@ -58,7 +58,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Arm:
+class Configuration:
     """One method with its settings and the predictor that judges its subsets.
 
     Parameters
@@ -99,7 +99,7 @@ class Plan:
     """
 
     data: tuple[Data, ...]
-    arms: tuple[Arm, ...]
+    configs: tuple[Configuration, ...]
     sizes: tuple[int | None, ...]
     estimator: Any = None
     metrics: tuple[Any, ...] = ("error_rate",)

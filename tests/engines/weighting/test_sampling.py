@@ -62,7 +62,7 @@ def draw(P, codes, *, batch_size=1000, subset_size=4, bootstrap_size=5, two_clas
     return draws
 
 
-def test_features_follow_the_law():
+def test_features_follow_the_distribution():
     P = np.array([0.5, 0.0, 0.3, 0.2, 0.0])
     draws = draw(P, np.arange(10) % 2)
     counts = np.bincount(draws.features.ravel(), minlength=5)

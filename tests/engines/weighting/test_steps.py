@@ -146,15 +146,15 @@ def test_chance_alone_moves_weights_as_much_as_planned(method):
     for step in range(40):  # a hundredth of the tenth: the spread is a tenth
         features = np.sort(rng.integers(0, p, size=(batch_size, k)), axis=1)
         rule.learn_relative(features, rng.standard_normal(batch_size), length, 1, step)
-    spread = np.std(np.log(rule.weights))
-    assert spread == pytest.approx(0.1 * CHANCE, rel=0.3)
+    scale = np.std(np.log(rule.weights))
+    assert scale == pytest.approx(0.1 * CHANCE, rel=0.3)
 
 
 def test_the_first_step_changes_no_weight_by_more_than_a_tenth():
     assert adaptive(planned=100).length(RunState(0, np.full(20, 1 / 20)), 1 / 20) == pytest.approx(0.1)
 
 
-def test_steps_shorten_as_the_law_gathers_and_later_in_the_run():
+def test_steps_shorten_as_the_distribution_gathers_and_later_in_the_run():
     steps, state = adaptive(planned=10_000), RunState(0, np.full(20, 1 / 20))
     first = steps.length(state, 1 / 20)
     assert steps.length(state, 1 / 5) == pytest.approx(first / 2)
@@ -197,9 +197,9 @@ def test_rule_stops_only_when_the_weights_settle():
 
 def test_rule_does_not_stop_while_the_errors_fall():
     rule = StoppingRule(10, 0.05, first_lag=30)
-    falling = stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4 - 0.1 * min(n, 1000) / 1000)
-    assert falling is not None
-    assert 1000 < falling < 2600
+    descending = stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4 - 0.1 * min(n, 1000) / 1000)
+    assert descending is not None
+    assert 1000 < descending < 2600
     assert stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4) < 700
 
 
@@ -225,7 +225,7 @@ def collapsing_state(error, best=0.2):
     return state
 
 
-def test_a_collapsed_law_is_given_up_for_an_earlier_one_with_half_the_step():
+def test_a_collapsed_distribution_is_given_up_for_an_earlier_one_with_half_the_step():
     state = collapsing_state(error=0.25)
     assert CollapseWatch(10, can_go_back=True).goes_back(state)
     assert state.weights == pytest.approx([0.25] * 4)

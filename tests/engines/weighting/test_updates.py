@@ -107,14 +107,14 @@ def test_diffusion_noise_has_the_asked_variance():
         rule.learn(np.zeros((1, 1), np.int64), np.zeros(1), step_size, 9, step)
         moves.append(rule.weights - P)
     # The projection takes the mean out and nothing else, as no weight reaches zero.
-    spread = np.std(moves) / (noise / p * np.sqrt(step_size / first_step * (1 - 1 / p)))
-    assert abs(spread - 1.0) < 4 / np.sqrt(2 * 50 * p)
+    scale = np.std(moves) / (noise / p * np.sqrt(step_size / first_step * (1 - 1 / p)))
+    assert abs(scale - 1.0) < 4 / np.sqrt(2 * 50 * p)
 
 
 @pytest.mark.parametrize(
     "rule_class", [ExponentialRule, EuclideanRule, lambda P: DiffusionRule(P, 0.001, 1e-6)]
 )
-def test_weights_stay_a_probability_law(rule_class):
+def test_weights_stay_a_probability_distribution(rule_class):
     P, _, _ = batch(p=30)
     rule = rule_class(P)
     rng = np.random.default_rng(1)

@@ -135,7 +135,7 @@ def test_a_relevance_at_the_threshold_is_none():
     scores = zeronorm.FCBF(bins=None).fit(X, y).scores_
     assert scores[0] > scores[1] > 0.0
     for threshold, size in ((scores[1], 1), (np.nextafter(scores[1], 0.0), 2)):
-        assert zeronorm.FCBF(bins=None, threshold=float(threshold)).fit(X, y).path_.own_size == size
+        assert zeronorm.FCBF(bins=None, threshold=float(threshold)).fit(X, y).path_.selected_size == size
 
 
 def test_equal_relevance_is_decided_by_the_second_score():

@@ -130,7 +130,7 @@ def test_flips_are_made_where_they_raise_the_margins():
         member[column] = True
         assert flips.after[column] == pytest.approx(margin(member))
     path = flips.path()
-    assert path.own_size == 1
+    assert path.selected_size == 1
     gain = flips.after - flips.margin
     np.testing.assert_allclose(path.scores[[0, 1, 2, 4]], gain[[0, 1, 2, 4]])
     assert path.scores[3] == pytest.approx(gain[[0, 1, 2, 4]].max())  # as good as the best of the others

@@ -75,13 +75,13 @@ def test_finds_a_planted_interval_for_regression():
 
 
 @pytest.mark.parametrize(
-    ("task", "machine"), [("classification", SVC(kernel="linear")), ("regression", Ridge())]
+    ("task", "model"), [("classification", SVC(kernel="linear")), ("regression", Ridge())]
 )
-def test_the_learner_that_nobody_named_standardises_each_training_part(task, machine):
+def test_the_learner_that_nobody_named_standardises_each_training_part(task, model):
     X, y = spectrum(p=16, planted=(4, 8), task=task)
     X = X * np.geomspace(1.0, 100.0, 16) + 5.0
     s = IntervalSelector(task=task, cv=2).fit(X, y)
-    plain = make_pipeline(StandardScaler(), machine)
+    plain = make_pipeline(StandardScaler(), model)
     for (first, last), error in zip(s.intervals_, s.errors_, strict=True):
         expected = -np.mean(cross_val_score(plain, X[:, first:last], y, cv=2))
         assert error == pytest.approx(expected)
@@ -158,11 +158,11 @@ def test_every_training_part_of_an_interval_needs_two_classes():
 def test_a_path_of_intervals_grows_outwards():
     path = interval._path([(0, 8), (2, 6), (3, 5)], [0.3, 0.2, 0.4], 8, 1)
     assert path.order.tolist() == [3, 4, 2, 5, 1, 6, 0, 7]
-    assert (path.own_size, path.n_iter) == (4, 3)
+    assert (path.selected_size, path.n_iter) == (4, 3)
     assert path.visited_sizes.tolist() == [8, 4, 2]
     assert path.objective.tolist() == [0.3, 0.2, 0.4]
     one = interval._path([(0, 3)], [0.5], 3, 0)
-    assert (one.order.tolist(), one.own_size) == ([1, 0, 2], 3)
+    assert (one.order.tolist(), one.selected_size) == ([1, 0, 2], 3)
 
 
 class Noting(ClassifierMixin, RegressorMixin, BaseEstimator):

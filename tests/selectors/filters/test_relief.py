@@ -268,6 +268,6 @@ def test_features_are_kept_apart_from_better_ones_that_stay():
     path = SelectionPath(order=np.array([2, 3, 0, 4, 1, 5]))
     found = relief.keep_apart(path, 2, np.array([False, False, False, False, True, False]))
     assert found.order.tolist() == [2, 0, 5, 3, 4, 1]
-    assert found.own_size == 3
+    assert found.selected_size == 3
     same = relief.keep_apart(path, 1, np.zeros(6, dtype=bool))
-    assert (same.order.tolist(), same.own_size) == (path.order.tolist(), 6)
+    assert (same.order.tolist(), same.selected_size) == (path.order.tolist(), 6)

@@ -28,10 +28,10 @@ def test_centroids_and_survivors_agree_with_scikit_learn(threshold, seed):
     reference = NearestCentroid(shrink_threshold=threshold).fit(X, y).centroids_
     s = ShrunkenCentroids(threshold=threshold).fit(X, y)
     np.testing.assert_allclose(s.centroids_at(threshold), reference, rtol=1e-10, atol=1e-12)
-    alive = np.ptp(reference, axis=0) > 1e-12
-    np.testing.assert_array_equal(s.scores_ > threshold, alive)
-    if alive.any():
-        np.testing.assert_array_equal(s.support_, alive)
+    active = np.ptp(reference, axis=0) > 1e-12
+    np.testing.assert_array_equal(s.scores_ > threshold, active)
+    if active.any():
+        np.testing.assert_array_equal(s.support_, active)
     else:
         assert s.support_.sum() == 1
 
@@ -66,11 +66,11 @@ def test_a_score_at_the_threshold_is_shrunken_away():
     X, y = noise(12), np.arange(12) % 2
     scores = zeronorm.ShrunkenCentroids(threshold=0.0).fit(X, y).scores_
     ordered = np.sort(scores)[::-1]
-    for threshold, alive in ((0.0, 3), (ordered[2], 2), (ordered[1], 1), (np.nextafter(ordered[1], 0.0), 2)):
+    for threshold, active in ((0.0, 3), (ordered[2], 2), (ordered[1], 1), (np.nextafter(ordered[1], 0.0), 2)):
         path = zeronorm.ShrunkenCentroids(threshold=float(threshold)).fit(X, y).path_
-        assert path.own_size == alive
+        assert path.selected_size == active
     whole = zeronorm.ShrunkenCentroids().fit(X, y)
-    assert whole.path_.own_size is None
+    assert whole.path_.selected_size is None
     np.testing.assert_allclose(whole.thresholds_, [ordered[1], ordered[2], 0.0])
     with pytest.raises(ValueError, match=r"more samples than classes.* Got 2 samples"):
         zeronorm.ShrunkenCentroids().fit(X[:2], y[:2])

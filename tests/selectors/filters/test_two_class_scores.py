@@ -18,8 +18,8 @@ from zeronorm.engines.column_information import safe_ratio
 def two_classes(seed=0, n=31, p=15):
     rng = np.random.default_rng(seed)
     y = (np.arange(n) % 3 == 0).astype(int)
-    spread = np.where(y[:, None] == 1, rng.uniform(0.1, 3.0, p), rng.uniform(0.1, 3.0, p))
-    return rng.normal(size=(n, p)) * spread + np.outer(y, rng.normal(size=p)), y
+    scale = np.where(y[:, None] == 1, rng.uniform(0.1, 3.0, p), rng.uniform(0.1, 3.0, p))
+    return rng.normal(size=(n, p)) * scale + np.outer(y, rng.normal(size=p)), y
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -75,7 +75,7 @@ def test_welch_refuses_a_class_of_one_sample():
         WelchScore().fit(X, y)
 
 
-def test_golub_takes_a_class_of_one_sample_as_without_spread():
+def test_golub_takes_a_class_of_one_sample_as_without_scale():
     X, _ = two_classes()
     y = np.arange(len(X)) == 4
     expected = np.abs(X[4] - X[~y].mean(0)) / X[~y].std(0)

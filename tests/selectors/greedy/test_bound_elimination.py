@@ -13,7 +13,7 @@ from zeronorm import RFE, BoundElimination, FisherScore
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RadiusMargin, RBFKernel, Span
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.bound_elimination import BoundMachines
+from zeronorm.selectors.greedy.bound_elimination import BoundModels
 from zeronorm.solvers.svm.dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.2, 1.0), RBFKernel(0.1)]
@@ -28,9 +28,9 @@ def data(seed=0, n=24, p=14):
     return StandardScaler().fit_transform(X), y
 
 
-def machines(kernel, criterion, rule="derivative"):
+def models(kernel, criterion, rule="derivative"):
     X, y = data()
-    trained = BoundMachines(as_design(X), y, kernel, criterion, rule=rule, absolute=False)
+    trained = BoundModels(as_design(X), y, kernel, criterion, rule=rule, absolute=False)
     trained.train()
     return trained, X, y
 
@@ -38,7 +38,7 @@ def machines(kernel, criterion, rule="derivative"):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("criterion", [RadiusMargin(1.0, tol=1e-11), Span(1.0, tol=1e-11)], ids=repr)
 def test_derivative_matches_finite_differences_of_the_bound(kernel, criterion):
-    trained, X, y = machines(kernel, criterion)
+    trained, X, y = models(kernel, criterion)
     slope = trained.derivative()
     step = 1e-5
     for k in range(X.shape[1]):
@@ -54,7 +54,7 @@ def test_derivative_matches_finite_differences_of_the_bound(kernel, criterion):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_removal_matches_fresh_kernels(kernel):
-    trained, X, y = machines(kernel, RadiusMargin(1.0, tol=1e-11), "removal")
+    trained, X, y = models(kernel, RadiusMargin(1.0, tol=1e-11), "removal")
     sphere, dual = trained.bound.warm
     v, beta = dual.dual_coef, sphere.beta
     ridge = np.eye(len(y))  # C = 1
@@ -68,14 +68,14 @@ def test_removal_matches_fresh_kernels(kernel):
 
 @pytest.mark.parametrize("criterion", [RadiusMargin(1.0, tol=1e-11), Span(1.0, tol=1e-11)], ids=repr)
 def test_retraining_gives_the_bound_without_the_feature(criterion):
-    trained, X, y = machines(RBFKernel(0.1), criterion, "retrain")
+    trained, X, y = models(RBFKernel(0.1), criterion, "retrain")
     for k, value in enumerate(trained.importance()):
         Z = np.delete(X, k, axis=1)
         assert value == pytest.approx(criterion.evaluate(RBFKernel(0.1).matrix(Z @ Z.T), y).value, rel=1e-6)
 
 
 def test_fixed_span_matches_its_definition():
-    trained, X, _ = machines(RBFKernel(0.1), Span(2.0, tol=1e-11), "removal")
+    trained, X, _ = models(RBFKernel(0.1), Span(2.0, tol=1e-11), "removal")
     dual = trained.bound.warm
     support = dual.alpha > 1e-9 * dual.alpha.max()
     for k, value in enumerate(trained.importance()):

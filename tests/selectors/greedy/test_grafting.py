@@ -170,7 +170,8 @@ def _without_features(Z, y, loss):
 def test_a_larger_l0_selects_fewer_features():
     X, y = two_classes(5, n=60, p=20)
     sizes = [
-        Grafting(penalty_l0=l0, penalty_l1=0.01).fit(X, y).path_.own_size for l0 in (0.0, 0.003, 0.02, 1.0)
+        Grafting(penalty_l0=l0, penalty_l1=0.01).fit(X, y).path_.selected_size
+        for l0 in (0.0, 0.003, 0.02, 1.0)
     ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[1] > sizes[2] > sizes[3] == 0
@@ -219,7 +220,7 @@ def test_a_count_ends_the_growth():
 def test_nothing_pays_for_a_huge_penalty():
     X, y = two_classes(9)
     s = Grafting(penalty_l1=10.0).fit(X, y)
-    assert s.path_.own_size == 0
+    assert s.path_.selected_size == 0
     assert not s.coef_.any()
     assert s.support_.sum() == 1  # at least one feature is always selected, here by gradient
 
@@ -287,7 +288,7 @@ def test_a_model_grows_by_the_steepest_feature_while_that_pays():
     rest = np.abs(growth.gradient) / np.abs(growth.gradient).max()
     rest[growth.active] = 2.0
     assert path.order.tolist() == np.argsort(-rest).tolist()
-    assert (path.own_size, path.n_iter, path.converged) == (1, 1, True)
+    assert (path.selected_size, path.n_iter, path.converged) == (1, 1, True)
     np.testing.assert_allclose(path.objective, [growth.model.value])
     highest = float(steepest.max())
     assert not growth_of(highest * 1.0001)[0].step()  # the penalty holds it back

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from zeronorm import FisherScore, OptimalBrainDamage
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.sensitivity.network import NetworkMachines
+from zeronorm.engines.sensitivity.network import NetworkModels
 from zeronorm.selection.problem import Problem
 from zeronorm.selection.target import Binary
 from zeronorm.solvers.losses import LOSSES
@@ -26,37 +26,37 @@ def data(seed=0, n=120, p=7):
     return StandardScaler().fit_transform(X), (X[:, 2] * X[:, 4] + X[:, 5] > 0).astype(int)
 
 
-def trained_machines(tol=1e-8, penalty=0.02):
+def trained_models(tol=1e-8, penalty=0.02):
     X, y = data()
     problem = Problem(design=as_design(X), target=Binary(y), rng=np.random.default_rng(0))
-    machines = NetworkMachines(problem, n_hidden=4, penalty=penalty, tol=tol, max_iter=5000)
-    machines.train()
-    return machines
+    models = NetworkModels(problem, n_hidden=4, penalty=penalty, tol=tol, max_iter=5000)
+    models.train()
+    return models
 
 
 def test_saliency_is_the_second_order_rise_of_the_objective():
-    machines = trained_machines()
-    network, scale = machines.network, 1e-3
-    for name, saliency in zip(("hidden_weights", "output_weights"), machines.saliencies(), strict=True):
+    models = trained_models()
+    network, scale = models.network, 1e-3
+    for name, saliency in zip(("hidden_weights", "output_weights"), models.saliencies(), strict=True):
         for index in np.ndindex(saliency.shape):
             values = []
             for factor in (1.0 - scale, 1.0 + scale):
                 changed = getattr(network, name).copy()
                 changed[index] *= factor
-                values.append(machines.objective.value_and_gradient(replace(network, **{name: changed}))[0])
+                values.append(models.objective.value_and_gradient(replace(network, **{name: changed}))[0])
             # Changing a weight by a small share of itself costs that share squared of its saliency.
-            rise = (np.mean(values) - machines.value) / scale**2
+            rise = (np.mean(values) - models.value) / scale**2
             assert rise == pytest.approx(saliency[index], rel=1e-3, abs=1e-8)
 
 
 def test_small_weights_cost_about_their_saliency():
-    machines = trained_machines()
-    hidden, _ = machines.saliencies()
+    models = trained_models()
+    hidden, _ = models.saliencies()
     for index in np.argwhere(hidden < np.quantile(hidden, 0.3)):
-        mask = machines.network.hidden_mask.copy()
+        mask = models.network.hidden_mask.copy()
         mask[tuple(index)] = False
-        pruned = machines.network.masked(mask, machines.network.output_mask)
-        rise = machines.objective.value_and_gradient(pruned)[0] - machines.value
+        pruned = models.network.masked(mask, models.network.output_mask)
+        rise = models.objective.value_and_gradient(pruned)[0] - models.value
         assert rise == pytest.approx(hidden[tuple(index)], rel=0.3, abs=1e-5)
 
 

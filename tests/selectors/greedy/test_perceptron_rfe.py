@@ -18,7 +18,7 @@ from zeronorm.selection.problem import Problem
 from zeronorm.selection.target import Binary
 from zeronorm.selectors.greedy import perceptron_rfe
 from zeronorm.selectors.greedy import perceptron_rfe as module
-from zeronorm.selectors.greedy.perceptron_rfe import PerceptronMachines, solve_alma
+from zeronorm.selectors.greedy.perceptron_rfe import PerceptronModels, solve_alma
 
 
 def data(seed=0, n=40, p=200, shift=1.5):
@@ -34,12 +34,12 @@ def data(seed=0, n=40, p=200, shift=1.5):
 def test_pruned_weights_keep_the_promised_margin(seed, accuracy):
     X, y = data(seed)
     problem = Problem(design=as_design(X), target=Binary(y))
-    machines = PerceptronMachines(problem, accuracy, None, 50)
-    machines.train()
-    margin, weights, power = machines.solution.margin, machines.solution.weights, machines.power
+    models = PerceptronModels(problem, accuracy, None, 50)
+    models.train()
+    margin, weights, power = models.solution.margin, models.solution.weights, models.power
     assert margin > 0.0
-    value = machines.importance()
-    n_out = machines.n_affordable(np.sort(value))
+    value = models.importance()
+    n_out = models.n_affordable(np.sort(value))
     pruned = weights.copy()
     pruned[np.argsort(value)[:n_out]] = 0.0
     rows = np.column_stack([X, np.ones(len(y))])
@@ -58,25 +58,25 @@ def test_pruned_weights_keep_the_promised_margin(seed, accuracy):
 
 def test_rounds_equal_a_direct_loop():
     X, y = data(1)
-    signs, alive, sizes, margins = 2.0 * y - 1.0, np.arange(X.shape[1]), [], []
+    signs, active, sizes, margins = 2.0 * y - 1.0, np.arange(X.shape[1]), [], []
     while True:
-        power = max(2.0, np.log(alive.size))
-        rows = np.ascontiguousarray(np.column_stack([X[:, alive], np.ones(len(y))]))
+        power = max(2.0, np.log(active.size))
+        rows = np.ascontiguousarray(np.column_stack([X[:, active], np.ones(len(y))]))
         found = solve_alma(rows, signs, power=power, accuracy=0.5, max_epochs=50)
-        sizes.append(alive.size)
+        sizes.append(active.size)
         margins.append(found.margin)
         share = np.abs(found.weights[:-1]) ** (power / (power - 1.0))
         order = np.argsort(share)
         out = np.cumsum(share[order]) <= (0.25 * found.margin) ** (power / (power - 1.0))
-        if not out.any() or alive.size == 1:
+        if not out.any() or active.size == 1:
             break
-        alive = np.sort(alive[order[~out]])
+        active = np.sort(active[order[~out]])
     s = PerceptronRFE().fit(X, y)
     assert s.path_.sizes.tolist() == sorted(sizes)
-    assert np.flatnonzero(s.support_).tolist() == alive.tolist()
+    assert np.flatnonzero(s.support_).tolist() == active.tolist()
     np.testing.assert_allclose(s.margins_, margins, rtol=1e-9)
-    assert {0, 1, 2} <= set(alive.tolist())
-    assert alive.size < 60
+    assert {0, 1, 2} <= set(active.tolist())
+    assert active.size < 60
 
 
 def test_halving_visits_halves_and_keeps_the_signal():
@@ -170,28 +170,28 @@ def test_norms_of_rows_in_any_storage(power):
 @pytest.mark.parametrize(("p", "power"), [(2, 2.0), (7, 2.0), (21, np.log(21)), (40, np.log(40))])
 def test_the_power_of_a_perceptron_follows_the_features_that_are_left(p, power):
     problem = problem_of([0, 1, 0, 1], noise(4, p))
-    machines = perceptron_rfe.PerceptronMachines(problem, 0.5, None, 3)
-    assert machines.power == pytest.approx(power)
-    assert perceptron_rfe.PerceptronMachines(problem, 0.5, 2.5, 3).power == 2.5
-    machines.remove(np.array([0]))
-    assert machines.alive.tolist() == list(range(1, p))
+    models = perceptron_rfe.PerceptronModels(problem, 0.5, None, 3)
+    assert models.power == pytest.approx(power)
+    assert perceptron_rfe.PerceptronModels(problem, 0.5, 2.5, 3).power == 2.5
+    models.remove(np.array([0]))
+    assert models.active.tolist() == list(range(1, p))
 
 
 def test_how_many_weights_a_margin_pays_for():
     problem = problem_of([0, 1, 0, 1], noise(4, 4))
-    machines = perceptron_rfe.PerceptronMachines(problem, 0.5, 2.0, 3)
-    machines.solution = SimpleNamespace(margin=2.0, weights=np.array([0.3, -0.2, 0.1, 0.4, 9.0]))
+    models = perceptron_rfe.PerceptronModels(problem, 0.5, 2.0, 3)
+    models.solution = SimpleNamespace(margin=2.0, weights=np.array([0.3, -0.2, 0.1, 0.4, 9.0]))
     # With power 2 the budget is (a (1 - a) margin)² = 1/4.
-    assert machines.n_affordable(np.array([0.3, 0.4, 0.5])) == 2
-    assert machines.n_affordable(np.array([0.3, 0.401, 0.5])) == 1
-    np.testing.assert_allclose(machines.importance(), [0.3, 0.2, 0.1, 0.4])
-    np.testing.assert_allclose(machines.group_importance(np.array([0, 1, 1, 0])), [0.5, 0.05**0.5])
-    machines.solution.margin = -1.0
-    assert machines.n_affordable(np.array([0.0, 1e-9])) == 1
-    machines.fixed_power = 3.0  # q = 3/2, and the values are |w|^(1/2)
-    np.testing.assert_allclose(machines.importance(), np.sqrt([0.3, 0.2, 0.1, 0.4]))
-    machines.solution.margin = 4.0
-    assert machines.n_affordable(np.array([0.5, 0.9, 0.6])) == 2
+    assert models.n_affordable(np.array([0.3, 0.4, 0.5])) == 2
+    assert models.n_affordable(np.array([0.3, 0.401, 0.5])) == 1
+    np.testing.assert_allclose(models.importance(), [0.3, 0.2, 0.1, 0.4])
+    np.testing.assert_allclose(models.group_importance(np.array([0, 1, 1, 0])), [0.5, 0.05**0.5])
+    models.solution.margin = -1.0
+    assert models.n_affordable(np.array([0.0, 1e-9])) == 1
+    models.fixed_power = 3.0  # q = 3/2, and the values are |w|^(1/2)
+    np.testing.assert_allclose(models.importance(), np.sqrt([0.3, 0.2, 0.1, 0.4]))
+    models.solution.margin = 4.0
+    assert models.n_affordable(np.array([0.5, 0.9, 0.6])) == 2
 
 
 def alma(X, y, power, accuracy, max_epochs):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.engines.elimination import linear as gram_machines
+from zeronorm.engines.elimination import linear as gram_models
 from zeronorm.engines.elimination.linear import LinearValue
 from zeronorm.engines.elimination.scan import ascending_order, nth_smallest
 from zeronorm.solvers.svm import free_set
@@ -57,38 +57,38 @@ def test_squared_hinge_order_is_that_of_a_reference():
     X, y = wide_data(1, n=40, p=25)
     ours = RFE(n_features_to_select=1, C=0.1, loss="squared", tol=1e-9).fit(X, y)
     # Half of C: LIBLINEAR's objective has C Σ ξ², ours (C/2) Σ ξ²; the large scaling frees the bias.
-    machine = LinearSVC(C=0.05, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
-    theirs = ReferenceRFE(machine, n_features_to_select=1).fit(X, y)
+    model = LinearSVC(C=0.05, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
+    theirs = ReferenceRFE(model, n_features_to_select=1).fit(X, y)
     assert agreement(ours.path_.ranking(), theirs.ranking_) >= 0.98
 
 
 def test_multiclass_order_is_that_of_one_against_rest():
     X, y = wide_data(2, n=45, p=40, classes=3)
     ours = RFE(n_features_to_select=1, C=1.0, tol=1e-9).fit(X, y)
-    alive = list(range(X.shape[1]))
+    active = list(range(X.shape[1]))
     eliminated = []
-    while len(alive) > 1:
-        machines = OneVsRestClassifier(SVC(kernel="linear", tol=1e-9)).fit(X[:, alive], y)
-        value = sum(m.coef_[0] ** 2 for m in machines.estimators_)
-        eliminated.append(alive.pop(int(np.argmin(value))))
+    while len(active) > 1:
+        models = OneVsRestClassifier(SVC(kernel="linear", tol=1e-9)).fit(X[:, active], y)
+        value = sum(m.coef_[0] ** 2 for m in models.estimators_)
+        eliminated.append(active.pop(int(np.argmin(value))))
     assert agreement(ours.path_.order[::-1][:-1], eliminated) >= 0.95
 
 
 def eliminated_by_pairs(X, y, value):
     """Features in the order in which they leave; ``value`` sums over the machines of all pairs of classes."""
-    alive, eliminated = list(range(X.shape[1])), []
-    while len(alive) > 1:
-        total = np.zeros(len(alive))
+    active, eliminated = list(range(X.shape[1])), []
+    while len(active) > 1:
+        total = np.zeros(len(active))
         for pair in combinations(np.unique(y), 2):
             rows = np.isin(y, pair)
-            total += value(X[np.ix_(rows, alive)], y[rows])
-        eliminated.append(alive.pop(int(np.argmin(total))))
+            total += value(X[np.ix_(rows, active)], y[rows])
+        eliminated.append(active.pop(int(np.argmin(total))))
     return eliminated
 
 
 def change_of_the_norm(X, y, C=2.0, gamma=0.1):
-    machine = SVC(C=C, gamma=gamma, tol=1e-9).fit(X, y)
-    rows, dual = machine.support_, machine.dual_coef_[0]
+    model = SVC(C=C, gamma=gamma, tol=1e-9).fit(X, y)
+    rows, dual = model.support_, model.dual_coef_[0]
 
     def norm(columns):
         return dual @ rbf_kernel(X[np.ix_(rows, columns)], gamma=gamma) @ dual
@@ -103,8 +103,8 @@ def squared_weights(X, y):
 
 def squared_weights_of_squared_slacks(X, y):
     # Half of C: LIBLINEAR's objective has C Σ ξ², ours (C/2) Σ ξ²; the large scaling frees the bias.
-    machine = LinearSVC(C=0.5, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
-    return machine.fit(X, y).coef_[0] ** 2
+    model = LinearSVC(C=0.5, tol=1e-10, intercept_scaling=1e3, max_iter=10**6, dual=False)
+    return model.fit(X, y).coef_[0] ** 2
 
 
 def squared_weights_of_a_regression(X, y):
@@ -130,7 +130,7 @@ def test_pairs_of_classes_are_trained_apart_and_leave_together(settings, p, valu
     assert RFE(**settings).fit(X, y).path_.order.tolist() != pairs.path_.order.tolist()
 
 
-def test_pairs_of_two_classes_are_the_one_machine():
+def test_pairs_of_two_classes_are_the_one_model():
     X, y = wide_data(3)
     orders = [RFE(multi_class=name, C=1.0).fit(X, y).path_.order for name in ("one_vs_rest", "one_vs_one")]
     np.testing.assert_array_equal(*orders)
@@ -164,7 +164,7 @@ def test_regression_order_is_that_of_scikit_learn():
 def test_small_blocks_change_nothing(monkeypatch, block):
     X, y = wide_data(3, p=150)
     expected = RFE(n_features_to_select=1).fit(X, y).path_.order
-    monkeypatch.setattr(gram_machines, "SMALL_BLOCK", block)
+    monkeypatch.setattr(gram_models, "SMALL_BLOCK", block)
     assert np.array_equal(RFE(n_features_to_select=1).fit(X, y).path_.order, expected)
 
 
@@ -177,7 +177,7 @@ def test_rounds_of_one_equal_the_exact_scan():
 
 
 @pytest.mark.parametrize(("C", "loss"), [(1.0, "hinge"), (0.003, "hinge"), (0.1, "squared")])
-def test_machines_start_from_block_pivoting_where_samples_are_many(C, loss, monkeypatch):
+def test_models_start_from_block_pivoting_where_samples_are_many(C, loss, monkeypatch):
     X, y = wide_data(0, n=280, p=1200, classes=3)
     calls = []
 
@@ -185,10 +185,10 @@ def test_machines_start_from_block_pivoting_where_samples_are_many(C, loss, monk
         calls.append(pivot_free_set(*args, **kwargs))
         return calls[-1]
 
-    monkeypatch.setattr(gram_machines, "pivot_free_set", counted)
+    monkeypatch.setattr(gram_models, "pivot_free_set", counted)
     found = RFE(n_features_to_select=20, step=0.5, C=C, loss=loss).fit(X, y)
     assert any(call is not None for call in calls)
-    monkeypatch.setattr(gram_machines, "pivot_free_set", lambda *args, **kwargs: None)
+    monkeypatch.setattr(gram_models, "pivot_free_set", lambda *args, **kwargs: None)
     assert found.path_.order.tolist() == RFE(step=0.5, C=C, loss=loss).fit(X, y).path_.order.tolist()
 
 
@@ -211,12 +211,12 @@ def test_groups_leave_as_a_whole_by_sum_of_absolute_weights():
     X, y = wide_data(7, p=20)
     groups = np.repeat(np.arange(5), 4)
     path = RFE(n_features_to_select=4, C=1.0, feature_groups=groups).fit(X, y).path_
-    alive, eliminated = list(range(5)), []
-    while len(alive) > 1:
-        columns = np.flatnonzero(np.isin(groups, alive))
+    active, eliminated = list(range(5)), []
+    while len(active) > 1:
+        columns = np.flatnonzero(np.isin(groups, active))
         weight = np.abs(SVC(kernel="linear", tol=1e-9).fit(X[:, columns], y).coef_[0])
-        value = [weight[groups[columns] == g].sum() for g in alive]
-        eliminated.append(alive.pop(int(np.argmin(value))))
+        value = [weight[groups[columns] == g].sum() for g in active]
+        eliminated.append(active.pop(int(np.argmin(value))))
     order = list(dict.fromkeys(groups[path.order].tolist()))
     assert order[::-1][:-1] == eliminated
 
@@ -265,29 +265,29 @@ def test_iteration_limit_is_reported():
     assert sorted(s.path_.order) == list(range(120))
 
 
-def test_an_automatic_price_keeps_its_meaning_as_features_leave():
+def test_an_automatic_cost_keeps_its_meaning_as_features_leave():
     """By hand: each time half of the features are gone, C grows as the mean diagonal of the kernel shrank."""
     X, y = wide_data(11, p=48)
     ours = RFE(n_features_to_select=1, tol=1e-9).fit(X, y)
     Z = StandardScaler().fit_transform(X)
-    alive, eliminated, renewed_at = list(range(48)), [], 48
-    while len(alive) > 1:
-        if 2 * len(alive) <= renewed_at:
-            renewed_at = len(alive)
-        machine = SVC(kernel="linear", C=ours.C_ * 48 / renewed_at, tol=1e-10).fit(Z[:, alive], y)
-        eliminated.append(alive.pop(int(np.argmin(machine.coef_[0] ** 2))))
-    assert ours.path_.order.tolist() == [*alive, *eliminated[::-1]]
+    active, eliminated, renewed_at = list(range(48)), [], 48
+    while len(active) > 1:
+        if 2 * len(active) <= renewed_at:
+            renewed_at = len(active)
+        model = SVC(kernel="linear", C=ours.C_ * 48 / renewed_at, tol=1e-10).fit(Z[:, active], y)
+        eliminated.append(active.pop(int(np.argmin(model.coef_[0] ** 2))))
+    assert ours.path_.order.tolist() == [*active, *eliminated[::-1]]
 
 
 @pytest.mark.parametrize("settings", [{}, {"step": 0.3}, {"learner": "logistic", "task": "classification"}])
-def test_an_automatic_price_has_no_unit(settings):
+def test_an_automatic_cost_has_no_unit(settings):
     X, y = wide_data(12, p=40)
     expected = RFE(n_features_to_select=1, standardize=False, **settings).fit(X, y).path_.order
     found = RFE(n_features_to_select=1, standardize=False, **settings).fit(1000.0 * X, y).path_.order
     assert found.tolist() == expected.tolist()
 
 
-def test_the_tube_of_a_regression_has_no_unit():
+def test_the_epsilon_of_a_regression_has_no_unit():
     X, _ = wide_data(13, p=30)
     y = X[:, 0] + 0.1 * X[:, 1] + 0.05 * np.random.default_rng(0).normal(size=len(X))
     orders = [
@@ -313,7 +313,7 @@ def test_sparse_elimination_by_products_keeps_the_same_features(monkeypatch):
     X = sparse.csr_array(sparse.random(300, 1500, density=0.05, format="csr", rng=rng))
     y = (X[:, :5].sum(axis=1) + 0.2 * rng.normal(size=300) > 0.25).astype(int)
     expected = RFE(n_features_to_select=5, step=0.5).fit(X, y)
-    monkeypatch.setattr(gram_machines, "MANY_SAMPLES", 1)
+    monkeypatch.setattr(gram_models, "MANY_SAMPLES", 1)
     monkeypatch.setattr(free_set, "GRADIENTS", 100)
     found = RFE(n_features_to_select=5, step=0.5).fit(X, y)
     assert found.path_.sizes.tolist() == expected.path_.sizes.tolist()

@@ -312,7 +312,7 @@ def test_metadata_that_the_estimator_did_not_ask_for_is_refused(cls):
             plain.fit(X, y, sample_weight=np.ones(40))
 
 
-def test_without_an_estimator_a_machine_on_standardised_columns_ranks():
+def test_without_an_estimator_a_model_on_standardised_columns_ranks():
     X, y = classes(14, (60, 12))
     s = RFECV(cv=3).fit(X, y)
     assert not hasattr(s, "predict")

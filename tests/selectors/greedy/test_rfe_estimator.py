@@ -40,14 +40,14 @@ def test_the_gram_matrix_serves_down_to_the_smallest_size_for_which_it_is_cheape
     assert rfe.smallest_gram_size(499, 40, regression=False) == 1  # of few samples it always is
 
 
-def test_settings_of_the_machines_inside_an_elimination():
+def test_settings_of_the_models_inside_an_elimination():
     selector = RFE(tol=0.01, max_iter=7, multi_class="one_vs_one", loss="squared")
-    for price, inside in ((2.0, 2.0), (0.99e100, 0.99e100), (1e100, INF)):
-        selector.C_, selector.epsilon_ = price, None
+    for cost, inside in ((2.0, 2.0), (0.99e100, 0.99e100), (1e100, INF)):
+        selector.C_, selector.epsilon_ = cost, None
         assert selector._svm_settings() == {
             "C": inside,
             "loss": "squared",
-            "epsilon": 0.0,
+            "epsilon": None,
             "tol": 0.01,
             "max_iter": 7,
             "multi_class": "one_vs_one",
@@ -129,38 +129,38 @@ def test_an_elimination_takes_a_design_with_its_names():
 @pytest.mark.parametrize(
     ("C", "step", "n_gone", "growth"), [("auto", 1, 4, 3.0), ("auto", 2, 2, 1.0), (2.0, 1, 4, 1.0)]
 )
-def test_machines_on_tall_data_take_over_with_the_price_of_the_features_that_are_left(
+def test_models_on_tall_data_take_over_with_the_cost_of_the_features_that_are_left(
     C, step, n_gone, growth, monkeypatch
 ):
     """Six columns of length one: the third that is left has a third of the length. Half must have gone before."""
     made = []
 
-    class Machines:
-        def __init__(self, problem, alive=None, **settings):
-            made.append((alive, settings))
+    class Models:
+        def __init__(self, problem, active=None, **settings):
+            made.append((active, settings))
 
         def eliminate_one_by_one(self, record, stop_at):
             assert (step, stop_at) == (1, 3)
             record.remove(np.arange(n_gone))
 
-    def eliminate(machines, record, given, stop_at=1):
+    def eliminate(models, record, given, stop_at=1):
         assert given == step
         if stop_at > 1:
             record.remove(np.arange(n_gone))
 
-    for name in ("GramMachines", "TallMachines"):
-        monkeypatch.setattr(rfe, name, Machines)
+    for name in ("GramModels", "TallModels"):
+        monkeypatch.setattr(rfe, name, Models)
     monkeypatch.setattr(rfe, "eliminate", eliminate)
     monkeypatch.setattr(rfe, "smallest_gram_size", lambda n, p, regression: 3)
     problem = Problem(design=as_design(np.eye(6)), target=Binary(np.arange(6) % 2))
     selector = RFE(C=C, step=step)
     selector.C_, selector.epsilon_ = 2.0, None
     selector._eliminate_linear(rfe.Elimination(problem))
-    assert [(None if alive is None else alive.tolist(), settings["C"]) for alive, settings in made] == [
+    assert [(None if active is None else active.tolist(), settings["C"]) for active, settings in made] == [
         (None, 2.0),
         (list(range(n_gone, 6)), 2.0 * growth),
     ]
-    assert {settings["price_follows"] for _, settings in made} == {C == "auto"}
+    assert {settings["cost_follows"] for _, settings in made} == {C == "auto"}
 
 
 def pairs_of(routing):

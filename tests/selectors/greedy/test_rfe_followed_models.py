@@ -27,14 +27,14 @@ def test_a_followed_squared_hinge_is_stationary_at_every_size(n_classes, shape):
     weight = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
     model = known_model(LinearSVC(C=0.4, intercept_scaling=2.0), X, y, {"sample_weight": weight})
     targets = np.where(y[:, None] == np.unique(y), 1.0, -1.0)[:, -1 if n_classes == 2 else 0 :]
-    while model.alive.size > 1:
+    while model.active.size > 1:
         assert model.train()
-        columns = X[:, model.alive]
+        columns = X[:, model.active]
         decision = columns @ model.weights.T + model.intercept
-        pull = 0.8 * weight[:, None] * targets * np.maximum(0.0, 1.0 - targets * decision)
-        np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-9)
-        np.testing.assert_allclose(4.0 * pull.sum(axis=0), model.intercept, atol=1e-9)
-        model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
+        gradient = 0.8 * weight[:, None] * targets * np.maximum(0.0, 1.0 - targets * decision)
+        np.testing.assert_allclose(columns.T @ gradient, model.weights.T, atol=1e-9)
+        np.testing.assert_allclose(4.0 * gradient.sum(axis=0), model.intercept, atol=1e-9)
+        model.remove(model.active[[int(np.argmin((model.weights**2).sum(axis=0)))]])
 
 
 @pytest.mark.parametrize("shape", [(300, 24), (30, 80)])
@@ -46,9 +46,9 @@ def test_a_followed_hinge_has_no_duality_gap_at_any_size(n_classes, shape):
         LinearSVC(loss="hinge", C=0.4, intercept_scaling=2.0), X, y, {"sample_weight": weight}
     )
     targets = np.where(y[:, None] == np.unique(y), 1.0, -1.0)[:, -1 if n_classes == 2 else 0 :]
-    while model.alive.size > 1:
+    while model.active.size > 1:
         assert model.train()
-        columns = np.column_stack([X[:, model.alive], np.full(len(y), 2.0)])
+        columns = np.column_stack([X[:, model.active], np.full(len(y), 2.0)])
         weights = np.column_stack([model.weights, model.intercept / 2.0])
         np.testing.assert_allclose((model.alpha * targets.T) @ columns, weights, atol=1e-9)
         assert model.alpha.min() >= 0.0
@@ -56,7 +56,7 @@ def test_a_followed_hinge_has_no_duality_gap_at_any_size(n_classes, shape):
         losses = 0.4 * weight[:, None] * np.maximum(0.0, 1.0 - targets * (columns @ weights.T))
         primal, dual = 0.5 * (weights**2).sum() + losses.sum(), model.alpha.sum() - 0.5 * (weights**2).sum()
         assert primal - dual <= 1e-7 * primal
-        model.remove(model.alive[[int(np.argmin((model.weights**2).sum(axis=0)))]])
+        model.remove(model.active[[int(np.argmin((model.weights**2).sum(axis=0)))]])
 
 
 @pytest.mark.parametrize("shape", [(200, 24), (30, 80), (260, 300)])
@@ -67,16 +67,16 @@ def test_a_followed_logistic_regression_is_stationary_at_every_size(n_classes, s
     model = known_model(LogisticRegression(C=0.7), X, y, {"sample_weight": weight})
     of_class = (y[:, None] == np.unique(y))[:, -1 if n_classes == 2 else 0 :]
     n_checks = 0
-    while model.alive.size > 1:
+    while model.active.size > 1:
         assert model.train()
-        columns = X[:, model.alive]
+        columns = X[:, model.active]
         decision = columns @ model.weights.T + model.intercept
         probability = expit(decision) if n_classes == 2 else softmax(decision, axis=1)
-        pull = 0.7 * weight[:, None] * (of_class - probability)
-        np.testing.assert_allclose(columns.T @ pull, model.weights.T, atol=1e-6)
-        np.testing.assert_allclose(pull.sum(axis=0), 0.0, atol=1e-6)
-        leaving = np.argsort((model.weights**2).sum(axis=0))[: 1 + model.alive.size // 60 * (n_checks % 2)]
-        model.remove(np.sort(model.alive[leaving]))
+        gradient = 0.7 * weight[:, None] * (of_class - probability)
+        np.testing.assert_allclose(columns.T @ gradient, model.weights.T, atol=1e-6)
+        np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-6)
+        leaving = np.argsort((model.weights**2).sum(axis=0))[: 1 + model.active.size // 60 * (n_checks % 2)]
+        model.remove(np.sort(model.active[leaving]))
         n_checks += 1
     assert n_checks > 20
 
@@ -92,7 +92,7 @@ def test_weights_that_only_tell_the_smallest_give_the_same_order(n_classes, shap
     for feature in quick.eliminated:
         assert exact.train()
         value = np.round((exact.weights**2).sum(axis=0), 12)
-        assert exact.alive[np.argmin(value)] == feature
+        assert exact.active[np.argmin(value)] == feature
         exact.remove(np.array([feature]))
 
 
@@ -102,8 +102,8 @@ def test_decision_values_beyond_the_largest_exponential_are_no_trouble():
     model = known_model(LogisticRegression(C=1e3), X, y, {})
     assert model.train()
     decision = X @ model.weights[0] + model.intercept[0]
-    pull = 1e3 * ((y == "b") - expit(decision))
-    np.testing.assert_allclose(X.T @ pull, model.weights[0], atol=1e-9 * 1e3 * np.abs(X).sum())
+    gradient = 1e3 * ((y == "b") - expit(decision))
+    np.testing.assert_allclose(X.T @ gradient, model.weights[0], atol=1e-9 * 1e3 * np.abs(X).sum())
     far = known_model(LogisticRegression(), X, y, {}).phase
     far.state[0, :-1] = 1.0
     assert np.abs(far.residual(far.state)[0]).max() < np.inf
@@ -114,9 +114,9 @@ def test_certain_classes_are_followed_or_left_to_the_estimator_without_a_warning
     """Curvatures of samples whose class is certain are zero, or below it by rounding."""
     X, y = classes(31, (40, 60), 3)
     model = known_model(LogisticRegression(C=C), X, y, {})
-    while model.alive.size > 1:
+    while model.active.size > 1:
         model.train()
-        model.remove(model.alive[:2][: model.alive.size - 1])
+        model.remove(model.active[:2][: model.active.size - 1])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -125,9 +125,9 @@ def test_three_certain_classes_of_correlated_columns_are_followed(seed):
     X = 2.0 * rng.normal(size=(40, 5)) @ rng.normal(size=(5, 80)) + rng.normal(size=(40, 80))
     y = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.7]))
     model = known_model(LogisticRegression(C=100.0), X, y, {})
-    while model.alive.size > 40:
+    while model.active.size > 40:
         assert model.train()
-        model.remove(model.alive[-10:])
+        model.remove(model.active[-10:])
 
 
 def numbers(seed, shape):
@@ -221,7 +221,7 @@ def test_the_weights_of_a_followed_softmax_are_those_of_the_estimator():
         model.remove(np.array(gone))
         assert model.train()
         exact = LogisticRegression(C=0.5, tol=1e-12, solver="newton-cg", max_iter=10**4).fit(
-            X[:, model.alive], y
+            X[:, model.active], y
         )
         np.testing.assert_allclose(model.weights, exact.coef_, atol=1e-7)
         np.testing.assert_allclose(model.intercept - model.intercept.mean(),
@@ -248,7 +248,7 @@ def test_the_weights_of_a_followed_softmax_are_those_of_the_estimator():
         (SVR(kernel="linear", epsilon=0.0, tol=1e-8), 0),
     ],
 )
-def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, weighted, monkeypatch):
+def test_models_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step, weighted, monkeypatch):
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
     X, y = classes(20, (150, 9), n_classes) if n_classes else numbers(20, (150, 9))
     weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
@@ -261,7 +261,7 @@ def test_machines_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, ste
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
-def _machine_objective(X, y, w, b):
+def _model_objective(X, y, w, b):
     decision = X @ w + b
     if y.dtype.kind == "f":
         return 0.5 * w @ w + np.maximum(0.0, np.abs(y - decision) - 0.1).sum()
@@ -269,7 +269,7 @@ def _machine_objective(X, y, w, b):
 
 
 @pytest.mark.parametrize("estimator", [SVC(kernel="linear", tol=1e-8), SVR(kernel="linear", tol=1e-8)])
-def test_tall_machines_agree_with_the_dual_and_are_better_than_libsvm(estimator, monkeypatch):
+def test_tall_models_agree_with_the_dual_and_are_better_than_libsvm(estimator, monkeypatch):
     """libsvm keeps kernel values in single precision: its weights have about five digits at any tolerance."""
     X, y = classes(21, (200, 9)) if isinstance(estimator, SVC) else numbers(21, (200, 9))
     dual = known_model(estimator, X, y, {})
@@ -281,28 +281,28 @@ def test_tall_machines_agree_with_the_dual_and_are_better_than_libsvm(estimator,
             assert model.train()
         np.testing.assert_allclose(tall.weights, dual.weights, atol=1e-6)
         np.testing.assert_allclose(tall.intercept, dual.intercept, atol=1e-6)
-        exact = estimator.fit(X[:, tall.alive], y)
+        exact = estimator.fit(X[:, tall.active], y)
         np.testing.assert_allclose(tall.weights, exact.coef_, atol=1e-3)
         np.testing.assert_allclose(tall.intercept, exact.intercept_, atol=1e-3)
         ours, libsvm = (
-            _machine_objective(X[:, tall.alive], y, w[0], b[0])
+            _model_objective(X[:, tall.active], y, w[0], b[0])
             for w, b in ((tall.weights, tall.intercept), (exact.coef_, exact.intercept_))
         )
         assert ours <= libsvm * (1.0 + 1e-12)
 
 
-def test_a_tall_machine_ends_where_rounding_lets_it_gain_no_more(monkeypatch):
+def test_a_tall_model_ends_where_rounding_lets_it_gain_no_more(monkeypatch):
     """Steps beyond that point lead away from the solution, and may not come back."""
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
     for seed in range(16, 30):
-        machine = known_model(SVR(kernel="linear"), *numbers(seed, (200, 9)), {})
-        assert machine.train()
-        found = machine.last[0]
+        model = known_model(SVR(kernel="linear"), *numbers(seed, (200, 9)), {})
+        assert model.train()
+        found = model.last[0]
         assert found.n_iter <= 30
         assert found.gap <= 1e-11 * found.objective
 
 
-def test_machines_with_few_samples_per_feature_are_left_to_the_estimator(monkeypatch):
+def test_models_with_few_samples_per_feature_are_left_to_the_estimator(monkeypatch):
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 50)
     X, y = classes(22, (80, 40))
     model = known_model(SVC(kernel="linear"), X, y, {})

@@ -34,18 +34,18 @@ def with_outlier(X, size=1e6):
 def exact_order(X, y, gamma):
     """Algorithm 2 with kernels from exact distances of the features that are left."""
     signs = 2.0 * y - 1.0
-    alive, gone = list(range(X.shape[1])), []
+    active, gone = list(range(X.shape[1])), []
 
     def kernel(columns):
         differences = X[:, None, columns] - X[None, :, columns]
         return np.exp(-gamma * (differences**2).sum(axis=2))
 
-    while len(alive) > 1:
-        K = kernel(alive)
+    while len(active) > 1:
+        K = kernel(active)
         v = solve_svm_dual(K, signs, C=1.0, tol=1e-9).dual_coef
-        value = [abs(v @ (K - kernel([f for f in alive if f != k])) @ v) for k in alive]
-        gone.append(alive.pop(int(np.argmin(value))))
-    return [*gone, *alive][::-1]
+        value = [abs(v @ (K - kernel([f for f in active if f != k])) @ v) for k in active]
+        gone.append(active.pop(int(np.argmin(value))))
+    return [*gone, *active][::-1]
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e12])
@@ -90,14 +90,14 @@ def test_indefinite_kernel_is_valued_without_its_shift():
 
     with pytest.warns(UserWarning, match="not positive semi-definite"):
         s = RFE(n_features_to_select=1, C=1.0, kernel=kernel, standardize=False, tol=1e-9).fit(X, y)
-    signs, alive, gone = 2.0 * y - 1.0, list(range(12)), []
-    while len(alive) > 1:
-        K = kernel(X[:, alive], X[:, alive])
+    signs, active, gone = 2.0 * y - 1.0, list(range(12)), []
+    while len(active) > 1:
+        K = kernel(X[:, active], X[:, active])
         shifted = K - min(0.0, np.linalg.eigvalsh(K)[0]) * np.eye(30)
         v = solve_svm_dual(shifted, signs, C=1.0, tol=1e-9).dual_coef
-        rest = [X[:, [f for f in alive if f != k]] for k in alive]
-        gone.append(alive.pop(int(np.argmin([abs(v @ (K - kernel(Z, Z)) @ v) for Z in rest]))))
-    assert s.path_.order.tolist() == [*gone, *alive][::-1]
+        rest = [X[:, [f for f in active if f != k]] for k in active]
+        gone.append(active.pop(int(np.argmin([abs(v @ (K - kernel(Z, Z)) @ v) for Z in rest]))))
+    assert s.path_.order.tolist() == [*gone, *active][::-1]
 
 
 def test_a_kernel_without_similar_samples_is_reported():
@@ -116,7 +116,7 @@ def test_a_kernel_without_similar_samples_is_reported():
 @pytest.mark.parametrize(
     "settings", [{}, {"step": 3}, {"kernel": "rbf"}, {"learner": "logistic"}, {"kernel": "poly"}]
 )
-def test_max_iter_is_heeded_by_every_machine_and_raising_it_helps(settings):
+def test_max_iter_is_heeded_by_every_model_and_raising_it_helps(settings):
     X, y = problem(4, n=60)
     with pytest.warns(ConvergenceWarning, match="increase max_iter") as caught:
         s = RFE(max_iter=1, C=100.0, **settings).fit(X, y)

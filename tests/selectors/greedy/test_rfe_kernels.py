@@ -40,17 +40,17 @@ def test_removal_equals_fresh_kernels(name, grouped):
     make_source, function = SOURCES[name]
     V = np.random.default_rng(0).normal(size=(30, 2))
     V[:8, 0] = 0.0
-    alive = np.array([0, 2, 3, 5, 7, 8, 11])
+    active = np.array([0, 2, 3, 5, 7, 8, 11])
     units = (
         [np.array([0, 3]), np.array([1]), np.array([2, 4, 5, 6])]
         if grouped
         else [np.array([i]) for i in range(7)]
     )
     source, reference = make_source(X), CallableSource(as_design(X), function)
-    K = source.matrix(alive)
-    assert np.allclose(K, reference.matrix(alive))
-    change = source.removal(alive, K, V, units)
-    assert np.allclose(change, reference.removal(alive, K, V, units), rtol=1e-9, atol=1e-9)
+    K = source.matrix(active)
+    assert np.allclose(K, reference.matrix(active))
+    change = source.removal(active, K, V, units)
+    assert np.allclose(change, reference.removal(active, K, V, units), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

@@ -23,7 +23,11 @@ from zeronorm.engines.sensitivity.search import NumericalModel, Sensitivity
 from zeronorm.selection.problem import Problem
 from zeronorm.selection.target import TASKS, Labels
 
-SVM = {"C": 1.0, "loss": "hinge", "epsilon": 0.1, "tol": 1e-9}
+
+def svm(problem):
+    """Settings of the SVMs inside; classes have no epsilon."""
+    epsilon = None if problem.target.has_classes else 0.1
+    return {"C": 1.0, "loss": "hinge", "epsilon": epsilon, "tol": 1e-9}
 
 
 def data(seed=0, n=40, p=6, task="binary"):
@@ -49,26 +53,29 @@ def kernel_function(model, X):
     def f(Z):
         square = (Z**2).sum(1)[:, None] + (X**2).sum(1)[None, :] - 2 * Z @ X.T
         if isinstance(model.kernel, RBFKernel):
-            return np.exp(-model.kernel.gamma * square) @ model.machines.V
+            return np.exp(-model.kernel.gamma * square) @ model.models.V
         kernel = model.kernel
-        return (kernel.gamma * Z @ X.T + kernel.coef0) ** kernel.degree @ model.machines.V
+        return (kernel.gamma * Z @ X.T + kernel.coef0) ** kernel.degree @ model.models.V
 
     return f
 
 
 def network_function(model, X):
-    network = model.machines.network
+    network = model.models.network
     return lambda Z: np.tanh(Z @ network.hidden_weights + network.hidden_bias) @ network.output_weights
 
 
 def linear_function(model, X):
-    return lambda Z: Z @ model.machines.weights()
+    return lambda Z: Z @ model.models.weights()
 
 
 MODELS = {
-    "linear": (lambda problem: LinearFunction(problem, **SVM), linear_function),
-    "rbf": (lambda problem: KernelModel(problem, RBFKernel(0.2), **SVM), kernel_function),
-    "poly": (lambda problem: KernelModel(problem, PolynomialKernel(3, 0.3, 0.8), **SVM), kernel_function),
+    "linear": (lambda problem: LinearFunction(problem, **svm(problem)), linear_function),
+    "rbf": (lambda problem: KernelModel(problem, RBFKernel(0.2), **svm(problem)), kernel_function),
+    "poly": (
+        lambda problem: KernelModel(problem, PolynomialKernel(3, 0.3, 0.8), **svm(problem)),
+        kernel_function,
+    ),
     "network": (
         lambda problem: NetworkModel(problem, n_hidden=4, penalty=0.01, tol=1e-6, max_iter=2000),
         network_function,
@@ -131,14 +138,14 @@ def test_the_objective_is_stationary_so_its_slope_in_the_scale_matches_retrainin
 
 def training_objective(model, name):
     if name == "network":
-        return model.machines.value
+        return model.models.value
     if name == "linear":
-        return sum(s.objective for s in model.machines.solutions)
-    return sum(dual.objective for dual in model.machines.duals)
+        return sum(s.objective for s in model.models.solutions)
+    return sum(dual.objective for dual in model.models.duals)
 
 
 def test_zero_and_second_order_agree_for_a_quadratic_function():
-    model, X = make(lambda problem: KernelModel(problem, PolynomialKernel(2, 0.4, 1.0), **SVM))
+    model, X = make(lambda problem: KernelModel(problem, PolynomialKernel(2, 0.4, 1.0), **svm(problem)))
     exact = Sensitivity("output", 0, "l2").responses(model, slice(0, 5), X)
     second = Sensitivity("output", 2, "l2").responses(model, slice(0, 5), X)
     assert np.allclose(exact, second, atol=1e-10)
@@ -181,11 +188,11 @@ def brute_force_additions(X, y, n_steps, gamma):
         values = {}
         for j in set(range(X.shape[1])) - set(chosen):
             columns = sorted([*chosen, j])
-            machine = SVC(C=10.0, gamma=gamma, tol=1e-9).fit(X[:, columns], y)
+            model = SVC(C=10.0, gamma=gamma, tol=1e-9).fit(X[:, columns], y)
             up, down = X[:, columns].copy(), X[:, columns].copy()
             up[:, columns.index(j)] += 1e-4
             down[:, columns.index(j)] -= 1e-4
-            slope = (machine.decision_function(up) - machine.decision_function(down)) / 2e-4
+            slope = (model.decision_function(up) - model.decision_function(down)) / 2e-4
             values[j] = np.sqrt(np.mean(slope**2))
         chosen.append(max(values, key=values.get))
     return chosen

@@ -80,7 +80,7 @@ def test_unused_features_follow_by_their_own_association():
     X[:, 3] += 2.0 * y
     X[:, 4] += 1.0 * y
     s = TreeSelector(random_state=0).fit(X, y)
-    assert s.path_.own_size == 1
+    assert s.path_.selected_size == 1
     assert s.path_.order[:3].tolist() == [0, 3, 4]
     assert np.all(np.diff(s.scores_[s.path_.order]) <= 0.0)
     r = TreeSelector(task="regression", random_state=0, max_depth=1).fit(X, y + 0.5 * X[:, 3])
@@ -95,13 +95,13 @@ def errors_of_the_best_tree(X, y, depth):
     if depth == 0 or counts.max() == len(y):
         return len(y) - counts.max()
 
-    def judge(inside):
+    def scorer(inside):
         parts = [np.bincount(y[part]) for part in (inside, ~inside)]
         errors = sum(part.sum() - part.max() for part in parts)
         return errors, round(sum(part.sum() - (part**2).sum() / part.sum() for part in parts), 9)
 
     splits = [X[:, j] <= t for j in range(X.shape[1]) for t in np.unique(X[:, j])[:-1]]
-    best = min(splits, key=judge)
+    best = min(splits, key=scorer)
     return sum(errors_of_the_best_tree(X[part], y[part], depth - 1) for part in (best, ~best))
 
 
@@ -157,7 +157,7 @@ def test_pruning_finds_the_best_of_all_subtrees(criterion, alpha):
     assert set(nodes.feature[list(splits)]) == set(used_by(s))
     pruned = nodes.pruned(alpha)
     assert frozenset(np.flatnonzero(pruned.feature >= 0)) == splits
-    assert s.path_.own_size == len(set(nodes.feature[list(splits)]))
+    assert s.path_.selected_size == len(set(nodes.feature[list(splits)]))
 
 
 def used_by(selector):
@@ -189,7 +189,7 @@ def test_the_cost_of_a_leaf_by_cross_validation_is_that_of_plain_refits(task):
     mean = loss.mean(axis=1)
     limit = mean.min() + loss[np.argmin(mean)].std(ddof=1) / np.sqrt(80)
     assert s.ccp_alpha_ == pytest.approx(alphas[mean <= limit].max(), rel=1e-9)
-    assert s.path_.own_size < TreeSelector(task=task, random_state=0).fit(X, y).path_.own_size
+    assert s.path_.selected_size < TreeSelector(task=task, random_state=0).fit(X, y).path_.selected_size
 
 
 @pytest.mark.parametrize("criterion", ["auto", "error"])
@@ -199,7 +199,7 @@ def test_pruning_leaves_the_noise_out(criterion):
     y = ((X[:, 3] > 0) ^ (rng.random(200) < 0.1)).astype(int)
     whole = TreeSelector(criterion=criterion, random_state=0).fit(X, y)
     pruned = TreeSelector(criterion=criterion, ccp_alpha="auto", random_state=0).fit(X, y)
-    assert whole.path_.own_size > 3
+    assert whole.path_.selected_size > 3
     assert pruned.get_support(indices=True).tolist() == [3]
 
 
@@ -239,7 +239,7 @@ def test_the_unit_of_the_columns_does_not_matter(unit):
 def test_a_tree_without_splits_still_gives_an_order():
     X, y = threshold_problem(n=6)
     s = TreeSelector(min_samples_leaf=5, random_state=0).fit(X, y)
-    assert s.path_.own_size == 0
+    assert s.path_.selected_size == 0
     assert s.support_.sum() == 1
     assert np.all(np.isfinite(s.scores_))
 

@@ -139,3 +139,11 @@ def test_splits_of_several_blocks_are_those_of_one(n_classes, monkeypatch):
     assert {found[0] for found in whole if found is not None} == {0, 1, 2, 3}
     monkeypatch.setattr(tree, "MOST_ENTRIES", 1)
     assert [tree.fewest_errors(data, indicator, 1) for data, indicator in cases] == whole
+
+
+@pytest.mark.parametrize("home", [np.asarray, as_design])
+def test_columns_whose_squares_overflow_are_refused(home):
+    X, y = noise(20), np.arange(20) % 2
+    X[:, 1] *= 1e160
+    with pytest.raises(ValueError, match=r"first found in row 0, column 1.*overflow"):
+        zeronorm.TreeSelector(random_state=0).fit(home(X), y)

@@ -30,6 +30,7 @@ from zeronorm.registry import all_methods
 from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
 from zeronorm.resampling.splits import Split
 from zeronorm.selection.shared import SharedValues
+from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta import auto as auto_module
 from zeronorm.selectors.meta.auto import choose_method, thinned
 from zeronorm.selectors.meta.selector_cv import choose_size
@@ -82,55 +83,55 @@ def test_every_method_is_cross_validated_as_it_would_be_alone():
     assert "2 methods (fisher, random)" in auto.verdict()
 
 
-def test_prices_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch):
+def test_costs_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch):
     X, y = problem()
-    prices = []
+    costs = []
     rank = auto_module.AutoSelector._rank_folds
 
     def spy(*args):
-        prices.append(args[-1])
+        costs.append(args[-1])
         return rank(*args)
 
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
-    roster = [("fisher", FisherScore()), ("l1-svm", L1SVM()), ("rfe", RFE(C=0.5))]
-    auto = AutoSelector(roster, cv=3, random_state=4).fit(X, y)
-    price = L1SVM().fit(X, y).C_
-    assert prices == [(None, price, None)]
-    assert auto.selector_.prices_ == [None, price, None]
-    assert roster[1][1].C == "auto"
+    candidates = [("fisher", FisherScore()), ("l1-svm", L1SVM()), ("rfe", RFE(C=0.5))]
+    auto = AutoSelector(candidates, cv=3, random_state=4).fit(X, y)
+    cost = L1SVM().fit(X, y).C_
+    assert costs == [(None, cost, None)]
+    assert auto.selector_.costs_ == [None, cost, None]
+    assert candidates[1][1].C == "auto"
 
 
 @pytest.mark.parametrize(("n_kept", "is_own"), [(110, False), (90, True)])
-def test_a_small_part_of_the_samples_finds_its_own_prices(monkeypatch, n_kept, is_own):
+def test_a_small_part_of_the_samples_finds_its_own_costs(monkeypatch, n_kept, is_own):
     monkeypatch.setattr(auto_module, "FEWEST_TO_CHOOSE", n_kept)
     monkeypatch.setattr(auto_module, "WORK_OF_A_FOLD", 1.0)
     monkeypatch.setattr(auto_module, "FEW_OF_A_CLASS", 2)
-    prices = []
+    costs = []
     rank = auto_module.AutoSelector._rank_folds
 
     def spy(*args):
-        prices.append(args[-1])
+        costs.append(args[-1])
         return rank(*args)
 
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
-    found = auto.selector_.prices_
+    found = auto.selector_.costs_
     assert [C is not None for C in found] == [False, True, True, True, False]  # arom, l1-svm, rfe
-    assert prices == [() if is_own else tuple(found)]
+    assert costs == [() if is_own else tuple(found)]
 
 
-PRICED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]
-PRICED_TARGETS = [
+TUNED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]
+TUNED_TARGETS = [
     (method.cls, task)
-    for method in PRICED
+    for method in TUNED
     for task in ("binary", "multiclass", "regression")
     if task in method.tasks
 ]
-PRICED_TARGETS += [(partial(AROM, norm="switch"), task) for task in ("binary", "multiclass", "regression")]
+TUNED_TARGETS += [(partial(AROM, norm="switch"), task) for task in ("binary", "multiclass", "regression")]
 
 
-@pytest.mark.parametrize(("method", "task"), PRICED_TARGETS)
-def test_a_price_found_before_serves_as_if_it_had_been_found_again(method, task):
+@pytest.mark.parametrize(("method", "task"), TUNED_TARGETS)
+def test_a_cost_found_before_serves_as_if_it_had_been_found_again(method, task):
     X, y = problem(n_features=30)
     if task == "multiclass":
         y = y + (X[:, 2] > 0.5)
@@ -153,7 +154,7 @@ def chessboard(n_samples=120):
     return X, (X[:, 2] * X[:, 5] > 0).astype(int)
 
 
-def test_with_a_nonlinear_judge_relief_finds_what_linear_methods_cannot_see():
+def test_with_a_nonlinear_scorer_relief_finds_what_linear_methods_cannot_see():
     X, y = chessboard()
     settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
     auto = AutoSelector(estimator=SVC(), **settings).fit(X, y)
@@ -213,13 +214,13 @@ def test_little_work_is_done_in_one_thread(monkeypatch):
             used.append(("ranking", max(blas_threads())))
             return super()._select(problem)
 
-    class Judge(SVC):
+    class Scorer(SVC):
         def fit(self, X, y):
             used.append(("judging", max(blas_threads())))
             return super().fit(X, y)
 
     X, y = problem(n_samples=40, n_features=6)
-    settings = {"estimator": Judge(kernel="linear"), "cv": 2, "sizes": [2], "random_state": 0}
+    settings = {"estimator": Scorer(kernel="linear"), "cv": 2, "sizes": [2], "random_state": 0}
     with threadpool_limits(limits=2, user_api="blas"):
         AutoSelector([("one", Watching())], **settings).fit(X, y)
         assert set(used) == {("ranking", 1), ("judging", 1), ("judging", 2)}  # at last the judge of the whole
@@ -273,14 +274,14 @@ def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
 
 def test_rare_classes_stay_whole_in_a_part_of_the_samples():
     y = np.repeat([0, 1], [20_000, 25])
-    asked = SimpleNamespace(task="binary", n_samples=y.size, n_features=50, y=y)
+    asked = SimpleNamespace(target=Labels.of(y), n_samples=y.size, n_features=50)
     (split,) = thinned([Split(0, np.arange(5, y.size), np.arange(5))], asked, seed=0)
     assert np.bincount(y[split.train])[1] == 25
     assert split.train.size == pytest.approx(5000, abs=40)
 
 
 def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
-    asked = SimpleNamespace(task="regression", n_samples=9000, n_features=300, y=np.zeros(9000))
+    asked = SimpleNamespace(target=Real.of(np.zeros(9000)), n_samples=9000, n_features=300)
     splits = [Split(0, np.arange(6000), np.arange(6000, 9000))]
 
     def kept(work):
@@ -289,7 +290,7 @@ def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
         return split.train.size + split.test.size
 
     assert [kept(work) for work in (1.0, 3000.0 * 300**2, 1e99)] == [2000, 3000, 5000]
-    few = SimpleNamespace(task="regression", n_samples=2000, n_features=300, y=np.zeros(2000))
+    few = SimpleNamespace(target=Real.of(np.zeros(2000)), n_samples=2000, n_features=300)
     assert thinned(splits, few, seed=0) is splits
 
 
@@ -368,7 +369,7 @@ def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
 
 
 @pytest.mark.filterwarnings(
-    "ignore::zeronorm.selection.problem.GrossTargetWarning"
+    "ignore::zeronorm.selection.problem.TargetOutlierWarning"
 )  # just what is asked for here
 def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
     X, _ = problem(n_samples=12, n_features=4)

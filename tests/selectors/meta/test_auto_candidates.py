@@ -53,7 +53,7 @@ def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits,
     ranked = [{"relief": None, "fisher": None}] * n_splits
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        auto.AutoSelector()._warn_of_curves(Plan(sizes=sizes), ranked, splits, scores)
+        auto.AutoSelector()._warn_of_nonlinearity(Plan(sizes=sizes), ranked, splits, scores)
     assert bool(caught) is is_told
     if sizes[0] == 2 and n_splits > 1:
         assert asked == [((size,), [["relief"]]) for size in (2, 50) for _ in range(n_splits)]
@@ -148,6 +148,7 @@ def test_methods_are_configured_as_the_whole():
     )
     copy = dict(selector.fit(X, X[:, 0] + X[:, 2]).selector_.selectors)["own"]
     assert (copy.task, copy.n_alphas) == ("regression", 5)
+    assert (list(copy.always_keep), list(copy.feature_groups)) == ([1], [0, 0, 1])
     with pytest.raises(ValueError, match="'feature_groups' parameter of AutoSelector needs methods"):
         AutoSelector([known_path()], **settings).fit(X, np.arange(24) % 2)
 

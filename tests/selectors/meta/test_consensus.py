@@ -11,7 +11,7 @@ import zeronorm
 from small_problems import INF
 from zeronorm import AROM, L1SVM, RFE, Consensus, FisherScore, SelectionPath
 from zeronorm.design import Design
-from zeronorm.engines import price
+from zeronorm.engines import cost
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.engines.error_control import false_selection_bound
 from zeronorm.registry import register
@@ -290,16 +290,16 @@ def test_methods_share_one_view_of_the_data_and_rank_as_they_would_alone(monkeyp
     y = np.arange(30) % 2
     X = rng.normal(size=(30, 80)) + 2.0
     X[:, :4] += y[:, None]
-    views, prices = [], []
-    standardize, find = Design.standardized, price._automatic_price
+    views, costs = [], []
+    standardize, find = Design.standardized, cost._automatic_C
     monkeypatch.setattr(
         Design, "standardized", lambda *args, **more: views.append(args) or standardize(*args, **more)
     )
-    monkeypatch.setattr(price, "_automatic_price", lambda *args: prices.append(args) or find(*args))
+    monkeypatch.setattr(cost, "_automatic_C", lambda *args: costs.append(args) or find(*args))
     members = [AROM(), L1SVM(), RFE()]
     together = Consensus(members).fit(X, y)
     assert len(views) == 1
-    assert len(prices) == 1  # of AROM and RFE
+    assert len(costs) == 1  # of AROM and RFE
     for ranks, member in zip(together.ranks_, members, strict=True):
         np.testing.assert_array_equal(ranks, member.fit(X, y).path_.position() + 1)
 
@@ -350,6 +350,16 @@ def test_frequencies_of_a_consensus():
     np.testing.assert_allclose(alone, [0.75, 0.75, 0.25, 0.25])
     log_ranks = np.log([[1.0, 4.0, 2.0, 2.0], [3.0, 1.0, 2.0, 4.0]])  # of equal ones the lower index
     np.testing.assert_allclose(consensus._frequencies(is_first, log_ranks), [0.5, 0.5, 1.0, 0.0])
+    many = (
+        np.random.default_rng(0).integers(0, 3, size=(2, 64)).astype(float)
+    )  # ties that a quick sort disarranges
+    consensus.subset_size_ = 30
+    wanted = [
+        np.isin(np.arange(64), sorted(range(64), key=lambda k, row=row: (row[k], k))[:30]) for row in many
+    ]
+    np.testing.assert_allclose(
+        consensus._frequencies(np.ones((2, 2, 64), dtype=bool), many), np.mean(wanted, axis=0)
+    )
 
 
 def test_the_bound_of_a_consensus_is_that_of_its_subsets():

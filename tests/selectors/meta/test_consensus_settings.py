@@ -19,13 +19,13 @@ def test_elimination_takes_tenths_where_it_is_much_work(monkeypatch):
     tall = problem_of(np.arange(3000) % 2, np.zeros((3000, 3)))
     assert consensus.quick_elimination(tall) == {"step": 0.1, "loss": "squared"}
     few, many = (
-        dict(consensus.default_roster("classification", settings, ("rfe", "fisher")))
+        dict(consensus.default_candidates("classification", settings, ("rfe", "fisher")))
         for settings in ({}, {"step": 0.1})
     )
     assert (few["rfe"].step, many["rfe"].step) == (RFE().step, 0.1)
-    roster = consensus.default_roster("regression", {})
-    assert [name for name, _ in roster] == list(consensus.DEFAULT_METHODS["regression"])
-    assert all(selector.task == "regression" for _, selector in roster)
+    candidates = consensus.default_candidates("regression", {})
+    assert [name for name, _ in candidates] == list(consensus.DEFAULT_METHODS["regression"])
+    assert all(selector.task == "regression" for _, selector in candidates)
     X = np.zeros((4, 3))
     assert consensus.work_of_elimination(problem_of([0, 1, 0, 1], X)) == 4 * 3 * 3
     three = problem_of([0, 1, 2, 1], X, "multiclass", classes=np.arange(3))
@@ -64,7 +64,7 @@ def test_two_features_can_be_put_in_order(p, refine, n_refined, monkeypatch):
         return path
 
     monkeypatch.setattr(consensus, "_refined", refined)
-    monkeypatch.setattr(consensus, "default_roster", lambda *given: [("fisher", FisherScore())])
+    monkeypatch.setattr(consensus, "default_candidates", lambda *given: [("fisher", FisherScore())])
     Consensus(refine=refine).fit(noise(12, p), np.arange(12) % 2)
     assert asked[-1] == n_refined
 

@@ -270,7 +270,7 @@ def test_derandomised_selection_varies_less():
     rng = np.random.default_rng(6)
     X, y, _ = make_regression(rng, amplitude=0.4)
 
-    def spread(n_draws):
+    def scale(n_draws):
         runs = [
             KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=n_draws, random_state=i)
             .fit(X, y)
@@ -280,7 +280,7 @@ def test_derandomised_selection_varies_less():
         frequency = np.mean(runs, axis=0)
         return np.mean(frequency * (1 - frequency))
 
-    assert spread(30) < spread(1)
+    assert scale(30) < scale(1)
 
 
 def test_selection_is_the_prefix_of_the_path():

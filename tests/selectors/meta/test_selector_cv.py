@@ -299,8 +299,8 @@ def test_one_warning_names_the_selector_that_stopped_early():
 
 def test_sizes_by_both_rules():
     """Means 0.70, 0.78, 0.80, 0.80; the standard error of the best is 0.0289."""
-    spread = np.array([-0.05, 0.0, 0.05])[:, None]
-    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + spread
+    scale = np.array([-0.05, 0.0, 0.05])[:, None]
+    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + scale
     assert choose_size(scores, "best") == 2  # of equally good ones the smallest
     assert choose_size(scores, "one_se") == 1
     assert choose_size(scores - [[0.0, 0.01, 0.0, 0.0]], "one_se") == 2

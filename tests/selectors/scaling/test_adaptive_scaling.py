@@ -50,7 +50,7 @@ def test_factors_have_the_norm_asked_for(q):
 
 @pytest.mark.parametrize(("C", "sigma_norm"), [(1.0, 1.0), (1.0, 3.0), (0.2, 2.0)])
 @pytest.mark.parametrize("seed", range(2))
-def test_linear_with_q_two_is_the_l1_machine(seed, C, sigma_norm):
+def test_linear_with_q_two_is_the_l1_model(seed, C, sigma_norm):
     X, y = data(seed)
     s = AdaptiveScaling(kernel="linear", C=C, sigma_norm=sigma_norm, tol=1e-5, max_iter=5000).fit(X, y)
     w, b = cp.Variable(30), cp.Variable()
@@ -60,15 +60,15 @@ def test_linear_with_q_two_is_the_l1_machine(seed, C, sigma_norm):
     assert s.objective_ == pytest.approx(best, rel=1e-4)
     # The same machine solves the ℓ1 problem with price Cσ₀²/‖w‖₁.
     norm = np.abs(w.value).sum()
-    price = C * sigma_norm**2 / norm
-    machine = L1SVM(C=price).fit(X, y)
-    slacks = np.maximum(0.0, 1.0 - y * (X @ machine.coef_[0] + machine.intercept_[0]))
-    assert np.abs(machine.coef_).sum() + price * slacks.sum() == pytest.approx(
-        norm + price * float(slack.value), rel=1e-5
+    cost = C * sigma_norm**2 / norm
+    model = L1SVM(C=cost).fit(X, y)
+    slacks = np.maximum(0.0, 1.0 - y * (X @ model.coef_[0] + model.intercept_[0]))
+    assert np.abs(model.coef_).sum() + cost * slacks.sum() == pytest.approx(
+        norm + cost * float(slack.value), rel=1e-5
     )
 
 
-def test_factors_share_the_weights_of_the_machine():
+def test_factors_share_the_weights_of_the_model():
     X, y = data(2)
     s = AdaptiveScaling(kernel="linear", sigma_norm=1.5, tol=1e-6, max_iter=5000).fit(X, y)
     w = cp.Variable(30)
@@ -144,7 +144,7 @@ def test_small_exponents_do_not_keep_all_features_of_wide_data(q):
     y = (X[:, 0] + X[:, 1] > 0.0).astype(int)
     plain = AdaptiveScaling(q=2.0).fit(X, y)
     sparse = AdaptiveScaling(q=q).fit(X, y)
-    assert sparse.path_.own_size <= plain.path_.own_size < 100
+    assert sparse.path_.selected_size <= plain.path_.selected_size < 100
     assert sparse.objective_ <= plain.objective_
     assert {0, 1} <= set(sparse.path_.order[:4].tolist())
 

@@ -61,7 +61,7 @@ def test_finds_the_relevant_features():
     s = ARD(3, task="regression").fit(X, y)
     assert np.flatnonzero(s.support_).tolist() == [4, 7, 11]
     assert s.path_.order[:3].tolist() == [4, 7, 11]  # by size of effect
-    assert s.path_.own_size == np.isfinite(s.precision_).sum()
+    assert s.path_.selected_size == np.isfinite(s.precision_).sum()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -153,8 +153,8 @@ def test_expectation_maximisation_of_the_paper_reaches_the_same_precisions():
     for _ in range(20_000):
         covariance = np.linalg.inv(F.T @ F / 0.3 + np.diag(np.r_[0.0, precision]))
         mean = covariance @ F.T @ y / 0.3
-        spread = np.diag(covariance)[1:]
-        precision = (1.0 + 2 * PRIOR["prior_shape"]) / (mean[1:] ** 2 + spread + 2 * PRIOR["prior_rate"])
+        scale = np.diag(covariance)[1:]
+        precision = (1.0 + 2 * PRIOR["prior_shape"]) / (mean[1:] ** 2 + scale + 2 * PRIOR["prior_rate"])
     np.testing.assert_allclose(s.precision_, precision, rtol=1e-5)
     np.testing.assert_allclose(s.coef_[0], mean[1:], rtol=1e-4, atol=1e-8)
 
@@ -177,7 +177,7 @@ def test_with_a_hyperprior_classes_are_at_the_fixed_point(n_classes):
         squares = squares + mode[1:] ** 2
     expected = (determined + 2 * PRIOR["prior_shape"]) / (squares + 2 * PRIOR["prior_rate"])
     np.testing.assert_allclose(s.precision_, expected, rtol=1e-5)
-    assert s.path_.own_size == np.sum(determined / s.coef_.shape[0] > 0.5)
+    assert s.path_.selected_size == np.sum(determined / s.coef_.shape[0] > 0.5)
 
 
 def test_with_a_hyperprior_relevant_features_come_first_in_wide_data():
@@ -196,7 +196,7 @@ def test_a_hyperprior_that_leaves_nothing_says_what_helps():
     X, y = rng.normal(size=(40, 30)), np.arange(40) % 2
     with pytest.warns(UserWarning, match="ARD selects no feature by its own rule.*raise prior_rate"):
         ARD(prior_shape=0.5, prior_rate=0.001).fit(X, y)
-    assert ARD(prior_shape=0.5, prior_rate=100.0).fit(X, y).path_.own_size > 0
+    assert ARD(prior_shape=0.5, prior_rate=100.0).fit(X, y).path_.selected_size > 0
 
 
 def test_pure_noise_and_constant_data_still_give_a_path():

@@ -280,10 +280,10 @@ def test_negligible_factors_leave_unless_the_likelihood_would_fall():
     assert model.objective == pytest.approx(model._objective(model.beta, model.bias, model.K, model.scale))
     assert model.objective >= before
     assert not model.prune()  # nothing is negligible
-    falling = probit([0.5, 1.0, 0.0009, 0.0])
-    falling.objective += 1.0
-    assert not falling.prune()
-    assert falling.features.size == 3
+    descending = probit([0.5, 1.0, 0.0009, 0.0])
+    descending.objective += 1.0
+    assert not descending.prune()
+    assert descending.features.size == 3
     empty = probit(np.zeros(4))
     assert not empty.prune()
     assert empty.climb(1e-3)
@@ -299,7 +299,7 @@ def test_factors_of_zero_take_their_columns_along():
     assert model.features.tolist() == [1, 3]
 
 
-class Falling:
+class Descending:
     """A model that loses features at known iterations and comes to rest."""
 
     def __init__(self, rises, leaving):
@@ -330,14 +330,14 @@ class Falling:
 def test_an_iteration_ends_where_nothing_rises_and_nothing_leaves():
     """A rise of 0.009 or less at an objective of about -8 with the tolerance 0.001."""
     selector = zeronorm.JCFO(tol=1e-3, max_iter=9)
-    model = Falling([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
+    model = Descending([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
     left_at, converged = selector._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_steps, model.n_climbs) == (True, 5, 1)
     np.testing.assert_allclose(np.diff(selector.objective_), [1.0, 1.0, 0.001, 0.02, 0.008, 1.0])
     scale = np.array([1.0, 2.5, 3.5, 4.2])
     np.testing.assert_allclose(left_at, (np.array([1, 6, 6, 3]) + scale / (1.0 + scale)) / 7.0)
     short = zeronorm.JCFO(tol=1e-3, max_iter=2)
-    model = Falling([1.0, 1.0], {1: 0})
+    model = Descending([1.0, 1.0], {1: 0})
     left_at, converged = short._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_climbs, len(short.objective_)) == (False, 0, 3)
     scale = np.array([1.0, 2.1, 3.1, 4.1])

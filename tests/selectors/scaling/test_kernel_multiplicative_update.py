@@ -16,10 +16,10 @@ from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, make_ke
 from zeronorm.datasets.generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling.iteration import multiplicative, rescale_until_sparse
-from zeronorm.engines.rescaling.machines import GramMachine, Part
+from zeronorm.engines.rescaling.models import GramModel, Part
 from zeronorm.selectors.scaling import kernel_multiplicative_update
 from zeronorm.selectors.scaling.kernel_multiplicative_update import (
-    SingleFeatureMachine,
+    SingleFeatureModel,
     constant_sum_rule,
     rbf_forms,
     single_feature_forms,
@@ -85,14 +85,14 @@ def test_forms_match_the_kernels_of_scikit_learn(kernel, reference):
 @pytest.mark.parametrize("C", [1.0, 100.0, np.inf])
 def test_linear_kernel_is_l2_arom_step_by_step(C):
     X, y = data(1)
-    machines = (
-        SingleFeatureMachine([Part(y, np.full(40, C))], LinearKernel()),
-        GramMachine([Part(y, np.full(40, C))], loss="squared"),
+    models = (
+        SingleFeatureModel([Part(y, np.full(40, C))], LinearKernel()),
+        GramModel([Part(y, np.full(40, C))], loss="squared"),
     )
     settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 200}
     ours, theirs = (
-        rescale_until_sparse(machine, as_design(X), np.arange(60), multiplicative, **settings)
-        for machine in machines
+        rescale_until_sparse(model, as_design(X), np.arange(60), multiplicative, **settings)
+        for model in models
     )
     assert ours.n_iter == theirs.n_iter > 5
     for (features, weight), (expected, expected_weight) in zip(ours.iterates, theirs.iterates, strict=True):
@@ -107,7 +107,7 @@ def test_linear_kernel_is_l2_arom_step_by_step(C):
         assert selector.path_.support(k).tolist() == arom.path_.support(k).tolist()
 
 
-def test_first_step_with_the_machine_of_scikit_learn():
+def test_first_step_with_the_model_of_scikit_learn():
     X, y = data(2, p=12)
     gamma, C = 1 / 12, 5.0
     K = rbf_kernel(X, gamma=gamma)
@@ -115,20 +115,20 @@ def test_first_step_with_the_machine_of_scikit_learn():
     v = np.zeros(40)
     v[reference.support_] = reference.dual_coef_[0]
     expected = [np.sqrt(v @ rbf_kernel(X[:, k : k + 1], gamma=gamma) @ v) for k in range(12)]
-    machine = SingleFeatureMachine([Part(y, np.full(40, C))], RBFKernel(gamma))
-    assert machine.train(as_design(X), np.ones(12)) == pytest.approx(expected, rel=1e-4)
+    model = SingleFeatureModel([Part(y, np.full(40, C))], RBFKernel(gamma))
+    assert model.train(as_design(X), np.ones(12)) == pytest.approx(expected, rel=1e-4)
 
 
 def test_several_classes_add_their_squares():
     X, _ = data(3, p=9)
     targets = [np.where(np.arange(40) % 3 == c, 1.0, -1.0) for c in range(3)]
     chosen = (targets, targets[:1], targets[1:2], targets[2:])
-    machines = [
-        SingleFeatureMachine([Part(t, np.full(40, 2.0)) for t in some], RBFKernel(0.2)) for some in chosen
+    models = [
+        SingleFeatureModel([Part(t, np.full(40, 2.0)) for t in some], RBFKernel(0.2)) for some in chosen
     ]
-    strengths = [machine.train(as_design(X), np.ones(9)) for machine in machines]
-    assert strengths[0] ** 2 == pytest.approx(
-        strengths[1] ** 2 + strengths[2] ** 2 + strengths[3] ** 2, rel=1e-9
+    abs_weights = [model.train(as_design(X), np.ones(9)) for model in models]
+    assert abs_weights[0] ** 2 == pytest.approx(
+        abs_weights[1] ** 2 + abs_weights[2] ** 2 + abs_weights[3] ** 2, rel=1e-9
     )
 
 
@@ -160,7 +160,7 @@ def test_smaller_sizes_are_the_top_of_the_iterate_at_the_stop():
     full, stopped = KernelMultiplicativeUpdate().fit(X, y), KernelMultiplicativeUpdate(stop_at=20).fit(X, y)
     kept = [s for s in full.path_.sizes if s >= 20]
     assert stopped.path_.sizes.tolist() == kept
-    assert stopped.path_.own_size == kept[0] < 60
+    assert stopped.path_.selected_size == kept[0] < 60
     for k in range(20, 61):
         assert stopped.path_.support(k).tolist() == full.path_.support(k).tolist()
     assert set(stopped.path_.support(7)) < set(stopped.path_.support(kept[0]))

@@ -64,11 +64,11 @@ def test_factors_solve_the_convex_problem_of_the_chapter():
     assert s.scale_**2 == pytest.approx(share.value, abs=1e-3)
 
 
-def test_it_is_the_hard_l1_machine():
+def test_it_is_the_hard_l1_model():
     X, y = data(1)
     hard, soft = MarginLP().fit(X, y), MarginLP(C=0.3).fit(X, y)
-    machine = L1SVM(C=0.3).fit(X, y)
-    assert soft.coef_ == pytest.approx(machine.coef_, abs=1e-6)
+    model = L1SVM(C=0.3).fit(X, y)
+    assert soft.coef_ == pytest.approx(model.coef_, abs=1e-6)
     assert np.all(y * (X @ hard.coef_[0] + hard.intercept_[0]) >= 1.0 - 1e-6)
     assert hard.scale_**2 == pytest.approx(np.abs(hard.coef_[0]) / np.abs(hard.coef_).sum())
 
@@ -76,10 +76,10 @@ def test_it_is_the_hard_l1_machine():
 def test_features_without_a_factor_follow_by_their_constraint():
     X, y = data(2)
     s = MarginLP().fit(X, y)
-    pull = np.abs(X.T @ s.dual_coef_)
+    gradient = np.abs(X.T @ s.dual_coef_)
     rest = s.path_.order[s.n_features_ :]
-    assert np.all(np.diff(pull[rest]) <= 1e-9)
-    assert pull.max() <= 1.0 + 1e-6
+    assert np.all(np.diff(gradient[rest]) <= 1e-9)
+    assert gradient.max() <= 1.0 + 1e-6
 
 
 def test_the_first_of_identical_columns_gets_the_factor():
@@ -91,7 +91,7 @@ def test_the_first_of_identical_columns_gets_the_factor():
     assert s.scale_[51] == 0.0
 
 
-def test_inseparable_classes_and_bad_prices():
+def test_inseparable_classes_and_bad_costs():
     X = np.ones((6, 3))
     X[:, 0] = [1, 2, 1, 2, 1, 2]
     y = [0, 0, 1, 1, 0, 1]
@@ -124,13 +124,13 @@ def few_rows(monkeypatch):
     return monkeypatch
 
 
-@pytest.mark.parametrize("price", [dual.HIGH_PRICE, 1e-6])
-def test_tall_sparse_samples_join_the_program(price, few_rows):
+@pytest.mark.parametrize("cost", [dual.HIGH_COST, 1e-6])
+def test_tall_sparse_samples_join_the_program(cost, few_rows):
     X, y = tall_counts(0.3)
     few_rows.setattr(dual, "MANY_ENTRIES", X.shape[0] * X.shape[1] + 1)
     expected = MarginLP().fit(X, y)
     few_rows.setattr(dual, "MANY_ENTRIES", 0)
-    few_rows.setattr(dual, "HIGH_PRICE", price)  # too low a price grows
+    few_rows.setattr(dual, "HIGH_COST", cost)  # too low a price grows
     found = MarginLP().fit(X, y)
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
@@ -161,12 +161,12 @@ def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
     few_rows.setattr(program, "NEWTON_STEPS", 1)
     if not is_separable:
         y[:3] = 1 - y[:3]
-        assert program.separating_machine(as_design(X).standardized(), 2.0 * y - 1.0) is not None
+        assert program.separating_model(as_design(X).standardized(), 2.0 * y - 1.0) is not None
         with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
             MarginLP().fit(X, y)
         return
     design, signs = as_design(X).standardized(), 2.0 * y - 1.0
-    weights, bias = program.separating_machine(design, signs)
+    weights, bias = program.separating_model(design, signs)
     assert np.any(signs * (design.dot(weights) + bias) < 0.0)
     np.testing.assert_allclose(MarginLP().fit(X, y).coef_, expected.coef_, atol=1e-8)
 
@@ -178,12 +178,12 @@ def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     with pytest.raises(ValueError, match="cannot be separated; use a finite C"):
         MarginLP().fit(X, y)
-    assert program.separating_machine(as_design(X).standardized(), 2.0 * y - 1.0) is None
+    assert program.separating_model(as_design(X).standardized(), 2.0 * y - 1.0) is None
 
 
-def test_a_machine_for_some_samples_is_tried_on_all(monkeypatch):
+def test_a_model_for_some_samples_is_tried_on_all(monkeypatch):
     X, y = tall_counts(0.3)
     monkeypatch.setattr(program, "ROWS_PER_FEATURE", 0.1)
     design, signs = as_design(X).standardized(), 2.0 * y - 1.0
-    weights, bias = program.separating_machine(design, signs)
+    weights, bias = program.separating_model(design, signs)
     assert np.all(signs * (design.dot(weights) + bias) > 0.0)

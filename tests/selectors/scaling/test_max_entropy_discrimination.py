@@ -71,7 +71,7 @@ def test_agrees_with_a_generic_concave_solver(task, prior):
     assert terms.sign @ solution.multiplier == pytest.approx(0.0, abs=1e-9)
 
 
-def test_all_features_on_is_the_plain_machine():
+def test_all_features_on_is_the_plain_model():
     X, y = problem(n=40)
     signs, c = np.sign(y), 5.0
     lam = cp.Variable(40)

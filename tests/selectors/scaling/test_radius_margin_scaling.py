@@ -118,7 +118,7 @@ def test_discarding_halves_the_features_down_to_one(discard):
     s = RadiusMarginScaling(discard=discard).fit(X, y)
     sizes = s.path_.sizes.tolist()
     assert sizes[0] == 1
-    assert sizes[-1] == s.path_.own_size
+    assert sizes[-1] == s.path_.selected_size
     assert all(small <= (large + 1) // 2 for small, large in itertools.pairwise(sizes))
     assert set(s.path_.order[:2].tolist()) == {3, 7}
     assert s.path_.objective.size == len(sizes)
@@ -134,13 +134,13 @@ def test_rules_decide_who_leaves_first():
     }
     assert len({tuple(order) for order in orders.values()}) > 1
     s = RadiusMarginScaling(discard="removal", constraint="box", C=100.0, step=None).fit(X, y)
-    alive = np.flatnonzero(s.scale_ > 1e-3 * s.scale_.max())
+    active = np.flatnonzero(s.scale_ > 1e-3 * s.scale_.max())
     values = []
-    for k in alive:
+    for k in active:
         Z = np.delete(X * s.scale_, k, axis=1)
         K = RBFKernel(1 / 8).matrix(Z @ Z.T)
         values.append(Summed(RadiusMargin(100.0, "variance")).evaluate(K, (2.0 * y - 1.0)[:, None]).value)
-    assert s.path_.order[: alive.size].tolist() == alive[np.argsort(-np.array(values))].tolist()
+    assert s.path_.order[: active.size].tolist() == active[np.argsort(-np.array(values))].tolist()
 
 
 def test_hard_margin_stops_discarding_where_the_classes_overlap():

@@ -42,7 +42,7 @@ def three_classes(n=60, p=30, seed=0):
 
 
 @pytest.mark.parametrize("C", [0.5, np.inf])
-def test_the_first_machine_is_a_support_vector_machine(C):
+def test_the_first_model_is_a_support_vector_model(C):
     X, y = planted()
     with pytest.warns(ConvergenceWarning):
         selector = AROM(C=C, standardize=False, max_iter=1, scaling="paper").fit(X, y)
@@ -51,7 +51,7 @@ def test_the_first_machine_is_a_support_vector_machine(C):
     assert selector.intercept_[0] == pytest.approx(bias, abs=1e-5)
 
 
-def test_the_second_machine_is_trained_on_rescaled_data():
+def test_the_second_model_is_trained_on_rescaled_data():
     X, y = planted()
     first, _, _ = primal_svm(X, y, 2.0, "squared_hinge")
     z = np.abs(first) * (np.abs(first) > 1e-3 * np.abs(first).max())
@@ -73,7 +73,7 @@ def test_the_first_regression_is_a_support_vector_regression():
     np.testing.assert_allclose(selector.coef_[0], weights, atol=1e-4)
 
 
-def test_the_first_joint_machine_is_that_of_weston_and_watkins():
+def test_the_first_joint_model_is_that_of_weston_and_watkins():
     X, y = three_classes(24, 10)
     with pytest.warns(ConvergenceWarning):
         selector = AROM(
@@ -185,7 +185,7 @@ def test_several_classes(multi_class, C, norm):
     assert selector.coef_.shape == (3, 30)
 
 
-def test_machines_of_several_classes_share_their_features_only_when_coupled():
+def test_models_of_several_classes_share_their_features_only_when_coupled():
     rng = np.random.default_rng(1)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 20))
@@ -240,14 +240,14 @@ def test_more_features_than_the_first_linear_program_has_come_by_reduced_cost():
     from zeronorm.design import as_design
     from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
-    pull = np.abs(L1SvmProgram(as_design(X), y, C=np.inf).solve().pull)
-    np.testing.assert_allclose(pull[order[n_first:]], np.sort(pull[order[n_first:]])[::-1])
+    gradient = np.abs(L1SvmProgram(as_design(X), y, C=np.inf).solve().gradient)
+    np.testing.assert_allclose(gradient[order[n_first:]], np.sort(gradient[order[n_first:]])[::-1])
 
 
-def test_own_size_is_what_is_left_at_rest():
+def test_selected_size_is_what_is_left_at_rest():
     X, y = planted(80, 60)
     selector = AROM(C=np.inf).fit(X, y)
-    assert selector.support_.sum() == np.count_nonzero(selector.coef_) == selector.path_.own_size
+    assert selector.support_.sum() == np.count_nonzero(selector.coef_) == selector.path_.selected_size
 
 
 def test_retraining_uses_the_data_before_rescaling():
@@ -347,8 +347,8 @@ def test_a_cost_that_must_be_finite_says_why():
         zeronorm.AROM(C=INF, slack_norm=0).fit(X, y)
 
 
-@pytest.mark.parametrize(("task", "has_tube"), [("classification", False), ("regression", True)])
-def test_an_empty_answer_of_rescaling_names_the_tube_where_there_is_one(task, has_tube, monkeypatch):
+@pytest.mark.parametrize(("task", "has_epsilon"), [("classification", False), ("regression", True)])
+def test_an_empty_answer_of_rescaling_names_the_epsilon_where_there_is_one(task, has_epsilon, monkeypatch):
     empty = SimpleNamespace(
         iterates=[], status=SimpleNamespace(check=lambda what: None), trained=np.arange(0), fallback=None
     )
@@ -359,7 +359,8 @@ def test_an_empty_answer_of_rescaling_names_the_tube_where_there_is_one(task, ha
     problem = problem_of(y, noise(6), "binary" if task == "classification" else task)
     selector = zeronorm.AROM(task=task, start="equal")
     selector.representative_, selector.C_ = np.arange(3), 1.0
-    machine = SimpleNamespace(weights=np.zeros((0, 1)), bias=np.array([0.5]))
-    assert selector._run(problem, machine) is empty
-    assert told == ["raise C or lower epsilon" if has_tube else "raise C"]
+    selector.epsilon_ = 0.1 if has_epsilon else None
+    model = SimpleNamespace(weights=np.zeros((0, 1)), bias=np.array([0.5]))
+    assert selector._run(problem, model) is empty
+    assert told == ["raise C or lower epsilon" if has_epsilon else "raise C"]
     assert (selector.coef_.tolist(), selector.intercept_.tolist()) == ([[0.0, 0.0, 0.0]], [0.5])

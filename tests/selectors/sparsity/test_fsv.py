@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import zeronorm
-from oracles.linear_programs import l1_machine
+from oracles.linear_programs import l1_model
 from small_problems import INF, noise, problem_of
 from zeronorm import FSV, L1SVM
 from zeronorm.selectors.sparsity import fsv
@@ -73,24 +73,24 @@ def test_the_result_solves_its_own_linear_program(seed):
     """At rest the weights are optimal for the costs that they define."""
     X, y = overlapping(seed)
     s = FSV(sparsity=0.05).fit(X, y)
-    cost = 0.05 * 5.0 * np.exp(-5.0 * np.abs(s.coef_))
-    price = np.where(y == 1, 0.95 / (y == 1).sum(), 0.95 / (y == 0).sum())
+    penalty = 0.05 * 5.0 * np.exp(-5.0 * np.abs(s.coef_))
+    cost = np.where(y == 1, 0.95 / (y == 1).sum(), 0.95 / (y == 0).sum())
     slack = np.maximum(0, 1 - (2 * y - 1) * (X @ s.coef_ + s.intercept_))
-    _, value = l1_machine(X, 2.0 * y - 1.0, price, cost)
-    assert cost @ np.abs(s.coef_) + price @ slack == pytest.approx(value, rel=1e-7)
+    _, value = l1_model(X, 2.0 * y - 1.0, cost, penalty)
+    assert penalty @ np.abs(s.coef_) + cost @ slack == pytest.approx(value, rel=1e-7)
 
 
-def test_the_first_program_is_the_l1_machine():
+def test_the_first_program_is_the_l1_model():
     X, y = separable(0)
     s = FSV(sparsity=None, max_iter=1)
     with pytest.warns(UserWarning, match="did not converge"):
         s.fit(X, y)
-    w, _ = l1_machine(X, 2.0 * y - 1.0, np.inf)
+    w, _ = l1_model(X, 2.0 * y - 1.0, np.inf)
     assert np.allclose(s.coef_, w, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_fewer_features_than_the_l1_machine(seed):
+def test_fewer_features_than_the_l1_model(seed):
     X, y = separable(seed)
     concave, convex = FSV(sparsity=None).fit(X, y), L1SVM(C=np.inf).fit(X, y)
     assert concave.support_.sum() <= convex.support_.sum()
@@ -212,21 +212,21 @@ def test_supports_of_programs_in_the_order_of_their_end():
     path = fsv._path_of_programs(steps, np.array([1.0, 1.0, 1.0, 0.5]), False)
     np.testing.assert_allclose(path.scores, [1.5, 2.25, 2.5, 0.25])
     assert path.order.tolist() == [2, 1, 0, 3]
-    assert (path.own_size, path.n_iter, path.converged) == (2, 2, False)
+    assert (path.selected_size, path.n_iter, path.converged) == (2, 2, False)
     nothing = fsv._path_of_programs([program(np.zeros(4))], np.array([1.0, 4.0, 2.0, 0.0]), True)
     np.testing.assert_allclose(nothing.scores, [0.125, 0.5, 0.25, 0.0])
-    assert (nothing.own_size, nothing.converged) == (0, True)
+    assert (nothing.selected_size, nothing.converged) == (0, True)
 
 
-def test_prices_of_errors_are_means_within_both_sides():
+def test_costs_of_errors_are_means_within_both_sides():
     y = np.array([0, 0, 0, 1])
-    price = fsv._price(problem_of(y), np.array([-1.0, -1.0, -1.0, 1.0]), 0.25)
-    np.testing.assert_allclose(price, [0.25, 0.25, 0.25, 0.75])
+    cost = fsv._cost(problem_of(y), np.array([-1.0, -1.0, -1.0, 1.0]), 0.25)
+    np.testing.assert_allclose(cost, [0.25, 0.25, 0.25, 0.75])
     weighted = problem_of(y, sample_weight=np.array([1.0, 2.0, 1.0, 5.0]))
-    np.testing.assert_allclose(fsv._price(weighted, 2.0 * y - 1.0, 0.25), [0.1875, 0.375, 0.1875, 0.75])
+    np.testing.assert_allclose(fsv._cost(weighted, 2.0 * y - 1.0, 0.25), [0.1875, 0.375, 0.1875, 0.75])
     real = problem_of([0.5, 1.0, -2.0, 3.0], task="regression")
-    np.testing.assert_allclose(fsv._price(real, real.y, 0.2), 0.2)
-    assert fsv._price(problem_of(y), 2.0 * y - 1.0, None).tolist() == [INF] * 4
+    np.testing.assert_allclose(fsv._cost(real, real.y, 0.2), 0.2)
+    assert fsv._cost(problem_of(y), 2.0 * y - 1.0, None).tolist() == [INF] * 4
 
 
 @pytest.mark.parametrize(
@@ -234,6 +234,7 @@ def test_prices_of_errors_are_means_within_both_sides():
 )
 def test_programs_without_a_solution(task, words):
     selector = zeronorm.FSV(task=task)
+    selector.epsilon_ = None if task == "classification" else 0.1
     selector._check_solution(Status.CONVERGED)
     with pytest.raises(ValueError, match=words):
         selector._check_solution(Status.INFEASIBLE)
@@ -243,25 +244,25 @@ def test_programs_without_a_solution(task, words):
 
 def test_costs_of_features_follow_their_weights_and_grow(monkeypatch):
     """The weights rest after the second program; with the concave sum twice as steep they rest for good."""
-    costs = []
+    penalties = []
 
     class Programs:
         def __init__(self, problem, sparsity, epsilon, unit):
-            self.rate, self.first_pull = 0.5, np.ones(3)
+            self.rate, self.first_gradient = 0.5, np.ones(3)
 
-        def solve(self, cost):
-            costs.append(cost)
+        def solve(self, penalty):
+            penalties.append(penalty)
             size = np.array([1.0, 0.0, 0.25])
             return fsv._Step(size[None, :], np.array([0.5]), size, 2.0, Status.CONVERGED)
 
     monkeypatch.setattr(fsv, "_SharedPrograms", Programs)
     selector = zeronorm.FSV(alpha=3.0, growth=2.0, standardize=False).fit(noise(8), np.arange(8) % 2)
     size = np.array([1.0, 0.0, 0.25])
-    np.testing.assert_allclose(costs, [[3.0] * 3, 3.0 * np.exp(-3.0 * size), 6.0 * np.exp(-6.0 * size)])
+    np.testing.assert_allclose(penalties, [[3.0] * 3, 3.0 * np.exp(-3.0 * size), 6.0 * np.exp(-6.0 * size)])
     saved = 2.0 + 0.5 * (1.0 - np.exp(-np.multiply.outer([3.0, 3.0, 6.0], size))).sum(axis=1)
     np.testing.assert_allclose(selector.objective_, saved)
     assert (selector.n_iter_, selector.converged_, selector.n_features_) == (3, True, 2)
-    costs.clear()
+    penalties.clear()
     assert zeronorm.FSV(alpha=3.0, growth=1.0).fit(noise(8), np.arange(8) % 2).n_iter_ == 2
     with pytest.warns(ConvergenceWarning):
         zeronorm.FSV(alpha=3.0, growth=2.0, max_iter=2).fit(noise(8), np.arange(8) % 2)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from oracles.linear_programs import l1_machine
+from oracles.linear_programs import l1_model
 from zeronorm import L1SVM, as_design
 from zeronorm.selectors.sparsity import l1_svm
-from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES, _PriceWalk
+from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES, _CostPath
 from zeronorm.solvers.l1_svm import dual as l1_svm_tall
 from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
@@ -35,7 +35,7 @@ def objective(selector, X, y, C, epsilon=None):
 def test_classification_matches_the_full_program(seed, C):
     X, y = classes(seed)
     selector = L1SVM(C=C).fit(X, y)
-    w, value = l1_machine(X, 2.0 * y - 1.0, C)
+    w, value = l1_model(X, 2.0 * y - 1.0, C)
     assert objective(selector, X, 2.0 * y - 1.0, C) == pytest.approx(value, rel=1e-7)
     assert selector.support_.sum() == max(1, np.count_nonzero(np.abs(w) > 1e-7))
 
@@ -45,29 +45,29 @@ def test_regression_matches_the_full_program(C):
     X, _ = classes(3)
     y = X[:, 0] - 2 * X[:, 5] + 0.3 * np.random.default_rng(0).normal(size=len(X)) + 4.0
     selector = L1SVM(C=C, epsilon=0.2, task="regression").fit(X, y)
-    _, value = l1_machine(X, y, C, epsilon=0.2)
+    _, value = l1_model(X, y, C, epsilon=0.2)
     assert objective(selector, X, y, C, epsilon=0.2) == pytest.approx(value, rel=1e-7)
 
 
 def test_column_generation_solves_the_whole_program():
     X, y = classes(1, n=30, p=1500)
     selector = L1SVM(C=0.5, n_steps=1).fit(X, y)
-    _, value = l1_machine(X, 2.0 * y - 1.0, 0.5)
+    _, value = l1_model(X, 2.0 * y - 1.0, 0.5)
     assert objective(selector, X, 2.0 * y - 1.0, 0.5) == pytest.approx(value, rel=1e-7)
 
 
-def test_sample_weights_multiply_the_price():
+def test_sample_weights_multiply_the_cost():
     X, y = classes(2)
     weight = np.random.default_rng(0).uniform(0.2, 2.0, size=len(y))
     selector = L1SVM(C=0.4, standardize=False).fit(X, y, sample_weight=weight)
-    _, value = l1_machine(X, 2.0 * y - 1.0, 0.4 * weight)
+    _, value = l1_model(X, 2.0 * y - 1.0, 0.4 * weight)
     assert objective(selector, X, 2.0 * y - 1.0, 0.4 * weight) == pytest.approx(value, rel=1e-7)
 
 
 def test_hard_margin_matches_the_full_program():
     X, y = classes(4, n=30, p=80, noise=0.0)
     selector = L1SVM(C=np.inf).fit(X, y)
-    _, value = l1_machine(X, 2.0 * y - 1.0, np.inf)
+    _, value = l1_model(X, 2.0 * y - 1.0, np.inf)
     assert np.abs(selector.coef_).sum() == pytest.approx(value, rel=1e-6)
     assert np.min((2 * y - 1) * (X @ selector.coef_[0] + selector.intercept_[0])) >= 1 - 1e-6
 
@@ -91,7 +91,7 @@ def test_a_path_over_tall_data_is_the_same_by_both_methods(monkeypatch):
 @pytest.mark.parametrize("C", [0.12, 0.16, 0.213])
 def test_path_has_a_solution_with_the_number_of_features_asked_for(C):
     X, y = classes(0)
-    k = np.count_nonzero(np.abs(l1_machine(X, 2.0 * y - 1.0, C)[0]) > 1e-7)
+    k = np.count_nonzero(np.abs(l1_model(X, 2.0 * y - 1.0, C)[0]) > 1e-7)
     selector = L1SVM(k, C=5.0).fit(X, y)
     assert selector.support_.sum() == k
     assert k in selector.path_.sizes
@@ -103,17 +103,17 @@ def test_weights_are_those_at_the_end_of_the_path_whatever_size_is_looked_for():
 
 
 @pytest.mark.parametrize(("size", "is_larger"), [(3, False), (25, True)])
-def test_prices_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, monkeypatch):
+def test_costs_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(50, 200))
     y = (X[:, 0] - X[:, 1] + 2.0 * rng.normal(size=50) > 0).astype(int)
-    visited, solve = [], l1_svm._PriceWalk.solve
+    visited, solve = [], l1_svm._CostPath.solve
 
     def noted(walk, C):
         visited.append((C, solve(walk, C)))
         return visited[-1][1]
 
-    monkeypatch.setattr(l1_svm._PriceWalk, "solve", noted)
+    monkeypatch.setattr(l1_svm._CostPath, "solve", noted)
     selector = L1SVM(size).fit(X, y)
     assert selector.support_.sum() == size
     at_chosen = next(found for C, found in visited if selector.C_ == C)
@@ -127,8 +127,8 @@ def test_prices_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, mo
 def test_rounding_is_no_weight():
     """The solution jumps from no feature to eleven; smaller sizes are cut from that, not made of rounding."""
     X, y = classes(0)
-    prices = np.geomspace(0.1, 0.13, 30)
-    weights = [l1_machine(X, 2.0 * y - 1.0, C)[0] for C in prices]
+    costs = np.geomspace(0.1, 0.13, 30)
+    weights = [l1_model(X, 2.0 * y - 1.0, C)[0] for C in costs]
     sizes = {np.count_nonzero(np.abs(w) > 1e-7) for w in weights}
     smallest = min(sizes - {0})
     selector = L1SVM(3, C=5.0).fit(X, y)
@@ -151,13 +151,13 @@ def test_pairs_of_classes_match_full_programs_on_their_samples():
     weight = np.random.default_rng(1).integers(1, 3, size=len(y)).astype(float)
     s = L1SVM(C=0.2, n_steps=3, multi_class="one_vs_one", standardize=False).fit(X, y, sample_weight=weight)
     found = np.zeros(X.shape[1], dtype=bool)
-    for machine, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+    for model, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
         rows = (y == a) | (y == b)
         sign = np.where(y[rows] == b, 1.0, -1.0)
-        w, value = l1_machine(X[rows], sign, 0.2 * weight[rows])
-        margin = sign * (X[rows] @ s.coef_[machine] + s.intercept_[machine])
+        w, value = l1_model(X[rows], sign, 0.2 * weight[rows])
+        margin = sign * (X[rows] @ s.coef_[model] + s.intercept_[model])
         loss = float(np.sum(0.2 * weight[rows] * np.maximum(0.0, 1.0 - margin)))
-        assert np.abs(s.coef_[machine]).sum() + loss == pytest.approx(value, rel=1e-7)
+        assert np.abs(s.coef_[model]).sum() + loss == pytest.approx(value, rel=1e-7)
         found |= np.abs(w) > 1e-7
     assert np.array_equal(s.support_, found)
 
@@ -168,11 +168,11 @@ def test_classes_are_taken_against_the_rest():
     X = StandardScaler().fit_transform(rng.normal(size=(60, 15)) + 1.5 * (y[:, None] == np.arange(15)))
     together = L1SVM(C=0.1).fit(X, y)
     alone = [L1SVM(C=0.1).fit(X, y == c) for c in range(3)]
-    assert np.allclose(together.coef_, np.vstack([machine.coef_ for machine in alone]), atol=1e-8)
-    assert np.array_equal(together.support_, np.any([machine.support_ for machine in alone], axis=0))
+    assert np.allclose(together.coef_, np.vstack([model.coef_ for model in alone]), atol=1e-8)
+    assert np.array_equal(together.support_, np.any([model.support_ for model in alone], axis=0))
 
 
-def test_no_feature_pays_at_a_small_price():
+def test_no_feature_pays_at_a_small_cost():
     X, y = classes(0)
     with pytest.warns(UserWarning, match="L1SVM selects no feature by its own rule.*raise C"):
         selector = L1SVM(C=1e-4).fit(X, y)
@@ -215,14 +215,14 @@ def test_the_two_programs_agree_on_tall_data(C, epsilon, other):
     wide = L1SvmProgram(as_design(X), target, C=1.0, epsilon=epsilon)
     tall = other(as_design(X), target, C=1.0, epsilon=epsilon)
     for program in (wide, tall):
-        program.set_price(C)
+        program.set_cost(C)
     a, b = wide.solve(cost), tall.solve(cost)
-    _, value = l1_machine(X, target, C, cost, epsilon)
+    _, value = l1_model(X, target, C, cost, epsilon)
     assert a.objective == pytest.approx(value, rel=1e-8)
     assert b.objective == pytest.approx(value, rel=1e-8)
     assert np.allclose(a.weights, b.weights, atol=1e-7)
     assert a.slack.sum() == pytest.approx(b.slack.sum(), rel=1e-7)  # the bias need not be unique
-    assert np.all(np.abs(b.pull) <= cost * (1 + 1e-7))
+    assert np.all(np.abs(b.gradient) <= cost * (1 + 1e-7))
 
 
 def test_the_dual_program_reports_that_no_hard_margin_exists():
@@ -231,7 +231,7 @@ def test_the_dual_program_reports_that_no_hard_margin_exists():
     assert found.status is Status.INFEASIBLE
 
 
-def test_the_automatic_path_ends_soon_after_the_chosen_price():
+def test_the_automatic_path_ends_soon_after_the_chosen_cost():
     """Programs with many features take most of the time, and nobody asked for them."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 300)), np.arange(150) % 2
@@ -243,13 +243,13 @@ def test_the_automatic_path_ends_soon_after_the_chosen_price():
     assert found.path_.support(50).size == 50
 
 
-def test_a_price_that_pays_for_nothing_is_raised_in_small_steps():
+def test_a_cost_that_pays_for_nothing_is_raised_in_small_steps():
     rng = np.random.default_rng(3)
     found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
     assert 1 <= found.n_features_ <= 20
 
 
-def test_machines_of_several_classes_take_turns():
+def test_models_of_several_classes_take_turns():
     """One class is easy to tell by three features: they do not come before the one feature of each other class."""
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
@@ -271,15 +271,15 @@ def test_more_features_than_help_are_reached_without_far_larger_solutions(monkey
     y = np.arange(1500) % 3
     X = rng.normal(size=(1500, 400))
     X[:, :5] += 2.5 * (np.arange(5) % 3 == y[:, None])
-    sizes, solve = [], _PriceWalk.solve
-    monkeypatch.setattr(_PriceWalk, "solve", lambda walk, C: sizes.append(solve(walk, C)) or sizes[-1])
+    sizes, solve = [], _CostPath.solve
+    monkeypatch.setattr(_CostPath, "solve", lambda walk, C: sizes.append(solve(walk, C)) or sizes[-1])
     selector = L1SVM(20).fit(X, y)
     assert selector.support_.sum() == 20
     assert selector.support_[:5].all()
     assert max(sizes) <= 30
 
 
-def test_features_without_a_weight_are_in_the_order_of_their_pull():
+def test_features_without_a_weight_are_in_the_order_of_their_gradient():
     """With so low a price every multiplier is at it, and the pull of a feature is its product with the labels."""
     rng = np.random.default_rng(0)
     y = np.repeat([-1.0, 1.0], 15)

@@ -18,15 +18,15 @@ def test_a_target_far_from_zero_is_as_good_as_one_near_it():
     y = X[:, 1] - 0.5 * X[:, 4] + 0.05 * noise(40, 1, 1)[:, 0]
     near, far = (L1SVM(task="regression", n_steps=6).fit(X, target) for target in (y, 2.0**-10 * y + 2.0**20))
     assert near.path_.order.tolist() == far.path_.order.tolist()
-    assert near.path_.own_size == far.path_.own_size
+    assert near.path_.selected_size == far.path_.selected_size
 
 
 @pytest.mark.parametrize(("asked", "sizes"), [(None, [1, 50]), (7, [1, 7])])
-def test_prices_beyond_the_chosen_one_order_fifty_features_or_as_many_as_are_asked_for(
+def test_costs_beyond_the_chosen_one_order_fifty_features_or_as_many_as_are_asked_for(
     asked, sizes, monkeypatch
 ):
     grown = []
-    monkeypatch.setattr(l1_svm._PriceWalk, "grow_to", lambda self, size, prices: grown.append(size))
+    monkeypatch.setattr(l1_svm._CostPath, "grow_to", lambda self, size, costs: grown.append(size))
     L1SVM(asked, n_steps=4).fit(noise(30, 9), np.arange(30) % 2)
     assert grown == sizes
     grown.clear()
@@ -37,10 +37,10 @@ def test_prices_beyond_the_chosen_one_order_fifty_features_or_as_many_as_are_ask
 def test_weights_of_rounding_are_no_weights():
     walk = SimpleNamespace(unit=1.0, problem=SimpleNamespace(design=zeronorm.as_design(np.eye(4))))
     walk.weights = np.array([[1.0, 1e-10, 0.0, -2e-9], [0.5, 0.0, 1e-12, 0.0]])
-    l1_svm._PriceWalk._drop_rounding(walk)
+    l1_svm._CostPath._drop_rounding(walk)
     np.testing.assert_array_equal(walk.weights, [[1.0, 0.0, 0.0, -2e-9], [0.5, 0.0, 0.0, 0.0]])
     walk.weights = np.array([[1e-8, 0.0, 0.0, 0.0], [1e-10, 0.0, 0.0, 0.0]])  # the second decides nothing
-    l1_svm._PriceWalk._drop_rounding(walk)
+    l1_svm._CostPath._drop_rounding(walk)
     np.testing.assert_array_equal(walk.weights, [[1e-8, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 
 
@@ -55,30 +55,32 @@ def step(C, support, *weights):
     return l1_svm._Step(C, np.asarray(support, dtype=np.intp), np.asarray(weights, dtype=float))
 
 
-def test_turns_of_machines():
+def test_turns_of_models():
     """The first machine brings in 4, then 1 and 0, the second 1 and then 3; nobody takes 2."""
     steps = [
         step(1.0, [1, 4], [0.0, 2.0], [5.0, 0.0]),
         step(2.0, [0, 1, 3, 4], [1.0, 3.0, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0]),
     ]
     assert l1_svm._turns(steps, 5).tolist() == [2.0, 0.0, INF, 1.0, 0.0]
-    walk = SimpleNamespace(visited=steps[::-1], problem=SimpleNamespace(n_features=5), pull=np.full(5, 0.5))
-    walk._entries = lambda: l1_svm._PriceWalk._entries(walk)
+    walk = SimpleNamespace(
+        visited=steps[::-1], problem=SimpleNamespace(n_features=5), gradient=np.full(5, 0.5)
+    )
+    walk._entries = lambda: l1_svm._CostPath._entries(walk)
     walk._outcome = lambda: {"n_iter": 3}
-    path = l1_svm._PriceWalk.path_in_turns(walk, 1.0)
-    assert path.own_size == 2
+    path = l1_svm._CostPath.path_in_turns(walk, 1.0)
+    assert path.selected_size == 2
     assert sorted(path.order[:2].tolist()) == [1, 4]
     assert path.order[2:].tolist() == [3, 0, 2]
     assert path.sizes.tolist()[:3] == [2, 3, 4]
-    assert l1_svm._PriceWalk.path_in_turns(walk, 2.0).own_size == 4
+    assert l1_svm._CostPath.path_in_turns(walk, 2.0).selected_size == 4
 
 
 class Growing:
     """A walk whose number of features is a known function of the price."""
 
-    def __init__(self, size_at, first=1.0, pull=None):
+    def __init__(self, size_at, first=1.0, gradient=None):
         self.size_at, self.visited, self.without_slack = size_at, [], False
-        self.pull = np.zeros(20) if pull is None else pull
+        self.gradient = np.zeros(20) if gradient is None else gradient
         self.solve(first)
 
     def solve(self, C):
@@ -91,73 +93,73 @@ class Growing:
         return self.visited[-1].support
 
     @property
-    def prices(self):
+    def costs(self):
         return [step.C for step in self.visited]
 
 
-def test_prices_grow_by_a_quarter_of_a_step_at_first_then_twice_as_far():
-    prices = np.array([1.0, 16.0, 256.0])
+def test_costs_grow_by_a_quarter_of_a_step_at_first_then_twice_as_far():
+    costs = np.array([1.0, 16.0, 256.0])
     walk = Growing(lambda C: int(np.log2(C)) + 1)
-    l1_svm._PriceWalk.grow_to(walk, 4, prices)
-    np.testing.assert_allclose(walk.prices, [1.0, 2.0, 8.0])  # shares 1/4 and 1/2
+    l1_svm._CostPath.grow_to(walk, 4, costs)
+    np.testing.assert_allclose(walk.costs, [1.0, 2.0, 8.0])  # shares 1/4 and 1/2
     walk = Growing(lambda C: 1)
-    l1_svm._PriceWalk.grow_to(walk, 4, prices)
+    l1_svm._CostPath.grow_to(walk, 4, costs)
     np.testing.assert_allclose(
-        walk.prices, [1.0, 2.0, 8.0, 128.0, 256.0]
+        walk.costs, [1.0, 2.0, 8.0, 128.0, 256.0]
     )  # no step is longer, none goes beyond
     walk = Growing(lambda C: 0)
-    l1_svm._PriceWalk.grow_to(walk, 1, np.array([1.0, 4.0, 16.0]))
-    np.testing.assert_allclose(walk.prices, 2.0 ** np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]))
+    l1_svm._CostPath.grow_to(walk, 1, np.array([1.0, 4.0, 16.0]))
+    np.testing.assert_allclose(walk.costs, 2.0 ** np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]))
     walk = Growing(lambda C: 4)
-    l1_svm._PriceWalk.grow_to(walk, 4, prices)
-    assert walk.prices == [1.0]
+    l1_svm._CostPath.grow_to(walk, 4, costs)
+    assert walk.costs == [1.0]
     walk.without_slack = True
-    l1_svm._PriceWalk.grow_to(walk, 5, prices)
-    assert walk.prices == [1.0]
+    l1_svm._CostPath.grow_to(walk, 5, costs)
+    assert walk.costs == [1.0]
 
 
 @pytest.mark.parametrize(("n_pulling", "ratio"), [(8, 2.0), (9, 2.0**0.5), (20, 2.0**0.5)])
 def test_steps_are_short_where_too_many_features_would_come_in_at_once(n_pulling, ratio):
     """With a price of twice as much so many pulls would pass 1; with one of √2 times as much none does."""
-    walk = Growing(lambda C: 1 if C == 1.0 else 4, pull=np.where(np.arange(20) < n_pulling, 0.5, 0.0))
-    l1_svm._PriceWalk.grow_to(walk, 4, np.array([1.0, 16.0, 256.0]))
-    np.testing.assert_allclose(walk.prices, [1.0, ratio])
+    walk = Growing(lambda C: 1 if C == 1.0 else 4, gradient=np.where(np.arange(20) < n_pulling, 0.5, 0.0))
+    l1_svm._CostPath.grow_to(walk, 4, np.array([1.0, 16.0, 256.0]))
+    np.testing.assert_allclose(walk.costs, [1.0, ratio])
 
 
-def test_an_interval_of_prices_is_shortened_until_one_has_the_size():
+def test_an_interval_of_costs_is_shortened_until_one_has_the_size():
     walk = Growing(lambda C: int(C), first=8.0)
     walk.solve(2.0)
-    l1_svm._PriceWalk.look_for_size(walk, 4)
-    np.testing.assert_allclose(walk.prices, [2.0, 8.0, 4.0])  # the middle, in the logarithm
+    l1_svm._CostPath.look_for_size(walk, 4)
+    np.testing.assert_allclose(walk.costs, [2.0, 8.0, 4.0])  # the middle, in the logarithm
     walk = Growing(lambda C: int(C), first=1.0)
     walk.solve(64.0)
-    l1_svm._PriceWalk.look_for_size(walk, 8)
-    np.testing.assert_allclose(walk.prices[2], 8.0)  # where the number would be if it grew as a power
+    l1_svm._CostPath.look_for_size(walk, 8)
+    np.testing.assert_allclose(walk.costs[2], 8.0)  # where the number would be if it grew as a power
     assert [s.support.size for s in walk.visited].count(8) == 1
     walk = Growing(lambda C: 2 if C < 5.0 else 7, first=1.0)
     walk.solve(25.0)
-    l1_svm._PriceWalk.look_for_size(walk, 4)
-    assert len(walk.prices) == 2 + l1_svm.BISECTIONS
-    np.testing.assert_allclose(walk.prices[2:4], [5.0, 5.0**0.5])
-    assert abs(walk.prices[-1] - 5.0) < 0.1
+    l1_svm._CostPath.look_for_size(walk, 4)
+    assert len(walk.costs) == 2 + l1_svm.BISECTIONS
+    np.testing.assert_allclose(walk.costs[2:4], [5.0, 5.0**0.5])
+    assert abs(walk.costs[-1] - 5.0) < 0.1
     for sizes, asked in (((3, 5), 5), ((2, 3), 4), ((5, 6), 4)):
         walk = Growing(lambda C, sizes=sizes: sizes[C > 1.0], first=1.0)
         walk.solve(2.0)
-        l1_svm._PriceWalk.look_for_size(walk, asked)
-        assert len(walk.prices) == 2  # found, or not between
+        l1_svm._CostPath.look_for_size(walk, asked)
+        assert len(walk.costs) == 2  # found, or not between
 
 
-def test_prices_up_to_the_one_that_is_given():
+def test_costs_up_to_the_one_that_is_given():
     problem = problem_of(np.arange(20) % 2, noise(20))
-    assert l1_svm._prices(problem, 3.0, 1).tolist() == [3.0]
-    path = l1_svm._prices(problem, 3.0, 4)
+    assert l1_svm._costs(problem, 3.0, 1).tolist() == [3.0]
+    path = l1_svm._costs(problem, 3.0, 4)
     assert (len(path), path[-1]) == (4, pytest.approx(3.0))
-    hard = l1_svm._prices(problem, INF, 4)
+    hard = l1_svm._costs(problem, INF, 4)
     assert len(hard) == 12
     assert hard[-1] / hard[0] == pytest.approx(l1_svm.SEPARABLE_BY)
 
 
-def test_machines_of_pairs_see_the_samples_of_two_classes():
+def test_models_of_pairs_see_the_samples_of_two_classes():
     problem = problem_of([0, 1, 2, 1, 0], task="multiclass", classes=np.arange(3))
     pairs = l1_svm._tasks(problem, "one_vs_one")
     assert [(rows.tolist(), signs.tolist()) for rows, signs in pairs] == [

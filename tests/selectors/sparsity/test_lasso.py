@@ -67,7 +67,7 @@ def test_multiclass_is_the_multitask_lasso():
         assert tuple(np.flatnonzero(np.abs(w).max(axis=0) > 1e-7).tolist()) in visited
 
 
-def test_own_size_is_the_largest_visited():
+def test_selected_size_is_the_largest_visited():
     X, y = regression(2, n=15, p=40)
     s = LassoSelector(task="regression").fit(X, y)
     assert s.support_.sum() == max(len(v) for v in s.path_.subsets) <= 14
@@ -91,9 +91,9 @@ def test_norm_bound_is_the_constrained_problem(share):
 def test_norm_bound_meets_the_optimality_conditions():
     X, y = regression(1)
     w = LassoSelector(task="regression", norm_bound=30.0).fit(X, y).coef_
-    pull = X.T @ (y - y.mean() - X @ w)
-    penalty = np.abs(pull).max()
-    assert np.allclose(pull[w != 0], penalty * np.sign(w[w != 0]), rtol=1e-8)
+    gradient = X.T @ (y - y.mean() - X @ w)
+    penalty = np.abs(gradient).max()
+    assert np.allclose(gradient[w != 0], penalty * np.sign(w[w != 0]), rtol=1e-8)
 
 
 def test_norm_bound_of_several_classes():
@@ -190,13 +190,13 @@ def least_angle_order(X, y):
     """Efron et al. 2004, section 2: go along the direction of equal angles until another feature pulls as much."""
     order, residual = [int(np.argmax(np.abs(X.T @ y)))], y
     while len(order) < X.shape[1]:
-        pull = X.T @ residual
+        gradient = X.T @ residual
         chosen, outside = X[:, order], np.setdiff1d(np.arange(X.shape[1]), order)
-        assert np.allclose(np.abs(pull[order]), np.abs(pull).max())
-        direction = chosen @ np.linalg.lstsq(chosen.T @ chosen, np.sign(pull[order]), rcond=None)[0]
-        level, slope = np.abs(pull).max(), X.T @ direction
+        assert np.allclose(np.abs(gradient[order]), np.abs(gradient).max())
+        direction = chosen @ np.linalg.lstsq(chosen.T @ chosen, np.sign(gradient[order]), rcond=None)[0]
+        level, slope = np.abs(gradient).max(), X.T @ direction
         lengths = np.concatenate(
-            [(level - side * pull[outside]) / (1.0 - side * slope[outside]) for side in (1.0, -1.0)]
+            [(level - side * gradient[outside]) / (1.0 - side * slope[outside]) for side in (1.0, -1.0)]
         )
         lengths[lengths <= 1e-9 * level] = np.inf
         residual = residual - lengths.min() * direction
@@ -300,11 +300,11 @@ def test_bad_parameters(params, message):
         LassoSelector(task="regression", **params).fit(X, y)
 
 
-def test_of_many_features_that_pull_the_strongest_join(monkeypatch):
+def test_of_many_features_that_gradient_the_strongest_join(monkeypatch):
     monkeypatch.setattr(lasso, "MOST_JOINING", 2)
-    pull = np.array([0.1, 3.0, 5.0, 4.0, 2.0, 9.0])
-    assert lasso._joining(pull, 1.0, np.array([5])).tolist() == [2, 3]
-    assert lasso._joining(pull, 3.5, np.array([], dtype=int)).tolist() == [5, 2]
+    gradient = np.array([0.1, 3.0, 5.0, 4.0, 2.0, 9.0])
+    assert lasso._joining(gradient, 1.0, np.array([5])).tolist() == [2, 3]
+    assert lasso._joining(gradient, 3.5, np.array([], dtype=int)).tolist() == [5, 2]
 
 
 def test_the_path_is_cut_where_its_norm_meets_the_bound():
@@ -327,4 +327,4 @@ def test_of_several_targets_a_feature_enters_with_the_first():
     whole = zeronorm.LassoSelector(method="lars").fit(X, y).path_
     each = [zeronorm.LassoSelector(method="lars").fit(X, y == c).path_.scores for c in range(3)]
     np.testing.assert_allclose(whole.scores, np.max(each, axis=0))
-    assert (whole.own_size, whole.n_iter) == (4, 5)
+    assert (whole.selected_size, whole.n_iter) == (4, 5)

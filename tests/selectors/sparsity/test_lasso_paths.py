@@ -79,14 +79,14 @@ def test_a_path_is_repaired_from_the_first_step_that_is_wrong(monkeypatch):
 
     right = [at(penalty) for penalty in (8.0, 4.0, 2.0, 1.0)]
     wrong = [*right[:2], *(LassoStep(s.penalty, s.columns[1:], s.weights[1:]) for s in right[2:])]
-    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, pull, **limits: wrong)
+    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, gradient, **limits: wrong)
     steps, optimal = zeronorm.LassoSelector(task="regression")._path_of_one_target(X, y[:, None], y, 9)
     assert optimal
     assert [step.penalty for step in steps] == [8.0, 4.0, 2.0, 1.0]
     for found, wanted in zip(steps, right, strict=True):
         assert found.columns.tolist() == wanted.columns.tolist()
         np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-9)
-    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, pull, **limits: right)
+    monkeypatch.setattr(lasso, "follow_lasso_path", lambda X, gradient, **limits: right)
     same, optimal = zeronorm.LassoSelector(task="regression")._path_of_one_target(X, y[:, None], y, 9)
     assert (same, optimal) == (right, True)
 

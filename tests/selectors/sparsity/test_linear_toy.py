@@ -55,8 +55,8 @@ def test_zero_norm_methods_are_significantly_better():
     errors, both = run(100)
     print("\nerror %, standard error, draws with one feature of each triple")
     for name, values in errors.items():
-        spread = values.std(ddof=1) / np.sqrt(values.size)
-        print(f"{name:8s} {values.mean():6.2f} ± {spread:.2f}   {both.get(name, '')}")
+        scale = values.std(ddof=1) / np.sqrt(values.size)
+        print(f"{name:8s} {values.mean():6.2f} ± {scale:.2f}   {both.get(name, '')}")
     for name in ZERO_NORM:
         for other in (*OTHERS, "SVM"):
             p_value = wilcoxon(errors[name], errors[other], alternative="less").pvalue

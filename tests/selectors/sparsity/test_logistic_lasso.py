@@ -59,10 +59,10 @@ def test_the_end_of_the_path_meets_the_optimality_conditions(seed):
     X, y = classes(seed)
     selector = LogisticLasso(n_alphas=10).fit(X, y)
     w, b, penalty = selector.coef_[0], selector.intercept_[0], selector.penalty_
-    pull = slopes(X, 2.0 * y - 1.0, w, b)
+    gradient = slopes(X, 2.0 * y - 1.0, w, b)
     tolerance = 1e-6 * np.abs(slopes(X, 2.0 * y - 1.0, 0 * w, np.log(y.mean() / (1 - y.mean())))).max()
-    assert np.all(np.abs(pull) <= penalty + tolerance)
-    assert np.allclose(pull[w != 0], penalty * np.sign(w[w != 0]), atol=tolerance)
+    assert np.all(np.abs(gradient) <= penalty + tolerance)
+    assert np.allclose(gradient[w != 0], penalty * np.sign(w[w != 0]), atol=tolerance)
     assert selector.converged_
 
 
@@ -100,8 +100,8 @@ def test_classes_are_taken_against_the_rest():
 def test_a_bound_that_does_not_bind_is_logistic_regression():
     X, y = classes(1, n=100, p=3)
     selector = LogisticLasso(norm_bound=1e3).fit(X, y)
-    pull = slopes(X, 2.0 * y - 1.0, selector.coef_[0], selector.intercept_[0])
-    assert np.abs(pull).max() < 1e-4
+    gradient = slopes(X, 2.0 * y - 1.0, selector.coef_[0], selector.intercept_[0])
+    assert np.abs(gradient).max() < 1e-4
     assert selector.support_.all()
 
 
@@ -158,7 +158,7 @@ def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monke
 
 def walk_of_norms(norm_at):
     """A walk along penalties whose machines have a known norm."""
-    machines = SimpleNamespace(
+    models = SimpleNamespace(
         n_features=2,
         support=np.array([0]),
         largest_penalty=1.0,
@@ -168,10 +168,10 @@ def walk_of_norms(norm_at):
     )
 
     def solve(penalties):
-        machines.norm = norm_at(penalties[0])
+        models.norm = norm_at(penalties[0])
 
-    machines.solve = solve
-    return logistic_lasso._PenaltyWalk(machines, np.arange(2), 2)
+    models.solve = solve
+    return logistic_lasso._PenaltyWalk(models, np.arange(2), 2)
 
 
 def test_when_a_walk_along_penalties_ends():
@@ -180,10 +180,10 @@ def test_when_a_walk_along_penalties_ends():
     assert [walk.ends(bound, None) for bound in (0.4, 0.5, 0.6)] == [True, True, False]
     assert not walk.ends(None, None)
     for loss, is_end in ((0.011, False), (0.009, True)):
-        walk.machines.loss = loss
+        walk.models.loss = loss
         assert walk.ends(None, None) is is_end
         assert walk.ends(None, 3) is is_end
-    walk.machines.loss = 1.0
+    walk.models.loss = 1.0
     for n_found, asked, is_end in ((500, 3, True), (499, 3, False), (599, 300, False), (600, 300, True)):
         walk.supports[-1] = np.arange(n_found)
         assert walk.ends(None, asked) is is_end
@@ -197,7 +197,7 @@ def test_a_walk_along_penalties_meets_its_bound():
     walk.meet(0.5)
     np.testing.assert_allclose(walk.penalties, [1.0, 0.7, 0.5], atol=1e-6)
     np.testing.assert_allclose(walk.norms, [0.0, 0.3, 0.5], atol=1e-6)
-    assert len(walk.supports) == len(walk.strengths) == 3
+    assert len(walk.supports) == len(walk.abs_weights) == 3
     walk = walk_of_norms(lambda penalty: 1.0 - penalty)
     walk.visit(0.5)
     walk.meet(0.5)  # as large as the bound is not beyond it

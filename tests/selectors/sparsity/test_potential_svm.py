@@ -59,14 +59,14 @@ def test_correlations_of_the_error_are_bounded():
     X, y = regression(2)
     selector = PotentialSVM(epsilon=1.0, C=2.0, task="regression").fit(X, y)
     unit, a = X / np.sqrt(len(y)), selector.dual_coef_
-    pull = unit.T @ (y - y.mean() - unit @ a)
+    gradient = unit.T @ (y - y.mean() - unit @ a)
     inside = np.abs(a) < 2.0
-    assert np.all(np.abs(pull[inside]) <= 1.0 + 1e-6)
+    assert np.all(np.abs(gradient[inside]) <= 1.0 + 1e-6)
     assert np.any(~inside)
-    assert np.all(np.abs(pull[~inside]) >= 1.0 - 1e-6)
+    assert np.all(np.abs(gradient[~inside]) >= 1.0 - 1e-6)
 
 
-def test_a_smaller_box_spreads_over_more_features():
+def test_a_smaller_box_scales_over_more_features():
     X, y = regression(3)
     tight = PotentialSVM(epsilon=1.0, C=1.0, task="regression").fit(X, y)
     loose = PotentialSVM(epsilon=1.0, task="regression").fit(X, y)
@@ -117,7 +117,7 @@ def test_of_copies_the_first_carries_as_much_as_it_may(seed):
         assert position[2] < position[5] < position[7]
 
 
-def test_tolerances_of_a_potential_machine_fall_below_the_entry_of_the_first_feature():
+def test_tolerances_of_a_potential_model_fall_below_the_entry_of_the_first_feature():
     grid = zeronorm.PotentialSVM(n_steps=2)._grid
     np.testing.assert_allclose(grid(5.0), [0.5, 0.05])
     given = zeronorm.PotentialSVM(epsilon=0.2, n_steps=2)._grid

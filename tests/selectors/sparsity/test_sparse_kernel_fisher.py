@@ -205,12 +205,12 @@ def test_many_samples_reach_the_constraint(monkeypatch):
     assert errors[y == 1].mean() - errors[y == 0].mean() == pytest.approx(2.0, abs=1e-7)
 
 
-@pytest.mark.parametrize("home", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("backend", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_columns_within_the_classes(home, weighted):
+def test_columns_within_the_classes(backend, weighted):
     X, y = np.round(noise(20, 4)), np.arange(20) % 2
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 20) if weighted else None
-    fisher = _Fisher(problem_of(y, home(X), sample_weight=weight))
+    fisher = _Fisher(problem_of(y, backend(X), sample_weight=weight))
     w = np.ones(20) if weight is None else weight
     means = np.array([np.average(X[y == c], axis=0, weights=w[y == c]) for c in (0, 1)])
     Z = np.sqrt(w)[:, None] * (X - means[y])

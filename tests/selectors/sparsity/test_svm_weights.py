@@ -35,7 +35,7 @@ def test_several_classes():
     X[:, 2] += y
     selector = SVMWeights(C=1.0, standardize=False).fit(X, y)
     reference = OneVsRestClassifier(SVC(kernel="linear", tol=1e-8)).fit(X, y)
-    weights = np.abs([machine.coef_[0] for machine in reference.estimators_]).sum(axis=0)
+    weights = np.abs([model.coef_[0] for model in reference.estimators_]).sum(axis=0)
     np.testing.assert_allclose(selector.scores_, weights, atol=1e-4)
 
 
@@ -58,7 +58,7 @@ def test_sparse_weights_come_first_and_the_rest_by_reduced_cost():
     assert selector.support_.sum() == n_weights
     order = selector.path_.order
     np.testing.assert_array_equal(np.sort(order[:n_weights]), np.flatnonzero(reference.weights))
-    closeness = np.abs(reference.pull)[order[n_weights:]]
+    closeness = np.abs(reference.gradient)[order[n_weights:]]
     np.testing.assert_allclose(closeness, np.sort(closeness)[::-1])
 
 

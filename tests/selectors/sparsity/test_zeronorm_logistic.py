@@ -101,7 +101,7 @@ def test_planted_features_are_found_in_wide_data():
     assert np.flatnonzero(ZeroNormLogistic(5).fit(X, y).support_).tolist() == planted
 
 
-def test_own_size_finds_the_number_of_planted_features():
+def test_selected_size_finds_the_number_of_planted_features():
     X, y = logistic_problem(7, n=300, p=400, k=4)
     assert ZeroNormLogistic().fit(X, y).support_.sum() == 4
 
@@ -117,10 +117,10 @@ def test_forced_features_are_part_of_the_search():
 # -- concave penalties ----------------------------------------------------------------------------------
 
 
-def penalised_value(name, machines, penalty, epsilon):
-    weights = machines.absolute_weights()
+def penalised_value(name, models, penalty, epsilon):
+    weights = models.absolute_weights()
     slope = lambda t: float(tangent_factors(name, np.asarray([t]), penalty, epsilon)[0])
-    return machines.loss + penalty * sum(quad(slope, 0.0, w, limit=200)[0] for w in weights[weights > 0])
+    return models.loss + penalty * sum(quad(slope, 0.0, w, limit=200)[0] for w in weights[weights > 0])
 
 
 def test_concave_penalties_end_where_their_authors_say():
@@ -137,14 +137,14 @@ def test_concave_penalties_end_where_their_authors_say():
 def test_reweighting_never_increases_the_penalised_loss(name):
     X, y = logistic_problem(1, n=50, p=30)
     problem = Problem(design=as_design(X), target=Binary(y, np.arange(2)))
-    machines = CoupledLogistic(problem, 1e-9)
-    penalty, epsilon = 0.2 * machines.largest_penalty, 0.1
+    models = CoupledLogistic(problem, 1e-9)
+    penalty, epsilon = 0.2 * models.largest_penalty, 0.1
     factors, values = np.ones(30), []
     for _ in range(6):
-        machines.solve(penalty * factors)
-        values.append(penalised_value(name, machines, penalty, epsilon))
-        factors = tangent_factors(name, machines.absolute_weights(), penalty, epsilon)
-    assert machines.n_solved == 6
+        models.solve(penalty * factors)
+        values.append(penalised_value(name, models, penalty, epsilon))
+        factors = tangent_factors(name, models.absolute_weights(), penalty, epsilon)
+    assert models.n_solved == 6
     assert np.all(np.diff(values) <= 1e-7)
     assert values[-1] < values[0] - 1e-4
 

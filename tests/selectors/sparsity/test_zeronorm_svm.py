@@ -16,8 +16,8 @@ from oracles.qp import PRECISE
 from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling.iteration import power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine, expected_scores
-from zeronorm.engines.rescaling.machines import Part
+from zeronorm.engines.rescaling.l1_and_probit import ProbitModel, expected_scores
+from zeronorm.engines.rescaling.models import Part
 from zeronorm.selectors.sparsity.zeronorm_svm import solve_linf_svm
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
 from zeronorm.solvers.status import Status
@@ -38,7 +38,7 @@ def l1_objective(X, y, C, weights, bias):
 
 
 @pytest.mark.parametrize("shape", [(40, 80), (60, 10), (400, 10)])
-def test_exponent_two_is_the_support_vector_machine(shape):
+def test_exponent_two_is_the_support_vector_model(shape):
     X, y = noisy(*shape)
     selector = ZeroNormSVM(q=2.0, C=3.0, standardize=False, scaling="paper").fit(X, y)
     reference = SVC(kernel="linear", C=1.5, tol=1e-8).fit(X, y)
@@ -50,7 +50,7 @@ def test_exponent_two_is_the_support_vector_machine(shape):
 
 @pytest.mark.parametrize("shape", [(40, 60), (60, 10)])
 @pytest.mark.parametrize("seed", range(2))
-def test_exponent_one_is_the_l1_machine(shape, seed):
+def test_exponent_one_is_the_l1_model(shape, seed):
     X, y = noisy(*shape, seed=seed)
     selector = ZeroNormSVM(
         q=1.0, C=2.0, standardize=False, zero_tol=1e-6, max_iter=2000, scaling="paper"
@@ -78,11 +78,11 @@ def test_infinite_exponent_has_the_smallest_largest_weight(C):
 
 def test_weights_at_the_bound_press_on_it_and_the_others_do_not():
     X, y = noisy(40, 8)
-    machine = solve_linf_svm(as_design(X), y, C=0.5)
-    at_bound = np.abs(np.abs(machine.weights) - machine.bound) < 1e-9
+    model = solve_linf_svm(as_design(X), y, C=0.5)
+    at_bound = np.abs(np.abs(model.weights) - model.bound) < 1e-9
     assert 0 < at_bound.sum() < 8
-    np.testing.assert_allclose(machine.pull[~at_bound], 0.0, atol=1e-7)
-    assert np.abs(machine.pull).sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(model.gradient[~at_bound], 0.0, atol=1e-7)
+    assert np.abs(model.gradient).sum() == pytest.approx(1.0)
     assert solve_linf_svm(as_design(X[:, :2]), y, C=np.inf).status is Status.INFEASIBLE
 
 
@@ -91,7 +91,7 @@ def test_smaller_exponents_leave_fewer_features(q):
     X, y = noisy(80, 30)
     with_q = ZeroNormSVM(q=q, zero_tol=1e-3).fit(X, y)
     plain = ZeroNormSVM(q=2.0).fit(X, y)
-    assert with_q.path_.own_size < plain.path_.own_size
+    assert with_q.path_.selected_size < plain.path_.selected_size
     assert set(np.flatnonzero(ZeroNormSVM(2, q=q).fit(X, y).support_)) == {0, 1}
 
 
@@ -159,25 +159,25 @@ def test_the_probit_posterior_never_falls():
     X, y = noisy(80, 6)
     values = []
     for n_steps in range(1, 7):
-        machine = ProbitMachine([Part(y.astype(float), np.ones(80))], tol=1e-3)
+        model = ProbitModel([Part(y.astype(float), np.ones(80))], tol=1e-3)
         rescale_until_sparse(
-            machine, as_design(X), np.arange(6), power_rule(0.0), zero_tol=0.0, tol=1e-9, max_iter=n_steps
+            model, as_design(X), np.arange(6), power_rule(0.0), zero_tol=0.0, tol=1e-9, max_iter=n_steps
         )
-        w = machine.weights[:, 0]
-        values.append(log_ndtr(y * (X @ w + machine.bias[0])).sum() - np.log(np.abs(w)).sum())
+        w = model.weights[:, 0]
+        values.append(log_ndtr(y * (X @ w + model.bias[0])).sum() - np.log(np.abs(w)).sum())
     assert np.all(np.diff(values) >= -1e-9)
     assert values[-1] > values[0] + 0.1
 
 
-def test_the_two_ways_of_the_probit_machine_agree():
+def test_the_two_ways_of_the_probit_model_agree():
     X, y = noisy(30, 29)
     extended = np.column_stack([X, np.zeros((30, 2))])
     results = []
     for data in (X, extended):  # tall and wide, the same problem
-        machine = ProbitMachine([Part(y.astype(float), np.linspace(0.5, 2.0, 30))], tol=1e-3)
+        model = ProbitModel([Part(y.astype(float), np.linspace(0.5, 2.0, 30))], tol=1e-3)
         for _ in range(3):
-            machine.train(as_design(data), np.ones(data.shape[1]))
-        results.append(machine.decision)
+            model.train(as_design(data), np.ones(data.shape[1]))
+        results.append(model.decision)
     np.testing.assert_allclose(results[0], results[1], atol=1e-9)
 
 
@@ -216,7 +216,7 @@ def test_hard_margin_on_inseparable_classes():
         ZeroNormSVM(q=np.inf, C=np.inf).fit(X, y)
 
 
-def test_a_price_too_small_for_the_number_of_features_is_reported():
+def test_a_cost_too_small_for_the_number_of_features_is_reported():
     X, y = noisy(30, 500)
     with pytest.warns(ConvergenceWarning, match="raise C"):
         selector = ZeroNormSVM(5, C=1e-3, scaling="paper").fit(X, y)

@@ -155,7 +155,7 @@ def test_balanced_cost_and_class_weights_change_what_is_learned():
     np.testing.assert_allclose(same.weights_, plain.weights_)
 
 
-def test_fisher_preselection_restricts_the_law():
+def test_fisher_preselection_restricts_the_distribution():
     X, y = gaussian_classes(n=80, p=20, shift=2.0)
     s = selector(fisher_threshold=0.1).fit(X, y)
     assert 2 <= np.count_nonzero(s.weights_) < 20
@@ -328,14 +328,14 @@ def test_euclidean_failure_stops_with_the_reason_and_the_last_valid_weights():
 # -- its own size ---------------------------------------------------------------------------------------
 
 
-def test_own_size_counts_the_features_above_the_uniform_weight():
+def test_selected_size_counts_the_features_above_the_uniform_weight():
     X, y = gaussian_classes(n=80, p=8, shift=1.5)
     s = selector(batch_size=8).fit(X, y)
     assert 0 < s.support_.sum() < 8
     assert np.array_equal(s.support_, s.weights_ > 1 / 8)
 
 
-def test_own_size_is_relative_to_the_features_under_study():
+def test_selected_size_is_relative_to_the_features_under_study():
     X, y = gaussian_classes(n=80, p=20, shift=2.0)
     s = selector(fisher_threshold=0.05, batch_size=8).fit(X, y)
     n_active = np.count_nonzero(s.weights_)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 
-def full_program(X, y, C, cost, epsilon=None):
+def full_program(X, y, C, penalty, epsilon=None):
     """All features at once, one inequality per side."""
     n, p = X.shape
     C = np.broadcast_to(C, n)
@@ -22,6 +22,6 @@ def full_program(X, y, C, cost, epsilon=None):
         slack, upper, soft = np.eye(2 * n), np.full(2 * n, np.inf), np.tile(soft, 2)
     A = -np.column_stack([signed[:, :p], -signed[:, :p], signed[:, p], slack])
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, u) for u in upper]
-    c = np.concatenate([cost, cost, [0.0], soft])
+    c = np.concatenate([penalty, penalty, [0.0], soft])
     found = linprog(c, A_ub=A, b_ub=-right, bounds=bounds)
     return found.fun if found.status == 0 else None

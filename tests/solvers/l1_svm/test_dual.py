@@ -19,7 +19,7 @@ from zeronorm.solvers.l1_svm.program import L1SvmProgram
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.1])
-def test_tall_sparse_data_give_the_machine_of_dense_ones(epsilon, monkeypatch):
+def test_tall_sparse_data_give_the_model_of_dense_ones(epsilon, monkeypatch):
     rng = np.random.default_rng(1)
     X = rng.poisson(0.3, size=(80, 12)).astype(float)
     target = X[:, 0] - X[:, 3] + 0.4 * rng.normal(size=80)
@@ -28,9 +28,9 @@ def test_tall_sparse_data_give_the_machine_of_dense_ones(epsilon, monkeypatch):
     monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 0)
     program = L1SvmDualProgram(as_design(sparse.csr_array(X)).standardized(), y, C=0.5, epsilon=epsilon)
     assert program.signed.sparse_rows is not None
-    for price in (0.5, 0.05):
-        dense.set_price(price)
-        program.set_price(price)
+    for cost in (0.5, 0.05):
+        dense.set_cost(cost)
+        program.set_cost(cost)
         expected, found = dense.solve(), program.solve()
         np.testing.assert_allclose(found.weights, expected.weights, atol=1e-8)
         np.testing.assert_allclose(found.slack, expected.slack, atol=1e-8)
@@ -74,7 +74,7 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "price", "entries", "program"),
+    ("epsilon", "cost", "entries", "program"),
     [
         (None, np.inf, 1, L1SvmHardProgram),
         (None, np.inf, 1000, L1SvmDualProgram),
@@ -82,12 +82,12 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
         (0.1, np.inf, 1, L1SvmDualProgram),
     ],
 )
-def test_programs_of_a_hard_margin(epsilon, price, entries, program, monkeypatch):
+def test_programs_of_a_hard_margin(epsilon, cost, entries, program, monkeypatch):
     monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 1)
     monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.MANY_ENTRIES", entries)
     X, y = classification(40, 3)
     design = as_design(sparse.csr_array(X))
-    assert type(l1_svm_program(design, y, C=price, epsilon=epsilon)) is program
+    assert type(l1_svm_program(design, y, C=cost, epsilon=epsilon)) is program
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,10 @@ def test_programs_with_absolute_weights(shape, C, taken):
 )
 def test_other_ways_to_the_same_program(cls, shape, taken, exactly):
     X, y = classification(*shape)
-    cost = np.ones(shape[1])
-    found, plain = cls(as_design(X), y, C=1.0).solve(cost), l1_svm_program(as_design(X), y, C=1.0).solve(cost)
+    penalty = np.ones(shape[1])
+    found, plain = (
+        cls(as_design(X), y, C=1.0).solve(penalty),
+        l1_svm_program(as_design(X), y, C=1.0).solve(penalty),
+    )
     assert found.n_iter <= at_most(taken)
     assert found.objective == pytest.approx(plain.objective, rel=exactly)

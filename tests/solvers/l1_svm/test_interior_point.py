@@ -25,17 +25,19 @@ def draw(seed, n, p, noise=2.0):
     return X, np.where(X[:, : max(1, p // 3)].sum(axis=1) + noise * rng.normal(size=n) > 0.3, 1.0, -1.0)
 
 
-def check_optimal(found, rows, target, price, cost):
+def check_optimal(found, rows, target, cost, penalty):
     """The optimality conditions, and with them a duality gap of zero."""
-    pull = found.alpha @ rows
+    gradient = found.alpha @ rows
     value = rows @ found.weights
-    assert np.all((found.alpha >= 0.0) & (found.alpha <= price))
-    assert np.all(np.abs(pull[:-1]) <= cost * (1 + 1e-8))
-    assert pull[-1] == pytest.approx(0.0, abs=1e-8 * price.sum())
+    assert np.all((found.alpha >= 0.0) & (found.alpha <= cost))
+    assert np.all(np.abs(gradient[:-1]) <= penalty * (1 + 1e-8))
+    assert gradient[-1] == pytest.approx(0.0, abs=1e-8 * cost.sum())
     active = found.weights[:-1] != 0.0
-    np.testing.assert_allclose(pull[:-1][active], (cost * np.sign(found.weights[:-1]))[active], rtol=1e-7)
-    loss = price @ np.maximum(target - value, 0.0)
-    assert found.objective == pytest.approx(cost @ np.abs(found.weights[:-1]) + loss, rel=1e-12)
+    np.testing.assert_allclose(
+        gradient[:-1][active], (penalty * np.sign(found.weights[:-1]))[active], rtol=1e-7
+    )
+    loss = cost @ np.maximum(target - value, 0.0)
+    assert found.objective == pytest.approx(penalty @ np.abs(found.weights[:-1]) + loss, rel=1e-12)
     assert found.alpha @ target == pytest.approx(found.objective, rel=1e-8)
 
 
@@ -44,12 +46,12 @@ def check_optimal(found, rows, target, price, cost):
 def test_classes_match_the_full_program(shape, C):
     X, y = draw(0, *shape)
     rng = np.random.default_rng(1)
-    cost, price = rng.uniform(0.5, 2.0, shape[1]), C * rng.uniform(0.5, 2.0, shape[0])
+    penalty, cost = rng.uniform(0.5, 2.0, shape[1]), C * rng.uniform(0.5, 2.0, shape[0])
     rows, target = signed_rows(X, y), np.ones(shape[0])
-    found = solve_l1_interior(rows, target, price, cost)
+    found = solve_l1_interior(rows, target, cost, penalty)
     assert found is not None
-    assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
-    check_optimal(found, rows, target, price, cost)
+    assert found.objective == pytest.approx(full_program(X, y, cost, penalty), rel=1e-8)
+    check_optimal(found, rows, target, cost, penalty)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
@@ -57,12 +59,12 @@ def test_regression_matches_the_full_program(scale):
     X, y = regression(200, 10)
     y = scale * y
     program = L1SvmInteriorProgram(as_design(X), y, C=0.1, epsilon=0.2 * scale)
-    cost = np.random.default_rng(1).uniform(0.5, 2.0, 10)
-    found = program.solve_interior(cost)
+    penalty = np.random.default_rng(1).uniform(0.5, 2.0, 10)
+    found = program.solve_interior(penalty)
     assert found is not None
-    assert found.objective == pytest.approx(full_program(X, y, 0.1, cost, 0.2 * scale), rel=1e-8)
+    assert found.objective == pytest.approx(full_program(X, y, 0.1, penalty, 0.2 * scale), rel=1e-8)
     slack = np.maximum(0.0, np.abs(y - X @ found.weights - found.bias) - 0.2 * scale)
-    assert cost @ np.abs(found.weights) + 0.1 * slack.sum() == pytest.approx(found.objective, rel=1e-9)
+    assert penalty @ np.abs(found.weights) + 0.1 * slack.sum() == pytest.approx(found.objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("C", [0.02, 0.3, 3.0])
@@ -71,11 +73,11 @@ def test_wide_data_match_the_full_program(shape, C):
     """With so many entries rows are fixed and features left out on the way."""
     X, y = draw(2, *shape)
     rows, target = signed_rows(X, y), np.ones(shape[0])
-    cost, price = np.ones(shape[1]), np.full(shape[0], C)
-    found = solve_l1_interior(rows, target, price, cost)
+    penalty, cost = np.ones(shape[1]), np.full(shape[0], C)
+    found = solve_l1_interior(rows, target, cost, penalty)
     assert found is not None
-    assert found.objective == pytest.approx(full_program(X, y, C, cost), rel=1e-8)
-    check_optimal(found, rows, target, price, cost)
+    assert found.objective == pytest.approx(full_program(X, y, C, penalty), rel=1e-8)
+    check_optimal(found, rows, target, cost, penalty)
 
 
 def counted_returns(monkeypatch):
@@ -103,7 +105,7 @@ def test_rows_fixed_by_mistake_do_no_harm(monkeypatch, far):
     assert any(returns)
 
 
-@pytest.mark.parametrize("settings", [{"PULLS": 1.5}, {"OPEN": 0.0, "FAINT": 1e3}])
+@pytest.mark.parametrize("settings", [{"GRADIENTS": 1.5}, {"OPEN": 0.0, "FAINT": 1e3}])
 def test_features_left_out_by_mistake_do_no_harm(monkeypatch, settings):
     for name, value in settings.items():
         monkeypatch.setattr(l1_svm_interior, name, value)
@@ -156,10 +158,10 @@ def test_repeated_samples_leave_the_multipliers_open():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(400, 4)).astype(float)
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=400) > 4.0, 1.0, -1.0)
-    cost, price = np.ones(4), np.full(400, 0.05)
+    penalty, cost = np.ones(4), np.full(400, 0.05)
     found = L1SvmInteriorProgram(as_design(X), y, C=0.05).solve()
-    assert found.objective == pytest.approx(full_program(X, y, price, cost), rel=1e-8)
-    assert np.all(np.abs(found.pull) <= 1.0 + 1e-7)
+    assert found.objective == pytest.approx(full_program(X, y, cost, penalty), rel=1e-8)
+    assert np.all(np.abs(found.gradient) <= 1.0 + 1e-7)
 
 
 def test_no_feature_pays():
@@ -194,14 +196,14 @@ def test_wide_data_without_a_unique_or_soft_margin_are_left_to_the_simplex_metho
     assert found.objective == pytest.approx(full_program(X, y, min(C, 1e3), np.ones(60)), rel=1e-8)
 
 
-def test_weightless_samples_and_changing_prices():
+def test_weightless_samples_and_changing_costs():
     X, y = classification(150, 6)
-    price = np.full(150, 0.2)
-    price[::3] = 0.0
+    cost = np.full(150, 0.2)
+    cost[::3] = 0.0
     program = L1SvmInteriorProgram(as_design(X), y, C=1.0)
     program.solve()
-    program.set_price(price)
+    program.set_cost(cost)
     found = program.solve()
-    kept = price > 0.0
+    kept = cost > 0.0
     assert found.objective == pytest.approx(full_program(X[kept], y[kept], 0.2, np.ones(6)), rel=1e-8)
     assert not found.dual_coef[~kept].any()

@@ -17,8 +17,8 @@ def method_of(problem, seed=1):
     rng = np.random.default_rng(seed)
     n = problem.target.size
     method.x, method.s = rng.uniform(0.2, 1.5, method.x.size), rng.uniform(0.2, 1.5, method.s.size)
-    alpha = rng.uniform(0.1, 0.9, n) * problem.price
-    method.s[:n], method.s[n : 2 * n] = alpha, problem.price - alpha
+    alpha = rng.uniform(0.1, 0.9, n) * problem.cost
+    method.s[:n], method.s[n : 2 * n] = alpha, problem.cost - alpha
     method.bias = 0.3
     return method
 
@@ -26,7 +26,7 @@ def method_of(problem, seed=1):
 @pytest.mark.parametrize("shape", [(11, 4), (5, 9)])
 @pytest.mark.parametrize(("product", "second"), [(0.0, False), (0.2, True)])
 def test_a_step_solves_the_linearised_conditions(shape, product, second):
-    problem = problem_of(*shape, pull=0.2, loss=0.7)
+    problem = problem_of(*shape, gradient=0.2, loss=0.7)
     method = method_of(problem)
     n, p = shape
     x, s = method.x.copy(), method.s.copy()
@@ -34,8 +34,8 @@ def test_a_step_solves_the_linearised_conditions(shape, product, second):
     assert gap == pytest.approx(x @ s)
     weights = np.append(x[2 * n : 2 * n + p] - x[2 * n + p :], 0.3)
     short = problem.target - problem.rows @ weights
-    wanted = problem.cost @ np.abs(weights[:-1]) + problem.price @ np.maximum(short, 0.0) + 0.7
-    assert objective == pytest.approx(wanted - problem.pull @ weights)
+    wanted = problem.penalty @ np.abs(weights[:-1]) + problem.cost @ np.maximum(short, 0.0) + 0.7
+    assert objective == pytest.approx(wanted - problem.gradient @ weights)
     method._factorise(precise=True)
     earlier = _Step(0.1 * np.ones(x.size), -0.1 * np.ones(x.size), 0.0) if second else None
     step = method._step(product, earlier)
@@ -44,17 +44,17 @@ def test_a_step_solves_the_linearised_conditions(shape, product, second):
     weights = np.append(up - down, 0.3 + step.bias)
     np.testing.assert_allclose(problem.rows @ weights + xi - t, problem.target, atol=1e-9)
     alpha, spare = after_s[:n], after_s[n : 2 * n]
-    np.testing.assert_allclose(alpha + spare, problem.price, atol=1e-9)
-    pull = alpha @ problem.rows + problem.pull
-    np.testing.assert_allclose(after_s[2 * n : 2 * n + p], problem.cost - pull[:-1], atol=1e-9)
-    np.testing.assert_allclose(after_s[2 * n + p :], problem.cost + pull[:-1], atol=1e-9)
-    assert pull[-1] == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(alpha + spare, problem.cost, atol=1e-9)
+    gradient = alpha @ problem.rows + problem.gradient
+    np.testing.assert_allclose(after_s[2 * n : 2 * n + p], problem.penalty - gradient[:-1], atol=1e-9)
+    np.testing.assert_allclose(after_s[2 * n + p :], problem.penalty + gradient[:-1], atol=1e-9)
+    assert gradient[-1] == pytest.approx(0.0, abs=1e-9)
     products = x * s + x * step.s + s * step.x + (0.0 if earlier is None else earlier.x * earlier.s)
     np.testing.assert_allclose(products, product, atol=1e-9)
     primal, dual = method._lengths(step, 0.9)
     for value, change, length in ((x, step.x, primal), (s, step.s, dual)):
-        falling = change < 0
-        assert length == pytest.approx(min(1.0, 0.9 * (value[falling] / -change[falling]).min()))
+        descending = change < 0
+        assert length == pytest.approx(min(1.0, 0.9 * (value[descending] / -change[descending]).min()))
     found = method._products_after(step, 0.3, 0.4)
     assert found == pytest.approx((x + 0.3 * step.x) @ (s + 0.4 * step.s))
 
@@ -69,16 +69,16 @@ def test_the_length_of_a_step():
 
 def test_the_bias_alone_is_a_solution_where_no_feature_pays():
     problem = problem_of()
-    dear = SignedProblem(problem.rows, np.ones(11), problem.price, np.full(4, 1e3), problem.pull)
+    dear = SignedProblem(problem.rows, np.ones(11), problem.cost, np.full(4, 1e3), problem.gradient)
     found = _InteriorPoint(dear).without_features()
-    heavier = 1.0 if dear.price @ dear.rows[:, -1] >= 0.0 else -1.0
+    heavier = 1.0 if dear.cost @ dear.rows[:, -1] >= 0.0 else -1.0
     assert found.weights.tolist() == [0.0] * 4 + [heavier]
-    lighter = dear.price[dear.rows[:, -1] == -heavier].sum()
+    lighter = dear.cost[dear.rows[:, -1] == -heavier].sum()
     assert found.objective == pytest.approx(2.0 * lighter)
     assert found.n_iter == 0
     assert (
         _InteriorPoint(
-            SignedProblem(problem.rows, np.ones(11), problem.price, np.full(4, 1e-3), problem.pull)
+            SignedProblem(problem.rows, np.ones(11), problem.cost, np.full(4, 1e-3), problem.gradient)
         ).without_features()
         is None
     )
@@ -94,7 +94,7 @@ def test_what_a_step_shrinks_by_more_than_half_is_zero():
     x[[6, 8]] = -0.6  # both parts of the first weight
     x[7] = -0.6  # the positive part of the second
     guess = method._guess(_Step(x, s, 0.0))
-    assert (guess.kink.tolist(), guess.at_price.tolist()) == ([2], [False, True, False])
+    assert (guess.kink.tolist(), guess.at_cost.tolist()) == ([2], [False, True, False])
     assert (guess.active.tolist(), guess.signs.tolist()) == ([1], [-1.0])
     x[7], x[9] = 0.0, -0.6
     assert method._guess(_Step(x, s, 0.0)).signs.tolist() == [1.0]
@@ -103,34 +103,36 @@ def test_what_a_step_shrinks_by_more_than_half_is_zero():
 def test_features_in_play():
     problem = problem_of(3, 4)
     method = method_of(problem)
-    n, p, cost = 3, 4, problem.cost
+    n, p, penalty = 3, 4, problem.penalty
     method.x[2 * n :] = 1e-9
     method.s[2 * n : 2 * n + p], method.s[2 * n + p :] = (
-        cost * [1.0, 0.1, 1.0, 0.5],
-        cost * [0.5, 1.0, 1.0, 1.0],
+        penalty * [1.0, 0.1, 1.0, 0.5],
+        penalty * [0.5, 1.0, 1.0, 1.0],
     )
     method.x[2 * n + p + 2] = 0.3  # the third has a share by its negative part
     gap, objective = 0.01, 1.0  # slopes whose square is below 4 times the gap, relative: below 0.2
     assert method._features_in_play(gap, objective).tolist() == [False, True, True, False]
     assert method._features_in_play(0.1, objective).tolist() == [True, True, True, True]
-    method.x[2 * n] = 0.011 / cost[0]
+    method.x[2 * n] = 0.011 / penalty[0]
     assert method._features_in_play(gap, objective).tolist() == [True, True, True, False]
     assert method._features_in_play(gap, 1.2 * objective).tolist() == [False, True, True, False]
 
 
-def large_problem(relative_pull):
+def large_problem(relative_gradient):
     """Enough entries for something to be left out; ``relative_pull`` is that of balanced multipliers, by feature."""
-    p = relative_pull.size
+    p = relative_gradient.size
     problem = problem_of(20_001 // (p + 1) + 1, p)
-    pull = np.abs(balanced_multipliers(problem) @ problem.rows)[:-1]
-    return SignedProblem(problem.rows, problem.target, problem.price, pull / relative_pull, problem.pull)
+    gradient = np.abs(balanced_multipliers(problem) @ problem.rows)[:-1]
+    return SignedProblem(
+        problem.rows, problem.target, problem.cost, gradient / relative_gradient, problem.gradient
+    )
 
 
 def test_few_features_to_start_with():
     """Those that balanced multipliers pull by six tenths of their cost, unless these are more than half of them."""
-    pull = np.where(np.arange(60) % 3 == 0, 0.61, 0.59)
-    method = _InteriorPoint(large_problem(pull))
-    n, stay = method.left.samples.size, np.flatnonzero(pull > 0.6)
+    gradient = np.where(np.arange(60) % 3 == 0, 0.61, 0.59)
+    method = _InteriorPoint(large_problem(gradient))
+    n, stay = method.left.samples.size, np.flatnonzero(gradient > 0.6)
     x, s = method.x.copy(), method.s.copy()
     method.start_with_few_features()
     assert method.left.features.tolist() == stay.tolist()

@@ -62,12 +62,12 @@ def test_both_reductions_solve_the_whole_system(kind, shape):
 
 
 def test_multipliers_at_the_start_balance_the_two_sides():
-    rows, price, *_ = draw(30, 4)
-    alpha = balanced_multipliers(SignedProblem(rows, np.ones(30), price, np.ones(4), np.zeros(5)))
+    rows, cost, *_ = draw(30, 4)
+    alpha = balanced_multipliers(SignedProblem(rows, np.ones(30), cost, np.ones(4), np.zeros(5)))
     positive = rows[:, -1] > 0.0
     assert alpha[positive].sum() == pytest.approx(alpha[~positive].sum())
-    np.testing.assert_allclose((alpha / price).max(), 1.0)
-    assert np.ptp((alpha / price)[positive]) < 1e-12
+    np.testing.assert_allclose((alpha / cost).max(), 1.0)
+    assert np.ptp((alpha / cost)[positive]) < 1e-12
 
 
 def test_the_smaller_system_is_taken():
@@ -89,17 +89,17 @@ def test_what_was_left_out_wrongly_is_found():
     n, p = 12, 6
     rows = np.column_stack([rng.normal(size=(n, p)), rng.choice([-1.0, 1.0], n)])
     whole = newton.SignedProblem(rows, np.ones(n), np.full(n, 0.4), np.full(p, 0.5), np.zeros(p + 1), 0.0)
-    stay, at_price, kept = np.arange(n) < 3, np.arange(n) > 7, np.arange(p) < 4
-    left = newton.Reduction.none_of(whole).restricted(stay, at_price, kept)
+    stay, at_cost, kept = np.arange(n) < 3, np.arange(n) > 7, np.arange(p) < 4
+    left = newton.Reduction.none_of(whole).restricted(stay, at_cost, kept)
     weights, alpha = left.lifted(0.3 * rng.normal(size=5), np.full(3, 0.1))
     np.testing.assert_array_equal(alpha, [0.1] * 3 + [0.0] * 5 + [0.4] * 4)
     found_rows, found_features = left.contradicted(weights, alpha)
     short = 1.0 - rows @ weights
-    wrong = [i for i in range(3, n) if (short[i] < 0 if at_price[i] else short[i] > 0)]
+    wrong = [i for i in range(3, n) if (short[i] < 0 if at_cost[i] else short[i] > 0)]
     assert found_rows.tolist() == wrong
-    assert {i for i in range(3, n) if at_price[i]} - set(wrong)
-    pull = np.abs(rows[:, :p].T @ alpha)
-    assert found_features.tolist() == np.flatnonzero(pull > 0.5).tolist()
+    assert {i for i in range(3, n) if at_cost[i]} - set(wrong)
+    gradient = np.abs(rows[:, :p].T @ alpha)
+    assert found_features.tolist() == np.flatnonzero(gradient > 0.5).tolist()
     assert 0 < len(found_features) < p
 
 
@@ -113,9 +113,9 @@ def solved():
     X = rng.normal(size=(80, 6))
     y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.3, 1.0, -1.0)
     rows = np.column_stack([X, np.ones(80)]) * y[:, None]
-    machine = L1SvmProgram(as_design(X), y, C=C).solve()
+    model = L1SvmProgram(as_design(X), y, C=C).solve()
     problem = SignedProblem(rows, np.ones(80), np.full(80, C), np.ones(6), np.zeros(7))
-    return problem, np.append(machine.weights, machine.bias), y * machine.dual_coef, machine.objective
+    return problem, np.append(model.weights, model.bias), y * model.dual_coef, model.objective
 
 
 def guess_from(problem, weights, alpha):
@@ -138,14 +138,14 @@ def test_nothing_else_is_proven(solved):
     assert problem.proven_objective(weights, alpha + 1e-3 * C * (problem.rows[:, -1] > 0)) is None
 
 
-def test_fixed_rows_count_by_their_pull_and_loss(solved):
+def test_fixed_rows_count_by_their_gradient_and_loss(solved):
     problem, weights, alpha, objective = solved
     fixed = alpha == C
     left = SignedProblem(
         problem.rows[~fixed],
         problem.target[~fixed],
-        problem.price[~fixed],
-        problem.cost,
+        problem.cost[~fixed],
+        problem.penalty,
         C * problem.rows[fixed].sum(axis=0),
         C * float(problem.target[fixed].sum()),
     )
@@ -164,11 +164,11 @@ def test_the_right_guess_gives_the_solution(solved):
 def test_wrong_guesses_are_seen(solved):
     problem, weights, alpha, _ = solved
     right = guess_from(problem, weights, alpha)
-    wrong_signs = Guess(right.kink, right.at_price, right.active, -right.signs)
+    wrong_signs = Guess(right.kink, right.at_cost, right.active, -right.signs)
     assert vertex(problem, wrong_signs, alpha) is None
-    others = Guess(right.kink, ~right.at_price, right.active, right.signs)
+    others = Guess(right.kink, ~right.at_cost, right.active, right.signs)
     assert vertex(problem, others, alpha) is None
-    twice = Guess(np.repeat(right.kink[:1], right.kink.size), right.at_price, right.active, right.signs)
+    twice = Guess(np.repeat(right.kink[:1], right.kink.size), right.at_cost, right.active, right.signs)
     assert vertex(problem, twice, alpha) is None
 
 
@@ -177,18 +177,20 @@ def test_the_start_of_balanced_multipliers():
     balanced = balanced_multipliers(problem)
     sign = problem.rows[:, -1]
     assert sign @ balanced == pytest.approx(0.0, abs=1e-12)
-    side = sign == np.sign(-(problem.price @ sign))
-    np.testing.assert_allclose(balanced[side], problem.price[side])  # the lighter side at its price
-    assert np.all(balanced <= problem.price * (1 + 1e-12))
-    one_sided = SignedProblem(np.abs(problem.rows), problem.target, problem.price, problem.cost, problem.pull)
-    np.testing.assert_array_equal(balanced_multipliers(one_sided), problem.price)
+    side = sign == np.sign(-(problem.cost @ sign))
+    np.testing.assert_allclose(balanced[side], problem.cost[side])  # the lighter side at its price
+    assert np.all(balanced <= problem.cost * (1 + 1e-12))
+    one_sided = SignedProblem(
+        np.abs(problem.rows), problem.target, problem.cost, problem.penalty, problem.gradient
+    )
+    np.testing.assert_array_equal(balanced_multipliers(one_sided), problem.cost)
     x, s = start_point(problem, balanced)
-    n, p = problem.target.size, problem.cost.size
-    pull = 0.5 * (balanced @ problem.rows)[:-1]
-    share = max(0.3, 1.0 / max(np.max(np.abs(pull) / problem.cost), 1.0))
+    n, p = problem.target.size, problem.penalty.size
+    gradient = 0.5 * (balanced @ problem.rows)[:-1]
+    share = max(0.3, 1.0 / max(np.max(np.abs(gradient) / problem.penalty), 1.0))
     np.testing.assert_allclose(s[:n], 0.5 * share * balanced)
-    np.testing.assert_allclose(s[:n] + s[n : 2 * n], problem.price)
-    c, g = problem.cost, share * pull
+    np.testing.assert_allclose(s[:n] + s[n : 2 * n], problem.cost)
+    c, g = problem.penalty, share * gradient
     np.testing.assert_allclose(s[2 * n :], np.concatenate([np.maximum(c - g, c), np.maximum(c + g, c)]))
     direction = (balanced * problem.target) @ problem.rows[:, :-1] / c
     value = problem.rows[:, :-1] @ direction
@@ -211,25 +213,25 @@ def test_fewer_rows_and_features_and_back():
     problem = problem_of()
     whole = Reduction.none_of(problem)
     assert whole.coarse.dtype == np.float32
-    stay, price = np.arange(11) % 3 != 0, np.arange(11) % 6 == 0
+    stay, cost = np.arange(11) % 3 != 0, np.arange(11) % 6 == 0
     features = np.array([True, False, True, True])
-    left = whole.restricted(stay, price, features)
+    left = whole.restricted(stay, cost, features)
     np.testing.assert_array_equal(left.problem.rows, problem.rows[stay][:, [0, 2, 3, 4]])
     np.testing.assert_array_equal(left.coarse, left.problem.rows.astype(np.float32))
-    np.testing.assert_allclose(left.problem.pull, (problem.price[price] @ problem.rows[price])[[0, 2, 3, 4]])
-    assert left.problem.loss == pytest.approx(problem.price[price] @ problem.target[price])
-    assert (left.problem.cost.tolist(), left.problem.price.tolist()) == (
-        problem.cost[features].tolist(),
-        problem.price[stay].tolist(),
+    np.testing.assert_allclose(left.problem.gradient, (problem.cost[cost] @ problem.rows[cost])[[0, 2, 3, 4]])
+    assert left.problem.loss == pytest.approx(problem.cost[cost] @ problem.target[cost])
+    assert (left.problem.penalty.tolist(), left.problem.cost.tolist()) == (
+        problem.penalty[features].tolist(),
+        problem.cost[stay].tolist(),
     )
     again = left.restricted(np.arange(7) > 1, np.arange(7) == 1, np.array([True, True, False]))
     assert again.features.tolist() == [0, 2]
     assert again.samples.tolist() == np.flatnonzero(stay)[2:].tolist()
     second = np.flatnonzero(stay)[1]
-    wanted = np.where(price | (np.arange(11) == second), problem.price, 0.0)
+    wanted = np.where(cost | (np.arange(11) == second), problem.cost, 0.0)
     np.testing.assert_array_equal(again.fixed_alpha, wanted)
     assert again.problem.loss == pytest.approx(
-        left.problem.loss + problem.price[second] * problem.target[second]
+        left.problem.loss + problem.cost[second] * problem.target[second]
     )
     weights, alpha = again.lifted(np.array([1.0, 2.0, 3.0]), np.full(5, 0.25))
     assert weights.tolist() == [1.0, 0.0, 2.0, 0.0, 3.0]
@@ -245,16 +247,16 @@ def test_fewer_rows_and_features_and_back():
     )
     w = np.append(weights[:-1], 0.0)
     short = problem.target - problem.rows @ w
-    own = problem.cost @ np.abs(w[:-1]) + problem.price[stay] @ np.maximum(short[stay], 0.0)
-    assert same == pytest.approx(own + problem.price[price] @ short[price])
+    own = problem.penalty @ np.abs(w[:-1]) + problem.cost[stay] @ np.maximum(short[stay], 0.0)
+    assert same == pytest.approx(own + problem.cost[cost] @ short[cost])
 
 
 def test_a_vertex_meets_its_equations():
     problem = problem_of(12, 3, seed=5)
     method = _InteriorPoint(problem)
-    machine = method.run()
-    assert machine is not None
-    weights, alpha = machine.weights, machine.alpha
+    model = method.run()
+    assert model is not None
+    weights, alpha = model.weights, model.alpha
     short = problem.target - problem.rows @ weights
     kink = np.flatnonzero(np.abs(short) < 1e-9)
     active = np.flatnonzero(weights[:-1])
@@ -262,10 +264,10 @@ def test_a_vertex_meets_its_equations():
     found = vertex(problem, guess, alpha)
     np.testing.assert_allclose(found[0], weights, atol=1e-9)
     np.testing.assert_allclose(found[1], alpha, atol=1e-8)
-    assert np.all((found[1] >= 0.0) & (found[1] <= problem.price))
+    assert np.all((found[1] >= 0.0) & (found[1] <= problem.cost))
     other = Guess(kink, short > 1e-9, active, -np.sign(weights[active]))
     assert vertex(problem, other, alpha) is None
-    assert problem.proven_objective(weights, alpha) == pytest.approx(machine.objective)
+    assert problem.proven_objective(weights, alpha) == pytest.approx(model.objective)
     assert problem.proven_objective(1.01 * weights, alpha) is None
     assert problem.proven_objective(weights, 0.99 * alpha) is None
     unbalanced = alpha.copy()

@@ -17,22 +17,22 @@ from zeronorm.solvers.status import Status
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_classification_equals_the_full_program(shape, C):
     X, y = classification(*shape)
-    cost = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
-    found = L1SvmProgram(as_design(X), y, C=C).solve(cost)
+    penalty = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
+    found = L1SvmProgram(as_design(X), y, C=C).solve(penalty)
     assert found.converged
-    assert found.objective == pytest.approx(full_program(X, y, C, cost), rel=1e-8)
+    assert found.objective == pytest.approx(full_program(X, y, C, penalty), rel=1e-8)
     slack = np.maximum(0.0, 1.0 - y * (X @ found.weights + found.bias))
-    assert cost @ np.abs(found.weights) + C * slack.sum() == pytest.approx(found.objective, rel=1e-8)
+    assert penalty @ np.abs(found.weights) + C * slack.sum() == pytest.approx(found.objective, rel=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(40, 600), (60, 10)])
 def test_regression_equals_the_full_program(shape):
     X, y = regression(*shape)
-    cost = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
-    found = L1SvmProgram(as_design(X), y, C=0.3, epsilon=0.2).solve(cost)
-    assert found.objective == pytest.approx(full_program(X, y, 0.3, cost, 0.2), rel=1e-8)
+    penalty = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1])
+    found = L1SvmProgram(as_design(X), y, C=0.3, epsilon=0.2).solve(penalty)
+    assert found.objective == pytest.approx(full_program(X, y, 0.3, penalty, 0.2), rel=1e-8)
     slack = np.maximum(0.0, np.abs(y - X @ found.weights - found.bias) - 0.2)
-    assert cost @ np.abs(found.weights) + 0.3 * slack.sum() == pytest.approx(found.objective, rel=1e-8)
+    assert penalty @ np.abs(found.weights) + 0.3 * slack.sum() == pytest.approx(found.objective, rel=1e-8)
 
 
 def test_no_feature_outside_can_improve_the_solution():
@@ -40,23 +40,23 @@ def test_no_feature_outside_can_improve_the_solution():
     program = L1SvmProgram(as_design(X), y, C=1.0)
     found = program.solve()
     assert program.pool.size < 1000
-    pull = X.T @ found.dual_coef
-    np.testing.assert_allclose(pull, found.pull, atol=1e-9)
-    assert np.abs(pull).max() <= 1.0 + 1e-6
+    gradient = X.T @ found.dual_coef
+    np.testing.assert_allclose(gradient, found.gradient, atol=1e-9)
+    assert np.abs(gradient).max() <= 1.0 + 1e-6
     np.testing.assert_allclose(
-        pull[found.weights != 0], np.sign(found.weights[found.weights != 0]), atol=1e-6
+        gradient[found.weights != 0], np.sign(found.weights[found.weights != 0]), atol=1e-6
     )
 
 
 def test_new_costs_start_from_the_last_basis():
     X, y = classification(50, 600)
-    cost = np.random.default_rng(1).uniform(0.9, 1.1, 600)
+    penalty = np.random.default_rng(1).uniform(0.9, 1.1, 600)
     warm = L1SvmProgram(as_design(X), y, C=1.0)
     warm.solve()
     before = warm.n_iter
-    again = warm.solve(cost)
+    again = warm.solve(penalty)
     cold = L1SvmProgram(as_design(X), y, C=1.0)
-    fresh = cold.solve(cost)
+    fresh = cold.solve(penalty)
     assert again.objective == pytest.approx(fresh.objective, rel=1e-8)
     assert warm.n_iter - before < cold.n_iter
 
@@ -101,7 +101,7 @@ def test_stored_columns_of_every_kind_of_sparse_data(form):
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.1])
-def test_sparse_columns_give_the_machine_of_dense_ones(epsilon):
+def test_sparse_columns_give_the_model_of_dense_ones(epsilon):
     """More features than are in the program from the start, and means that differ from zero."""
     rng = np.random.default_rng(0)
     X = rng.poisson(0.2, size=(60, 400)).astype(float)
@@ -118,7 +118,7 @@ def test_sparse_columns_give_the_machine_of_dense_ones(epsilon):
     np.testing.assert_allclose(found.slack, dense.slack, atol=1e-8)
 
 
-def test_hard_margins_need_a_price_that_is_large_enough():
+def test_hard_margins_need_a_cost_that_is_large_enough():
     X, y = classification(20, 30, noise=0.2)
     X = 1e-3 * X
     exact = L1SvmProgram(as_design(X), y, C=np.inf).solve()
@@ -127,5 +127,5 @@ def test_hard_margins_need_a_price_that_is_large_enough():
     assert exact.objective == pytest.approx(np.abs(exact.weights).sum(), rel=1e-6)
     assert exact.dual_coef @ (np.ones(20) * y) > 10.0  # no price of ten times the costs would do
     # Beyond a cost of 1e12 a hard margin is not told from one that does not exist.
-    for cost, status in ((1e8, Status.CONVERGED), (3e9, Status.INFEASIBLE)):
-        assert L1SvmProgram(as_design(X), y, C=np.inf).solve(np.full(30, cost)).status is status
+    for penalty, status in ((1e8, Status.CONVERGED), (3e9, Status.INFEASIBLE)):
+        assert L1SvmProgram(as_design(X), y, C=np.inf).solve(np.full(30, penalty)).status is status

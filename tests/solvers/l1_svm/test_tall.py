@@ -31,22 +31,22 @@ def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatc
     monkeypatch.setattr(programs, "WINDOW", 12)
     monkeypatch.setattr(programs, "ROWS_OF_A_FEATURE", 2)
     monkeypatch.setattr(programs, "TALL_BATCH", 3)
-    X, y, weight, cost = tall_problem(is_sparse, epsilon)
+    X, y, weight, penalty = tall_problem(is_sparse, epsilon)
     weight[::7] = 0.0
     design = as_design(sparse.csr_array(X) if is_sparse else X)
     program = L1SvmTallProgram(design, y, C=1.0, epsilon=epsilon)
     for C in (0.02, 0.1, 0.5):
-        program.set_price(C * weight)
-        found = program.solve(cost)
+        program.set_cost(C * weight)
+        found = program.solve(penalty)
         assert found.converged
-        assert found.objective == pytest.approx(full_program(X, y, C * weight, cost, epsilon), rel=1e-7)
+        assert found.objective == pytest.approx(full_program(X, y, C * weight, penalty, epsilon), rel=1e-7)
         slack = 1.0 - y * (X @ found.weights + found.bias)
         if epsilon is not None:
             slack = np.abs(y - X @ found.weights - found.bias) - epsilon
         np.testing.assert_allclose(found.slack, np.maximum(slack, 0.0), atol=1e-9)
-        own = cost @ np.abs(found.weights) + C * weight @ found.slack
+        own = penalty @ np.abs(found.weights) + C * weight @ found.slack
         assert own == pytest.approx(found.objective, rel=1e-9)
-        assert np.all(np.abs(found.pull) <= (1.0 + 1e-6) * cost)
+        assert np.all(np.abs(found.gradient) <= (1.0 + 1e-6) * penalty)
         assert found.dual_coef.sum() == pytest.approx(0.0, abs=1e-9)
 
 
@@ -63,7 +63,7 @@ def test_rare_features_do_not_bring_all_rows_into_the_program(monkeypatch):
     )
     program = L1SvmTallProgram(as_design(X).standardized(), y, C=0.003, epsilon=0.05)
     for C in (0.003, 0.004):
-        program.set_price(C)
+        program.set_cost(C)
         found = program.solve()
         expected = L1SvmProgram(as_design(X).standardized(), y, C=C, epsilon=0.05).solve()
         assert np.flatnonzero(found.weights).size >= 1
@@ -73,13 +73,13 @@ def test_rare_features_do_not_bring_all_rows_into_the_program(monkeypatch):
 
 def test_many_samples_with_other_costs_and_means():
     """The next program starts with the features of the last, and standardised sparse columns are not centred."""
-    X, y, _, cost = tall_problem(True, None)
+    X, y, _, penalty = tall_problem(True, None)
     design = as_design(sparse.csr_array(X)).standardized()
     program = L1SvmTallProgram(design, y, C=0.1)
-    for costs in (np.ones(cost.size), cost, np.full(cost.size, 1e3), cost[::-1]):
+    for penalties in (np.ones(penalty.size), penalty, np.full(penalty.size, 1e3), penalty[::-1]):
         found, expected = (
-            program.solve(costs),
-            L1SvmProgram(as_design(X).standardized(), y, C=0.1).solve(costs),
+            program.solve(penalties),
+            L1SvmProgram(as_design(X).standardized(), y, C=0.1).solve(penalties),
         )
         assert found.objective == pytest.approx(expected.objective, rel=1e-8)
         np.testing.assert_allclose(found.weights, expected.weights, atol=1e-7)
@@ -96,27 +96,27 @@ def test_equal_samples_share_their_multiplier_so_that_fewer_features_join(monkey
     y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(0.3 - decision)), 1.0, -1.0)
     design = as_design(sparse.csr_array(X)).standardized()
     C = 4.0 / np.abs(design.transpose_dot(y - y.mean())).max()
-    program, as_prices = (L1SvmTallProgram(design, y, C=C) for _ in range(2))
+    program, as_costs = (L1SvmTallProgram(design, y, C=C) for _ in range(2))
     found = program.solve()
     assert found.converged
-    assert np.all(np.abs(found.pull) <= 1.0 + 1e-6)
+    assert np.all(np.abs(found.gradient) <= 1.0 + 1e-6)
     monkeypatch.setattr(programs, "MOST_SHARING_STEPS", 0)
-    assert as_prices.solve().objective == pytest.approx(found.objective, rel=1e-9)
-    assert program.pool.size < 0.8 * as_prices.pool.size
+    assert as_costs.solve().objective == pytest.approx(found.objective, rel=1e-9)
+    assert program.pool.size < 0.8 * as_costs.pool.size
 
 
 def test_the_worst_violators_join_first(monkeypatch):
     monkeypatch.setattr(tall, "TALL_BATCH", 2)
     X = np.array([[3.0, 1.0, -5.0, 0.5, 4.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
     program = L1SvmTallProgram(as_design(X), [1.0, -1.0], C=1.0)
-    alpha, costs = np.array([1.0, 0.0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
-    assert program._violators(alpha, costs).tolist() == [2, 4]
-    np.testing.assert_allclose(program._pull, X[0])
+    alpha, penalties = np.array([1.0, 0.0]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+    assert program._violators(alpha, penalties).tolist() == [2, 4]
+    np.testing.assert_allclose(program._gradient, X[0])
     program._is_useful = np.ones(6, dtype=bool)  # half as many as have a weight
-    assert program._violators(alpha, costs).tolist() == [2, 4, 0]
+    assert program._violators(alpha, penalties).tolist() == [2, 4, 0]
     program.pool = np.array([2])
-    assert program._violators(alpha, costs).tolist() == [4, 0, 5]
-    equal = np.where(costs == 1.0, np.abs(X[0]), 9.0)
+    assert program._violators(alpha, penalties).tolist() == [4, 0, 5]
+    equal = np.where(penalties == 1.0, np.abs(X[0]), 9.0)
     assert program._violators((1.0 + 0.5e-7) * alpha, equal).size == 0
     assert program._violators((1.0 + 2e-7) * alpha, equal).size == 3
 
@@ -146,14 +146,14 @@ def test_an_unfinished_program_is_not_called_solved():
         (Status.ITERATION_LIMIT, 1.1, Status.ITERATION_LIMIT),
     ):
         found = tall._Vertex(weights, alpha, 3, status)
-        machine = program._machine(found, alpha, np.array([0.25]), objective)
-        assert machine.status is wanted
-        assert machine.bias == 0.25  # the columns were not centred
-        np.testing.assert_allclose(machine.slack, [0.0, 0.25, 0.0])
-        assert machine.dual_coef.tolist() == [0.5, -0.5, 0.0]
+        model = program._model(found, alpha, np.array([0.25]), objective)
+        assert model.status is wanted
+        assert model.bias == 0.25  # the columns were not centred
+        np.testing.assert_allclose(model.slack, [0.0, 0.25, 0.0])
+        assert model.dual_coef.tolist() == [0.5, -0.5, 0.0]
 
 
-def test_features_with_a_weight_or_a_strong_pull_stay_for_the_next_program():
+def test_features_with_a_weight_or_a_strong_gradient_stay_for_the_next_program():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 5))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
@@ -162,7 +162,7 @@ def test_features_with_a_weight_or_a_strong_pull_stay_for_the_next_program():
     assert first.converged
     program.pool = np.array([0, 1, 2, 3])
     program._is_useful = np.array([True, False, False, False])
-    program._pull = np.array([0.0, 0.95, -0.95, 0.5, 1.0])
+    program._gradient = np.array([0.0, 0.95, -0.95, 0.5, 1.0])
     again = program.solve()
     assert 3 not in program.pool[:3]
     assert set(program.pool.tolist()) >= {0, 1, 2}

@@ -36,17 +36,17 @@ def test_a_label_makes_one_row_and_a_target_two():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_equal_rows_count_as_one_with_the_sum_of_their_prices(make):
+def test_equal_rows_count_as_one_with_the_sum_of_their_costs(make):
     rows = rows_of(40)
     targets = np.where(np.arange(40) % 5 == 0, 2.0, 1.0)
-    merged, group = _Rows(make(rows.matrix), targets, rows.price).merged()
+    merged, group = _Rows(make(rows.matrix), targets, rows.cost).merged()
     dense = merged.matrix.toarray() if sparse.issparse(merged.matrix) else merged.matrix
     together = np.column_stack([rows.matrix, targets])
     unique = np.unique(together, axis=0)
     assert len(dense) == len(unique) < 40
     np.testing.assert_array_equal(np.column_stack([dense, merged.target])[group], together)
     for g in range(len(dense)):
-        assert merged.price[g] == pytest.approx(rows.price[group == g].sum())
+        assert merged.cost[g] == pytest.approx(rows.cost[group == g].sum())
 
 
 def test_what_rows_lack_and_the_objective():
@@ -54,33 +54,35 @@ def test_what_rows_lack_and_the_objective():
     np.testing.assert_allclose(rows.short(w), 1.0 - rows.matrix @ w)
     some = rows.take(np.array([4, 1]))
     np.testing.assert_array_equal(some.matrix, rows.matrix[[4, 1]])
-    assert (some.price.tolist(), some.target.size) == (rows.price[[4, 1]].tolist(), 2)
-    cost = np.array([2.0, 3.0])
-    loss = rows.price @ np.maximum(0.0, 1.0 - rows.matrix @ w)
-    assert tall._objective(rows, cost, w) == pytest.approx(2.0 * 0.3 + 3.0 * 0.2 + loss)  # the bias is free
+    assert (some.cost.tolist(), some.target.size) == (rows.cost[[4, 1]].tolist(), 2)
+    penalty = np.array([2.0, 3.0])
+    loss = rows.cost @ np.maximum(0.0, 1.0 - rows.matrix @ w)
+    assert tall._objective(rows, penalty, w) == pytest.approx(
+        2.0 * 0.3 + 3.0 * 0.2 + loss
+    )  # the bias is free
     start, end = np.zeros(3), np.array([0.0, 0.0, 1.0])
     lone = _Rows(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), np.array([0.25, -0.25]), np.ones(2))
-    assert tall._best_between(lone, cost, start, end).tolist() == [0.0, 0.0, 0.25]
-    np.testing.assert_allclose(tall._best_between(lone, cost, end, start), [0.0, 0.0, 0.5])
+    assert tall._best_between(lone, penalty, start, end).tolist() == [0.0, 0.0, 0.25]
+    np.testing.assert_allclose(tall._best_between(lone, penalty, end, start), [0.0, 0.0, 0.5])
     far = _Rows(lone.matrix, np.array([9.0, -9.0]), np.ones(2))
-    assert tall._best_between(far, cost, start, end).tolist() == [0.0, 0.0, 1.0]
+    assert tall._best_between(far, penalty, start, end).tolist() == [0.0, 0.0, 1.0]
 
 
 def test_a_part_of_the_rows_stands_for_all():
     n = 400
-    price = np.full(n, 1.0)
-    price[:3] = 200.0
-    rows = _Rows(np.arange(n)[:, None] * 1.0, np.arange(n) * 2.0, price)
+    cost = np.full(n, 1.0)
+    cost[:3] = 200.0
+    rows = _Rows(np.arange(n)[:, None] * 1.0, np.arange(n) * 2.0, cost)
     found = rows.sampled(20)
     assert found.target.size == 20
     assert np.all(np.diff(found.target) > 0.0)  # in their order, each once
     assert found.target[:3].tolist() == [0.0, 2.0, 4.0]  # heavy ones are all there, as they are
-    assert found.price[:3].tolist() == [200.0] * 3
+    assert found.cost[:3].tolist() == [200.0] * 3
     np.testing.assert_array_equal(found.matrix[:, 0] * 2.0, found.target)
-    assert found.price.sum() == pytest.approx(price.sum())
-    np.testing.assert_allclose(found.price[3:], 397.0 / 17.0)
-    price[:15] = 100.0  # of many heavy ones: light ones are half of the wanted number at least
-    many = _Rows(rows.matrix, rows.target, price).sampled(20)
+    assert found.cost.sum() == pytest.approx(cost.sum())
+    np.testing.assert_allclose(found.cost[3:], 397.0 / 17.0)
+    cost[:15] = 100.0  # of many heavy ones: light ones are half of the wanted number at least
+    many = _Rows(rows.matrix, rows.target, cost).sampled(20)
     assert many.target.size == 15 + 10
 
 
@@ -114,25 +116,25 @@ def test_rows_of_rare_features_are_in_the_window(monkeypatch):
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e-6])
-def test_the_program_of_rows_with_the_pull_of_others_is_a_linear_program(factor):
+def test_the_program_of_rows_with_the_gradient_of_others_is_a_linear_program(factor):
     rows = rows_of(14, 3, seed=3)
-    rows = _Rows(rows.matrix, np.linspace(0.5, 1.5, 14), factor * rows.price)
-    cost, pull = factor * np.array([0.5, 1.0, 2.0]), factor * np.array([0.1, -0.2, 0.3, 0.4])
-    found = tall._solve_program(rows, cost, pull)
+    rows = _Rows(rows.matrix, np.linspace(0.5, 1.5, 14), factor * rows.cost)
+    penalty, gradient = factor * np.array([0.5, 1.0, 2.0]), factor * np.array([0.1, -0.2, 0.3, 0.4])
+    found = tall._solve_program(rows, penalty, gradient)
     assert found.converged
-    most = np.append(cost, 0.0)
+    most = np.append(penalty, 0.0)
     A = np.vstack([rows.matrix.T, -rows.matrix.T])
     exact = linprog(
         -rows.target,
         A_ub=A,
-        b_ub=np.concatenate([most - pull, most + pull]) / factor,
-        bounds=list(zip(np.zeros(14), rows.price / factor, strict=True)),
+        b_ub=np.concatenate([most - gradient, most + gradient]) / factor,
+        bounds=list(zip(np.zeros(14), rows.cost / factor, strict=True)),
     )
     assert rows.target @ found.alpha == pytest.approx(-factor * exact.fun, rel=1e-9)
     # The weights are optimal for it: the objective with the rows outside, whose pull is linear, is the same.
-    value = tall._objective(rows, cost, found.weights) - pull @ found.weights
+    value = tall._objective(rows, penalty, found.weights) - gradient @ found.weights
     assert value == pytest.approx(rows.target @ found.alpha, rel=1e-8)
-    assert np.all((found.alpha >= 0.0) & (found.alpha <= rows.price))
+    assert np.all((found.alpha >= 0.0) & (found.alpha <= rows.cost))
 
 
 def sharing(seed=0, n=24, p=6):
@@ -151,10 +153,10 @@ def test_the_nearest_multipliers_with_given_sums():
     np.testing.assert_allclose(np.bincount(shared.group, found), total, atol=1e-9)
     for g in range(4):
         own = np.flatnonzero(shared.group == g)
-        inside = own[(found[own] > 0.0) & (found[own] < shared.price[own])]
+        inside = own[(found[own] > 0.0) & (found[own] < shared.cost[own])]
         shift = np.mean(x[inside] - found[inside])  # all move by the same amount, up to their bounds
-        np.testing.assert_allclose(found[own], np.clip(x[own] - shift, 0.0, shared.price[own]), atol=1e-9)
-    np.testing.assert_allclose(shared._pull(x), X.T @ (shared.sign * x))
+        np.testing.assert_allclose(found[own], np.clip(x[own] - shift, 0.0, shared.cost[own]), atol=1e-9)
+    np.testing.assert_allclose(shared._gradient(x), X.T @ (shared.sign * x))
 
 
 def test_the_curvature_is_that_of_the_steepest_change_that_keeps_the_sums():
@@ -168,37 +170,37 @@ def test_the_curvature_is_that_of_the_steepest_change_that_keeps_the_sums():
 
 def test_sharing_stops_as_soon_as_no_feature_is_called_for():
     _, shared = sharing()
-    alpha, outside = 0.5 * shared.price, np.array([False, True, True, True, True, True])
-    pull = shared._pull(alpha)
-    roomy = np.abs(pull) + 1.0
-    assert shared.calling_for_fewer(alpha, pull, roomy, outside) is alpha
+    alpha, outside = 0.5 * shared.cost, np.array([False, True, True, True, True, True])
+    gradient = shared._gradient(alpha)
+    roomy = np.abs(gradient) + 1.0
+    assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
     roomy[0] = 1e-6  # it is inside
-    assert shared.calling_for_fewer(alpha, pull, roomy, outside) is alpha
+    assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
     roomy[1] = 0.0  # without a cost it is not asked for
-    assert shared.calling_for_fewer(alpha, pull, roomy, outside) is alpha
-    tight = np.full(6, 0.6 * np.abs(pull[1:]).max())
-    better = shared.calling_for_fewer(alpha, pull, tight, outside)
-    assert np.abs(shared._pull(better)[1:]).max() < np.abs(pull[1:]).max()
+    assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
+    tight = np.full(6, 0.6 * np.abs(gradient[1:]).max())
+    better = shared.calling_for_fewer(alpha, gradient, tight, outside)
+    assert np.abs(shared._gradient(better)[1:]).max() < np.abs(gradient[1:]).max()
     np.testing.assert_allclose(np.bincount(shared.group, better), np.bincount(shared.group, alpha), atol=1e-9)
     shifted = shared.calling_for_fewer(
-        alpha, pull + 0.3, np.full(6, 0.6 * np.abs(pull[1:] + 0.3).max()), outside
+        alpha, gradient + 0.3, np.full(6, 0.6 * np.abs(gradient[1:] + 0.3).max()), outside
     )
-    assert np.abs(shared._pull(shifted)[1:] + 0.3).max() < np.abs(pull[1:] + 0.3).max()
+    assert np.abs(shared._gradient(shifted)[1:] + 0.3).max() < np.abs(gradient[1:] + 0.3).max()
 
 
-def test_sharing_keeps_sums_and_bounds_and_lowers_pulls():
+def test_sharing_keeps_sums_and_bounds_and_lowers_gradients():
     rng = np.random.default_rng(0)
-    group, price = np.repeat([0, 1], [150, 50]), rng.uniform(0.5, 1.0, 200)
+    group, cost = np.repeat([0, 1], [150, 50]), rng.uniform(0.5, 1.0, 200)
     design = as_design(rng.normal(size=(200, 30)))
     sign = np.where(rng.random(200) < 0.5, 1.0, -1.0)
-    shared = programs._Sharing(design, sign, price, group)
-    start, outside = 0.5 * price, np.arange(30) >= 5
-    pull = np.full(30, 2.0) + design.transpose_dot(sign * start)  # also that of other rows
-    cost = np.full(30, 6.0)
-    assert np.abs(pull[outside]).max() > 8.0
-    alpha = shared.calling_for_fewer(start, pull, cost, outside)
+    shared = programs._Sharing(design, sign, cost, group)
+    start, outside = 0.5 * cost, np.arange(30) >= 5
+    gradient = np.full(30, 2.0) + design.transpose_dot(sign * start)  # also that of other rows
+    penalty = np.full(30, 6.0)
+    assert np.abs(gradient[outside]).max() > 8.0
+    alpha = shared.calling_for_fewer(start, gradient, penalty, outside)
     np.testing.assert_allclose(np.bincount(group, alpha), np.bincount(group, start), rtol=1e-9)
     assert alpha.min() >= 0.0
-    assert np.all(alpha <= price)
+    assert np.all(alpha <= cost)
     after = 2.0 + design.transpose_dot(sign * alpha)
     assert np.abs(after[outside]).max() <= 6.0

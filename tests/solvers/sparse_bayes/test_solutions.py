@@ -42,8 +42,8 @@ def eq_22_residual(X, likelihood, solution):
         else:
             p = 1.0 / (1.0 + np.exp(-F @ weights))
             curvature = likelihood.sample_weight * p * (1.0 - p)
-        spread = np.diag(np.linalg.inv(F.T @ (F * curvature[:, None]) + np.diag(precision)))
-        determined = determined + 1.0 - precision * spread
+        scale = np.diag(np.linalg.inv(F.T @ (F * curvature[:, None]) + np.diag(precision)))
+        determined = determined + 1.0 - precision * scale
         squares = squares + weights**2
     return np.max(np.abs((determined / squares)[1:] / precision[1:] - 1.0))
 
@@ -260,9 +260,9 @@ def test_precisions_with_labels_do_not_swing(seed):
     )
     assert found.status.converged
     # At rest each precision is the best one for its column, given the others.
-    spread, mean = np.diagonal(found.covariance[0])[1:], found.weights[found.active, 0]
+    scale, mean = np.diagonal(found.covariance[0])[1:], found.weights[found.active, 0]
     precision = found.precision[found.active]
-    s, q = 1.0 / spread - precision, mean / spread
+    s, q = 1.0 / scale - precision, mean / scale
     np.testing.assert_allclose(np.log(s**2 / (q**2 - s) / precision), 0.0, atol=5e-3)
 
 

@@ -10,13 +10,13 @@ from zeronorm.solvers.svm.box_dual import BoxDual
 def problem_of(kind, seed=0, n=7):
     """A problem in a state where some variables are at each bound and some between, with f = Qv."""
     rng = np.random.default_rng(seed)
-    price = rng.uniform(0.5, 2.0, n)
+    cost = rng.uniform(0.5, 2.0, n)
     if kind == "regression":
-        dual = BoxDual.regression(rng.normal(size=n), price, 0.2, False)
+        dual = BoxDual.regression(rng.normal(size=n), cost, 0.2, False)
     elif kind == "squared regression":
-        dual = BoxDual.regression(rng.normal(size=n), price, 0.2, True)
+        dual = BoxDual.regression(rng.normal(size=n), cost, 0.2, True)
     else:
-        dual = BoxDual.classification(np.where(np.arange(n) % 3 == 1, -1.0, 1.0), price, kind == "squared")
+        dual = BoxDual.classification(np.where(np.arange(n) % 3 == 1, -1.0, 1.0), cost, kind == "squared")
     m = dual.sign.size
     alpha = rng.uniform(0.1, 0.9, m) * np.minimum(dual.upper, 1.0)
     alpha[rng.permutation(m)[: m // 3]] = 0.0

@@ -13,13 +13,13 @@ N, P = 12, 3
 
 def problem_of(kind):
     rng = np.random.default_rng(0)
-    X, price = rng.normal(size=(N, P)), rng.uniform(0.5, 2.0, N)
+    X, cost = rng.normal(size=(N, P)), rng.uniform(0.5, 2.0, N)
     if kind == "partly hard":
-        price[[1, 5, 6]] = np.inf
+        cost[[1, 5, 6]] = np.inf
     y = np.where(np.arange(N) % 2, 1.0, -1.0)
     if kind.endswith("regression"):
-        return X, BoxDual.regression(rng.normal(size=N), price, 0.3, kind.startswith("squared"))
-    return X, BoxDual.classification(y, price, kind.startswith("squared"))
+        return X, BoxDual.regression(rng.normal(size=N), cost, 0.3, kind.startswith("squared"))
+    return X, BoxDual.classification(y, cost, kind.startswith("squared"))
 
 
 def tall_sparse(seed=0, n=400, p=30, density=0.1):

@@ -13,11 +13,11 @@ from zeronorm.solvers.svm.box_dual import BoxDual, add_free, drop_free, solve_bo
 
 def dual_of(kind, squared, n=9, seed=0):
     rng = np.random.default_rng(seed)
-    price = rng.uniform(0.5, 2.0, n)
-    price[2] = 0.0
+    cost = rng.uniform(0.5, 2.0, n)
+    cost[2] = 0.0
     if kind == "classes":
-        return BoxDual.classification(np.where(np.arange(n) % 3, 1.0, -1.0), price, squared)
-    return BoxDual.regression(rng.normal(size=n), price, 0.3, squared)
+        return BoxDual.classification(np.where(np.arange(n) % 3, 1.0, -1.0), cost, squared)
+    return BoxDual.regression(rng.normal(size=n), cost, 0.3, squared)
 
 
 KINDS = [(kind, squared) for kind in ("classes", "target") for squared in (False, True)]
@@ -28,7 +28,7 @@ def test_losses_and_the_gap_by_their_definitions(kind, squared):
     """The gap is what weak duality says: primal less dual objective, at any multipliers that balance."""
     rng = np.random.default_rng(1)
     problem = dual_of(kind, squared)
-    X, price = rng.normal(size=(9, 4)), dual_of(kind, False).upper[:9]
+    X, cost = rng.normal(size=(9, 4)), dual_of(kind, False).upper[:9]
     alpha = problem.feasible(rng.uniform(0.0, 1.0, problem.sign.size) * np.minimum(problem.upper, 1.0))
     v = np.zeros(9)
     np.add.at(v, problem.sample, problem.sign * alpha)
@@ -40,7 +40,7 @@ def test_losses_and_the_gap_by_their_definitions(kind, squared):
     else:
         y = 0.3 - problem.linear[:9]
         excess = np.maximum(0.0, np.abs(y - decision) - 0.3)
-    loss = price @ (0.5 * excess**2 if squared else excess)
+    loss = cost @ (0.5 * excess**2 if squared else excess)
     assert problem.loss(decision) == pytest.approx(loss)
     f = X @ X.T @ v + problem.ridge * v
     dual = -problem.linear @ alpha - 0.5 * v @ f
@@ -89,12 +89,12 @@ def test_the_bias_is_that_of_the_free_or_the_middle_of_what_is_possible():
     )  # all that is known is a limit
 
 
-def test_only_infinite_prices_without_squares_are_hard():
-    price = np.array([1.0, np.inf, 0.0])
+def test_only_infinite_costs_without_squares_are_hard():
+    cost = np.array([1.0, np.inf, 0.0])
     y = np.array([1.0, -1.0, 1.0])
-    assert BoxDual.classification(y, price, False).hard.tolist() == [False, True, False]
+    assert BoxDual.classification(y, cost, False).hard.tolist() == [False, True, False]
     assert BoxDual.classification(y, np.array([1.0, 2.0, 0.0]), True).hard.tolist() == [False] * 3
-    part = BoxDual.classification(y, price, False).restricted(np.array([True, False, True]))
+    part = BoxDual.classification(y, cost, False).restricted(np.array([True, False, True]))
     assert (part.sign.tolist(), part.upper.tolist(), part.n_samples) == ([1.0, 1.0], [1.0, 0.0], 3)
 
 
@@ -167,8 +167,8 @@ def test_the_dual_in_a_box_matches_a_general_solver(case, C):
         X[15:], y[15:] = X[:15], y[:15]
     if case == "empty rows":
         X[::7] = 0.0
-    price, alpha = np.full(len(y), C), np.zeros(len(y))
-    assert solve_box(X, y, price, alpha)
+    cost, alpha = np.full(len(y), C), np.zeros(len(y))
+    assert solve_box(X, y, cost, alpha)
     signed = X * y[:, None]
 
     def value(a):
@@ -186,10 +186,10 @@ def test_the_dual_in_a_box_matches_a_general_solver(case, C):
 
 def test_a_warm_start_in_the_box_ends_where_a_cold_one_does():
     X, y = classification(60, 6)
-    price, cold, warm = np.ones(60), np.zeros(60), np.zeros(60)
-    assert solve_box(X, y, price, warm)
-    assert solve_box(X[:, :5], y, price, warm)
-    assert solve_box(X[:, :5], y, price, cold)
+    cost, cold, warm = np.ones(60), np.zeros(60), np.zeros(60)
+    assert solve_box(X, y, cost, warm)
+    assert solve_box(X[:, :5], y, cost, warm)
+    assert solve_box(X[:, :5], y, cost, cold)
     np.testing.assert_allclose((y * warm) @ X[:, :5], (y * cold) @ X[:, :5], atol=1e-8)
 
 

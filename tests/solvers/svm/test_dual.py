@@ -51,7 +51,7 @@ def test_matches_libsvm(C):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_price_for_each_sample(loss):
+def test_cost_for_each_sample(loss):
     X, y = classification(50, 10)
     C = np.random.default_rng(1).uniform(0.05, 5.0, y.size)
     solution = solve_svm_dual(X @ X.T, y, C=C, loss=loss)
@@ -157,7 +157,7 @@ def test_warm_start_after_a_feature_left(loss):
 
 
 @pytest.mark.parametrize("new_C", [0.01, 3.0])
-def test_warm_start_after_a_change_of_price(new_C):
+def test_warm_start_after_a_change_of_cost(new_C):
     X, y = classification(60, 30)
     K = X @ X.T
     before = solve_svm_dual(K, y, C=0.1)
@@ -310,10 +310,10 @@ def test_read_only_and_fortran_ordered_input():
 )
 def test_the_dual_of_two_classes(loss, C, taken):
     X, y = classification()
-    machine = solve_svm_dual(X @ X.T, y, C=C, loss=loss)
-    assert machine.n_iter <= at_most(taken)
-    assert machine.gap <= 1e-9 * machine.objective
-    assert machine.violation <= 1e-10
+    model = solve_svm_dual(X @ X.T, y, C=C, loss=loss)
+    assert model.n_iter <= at_most(taken)
+    assert model.gap <= 1e-9 * model.objective
+    assert model.violation <= 1e-10
 
 
 @pytest.mark.parametrize(
@@ -335,21 +335,21 @@ def test_a_start_near_the_solution(shape, noise, loss, C, taken, near):
     assert solve_svm_dual(K, y, C=C, loss=loss, warm_start=first).n_iter <= 2
     other = solve_svm_dual(K, y, C=1.1 * C, loss=loss, warm_start=first)
     assert other.n_iter <= at_most(near)
-    for machine in (first, other):
-        assert machine.gap <= 1e-9 * machine.objective
+    for model in (first, other):
+        assert model.gap <= 1e-9 * model.objective
 
 
 @pytest.mark.parametrize(("loss", "dual", "primal"), [("hinge", 255, 11), ("squared_hinge", 616, 3)])
 def test_both_solvers_with_a_cost_for_each_sample(loss, dual, primal):
     X, y = classification(200, 10, noise=2.0)
-    price = np.random.default_rng(0).uniform(0.0, 2.0, 200)
-    price[::7] = 0.0
-    by_samples = solve_svm_dual(X @ X.T, y, C=price, loss=loss)
-    by_features = solve_linear_svm(as_design(X), y, C=price, loss=loss)
+    cost = np.random.default_rng(0).uniform(0.0, 2.0, 200)
+    cost[::7] = 0.0
+    by_samples = solve_svm_dual(X @ X.T, y, C=cost, loss=loss)
+    by_features = solve_linear_svm(as_design(X), y, C=cost, loss=loss)
     assert by_samples.n_iter <= at_most(dual)
     assert by_features.n_iter <= at_most(primal)
-    for machine in (by_samples, by_features):
-        assert machine.gap <= 1e-11 * machine.objective
+    for model in (by_samples, by_features):
+        assert model.gap <= 1e-11 * model.objective
     assert by_samples.objective == pytest.approx(by_features.objective, rel=1e-10)
     np.testing.assert_allclose(by_samples.dual_coef @ X, by_features.weights, atol=1e-6)
     assert by_samples.bias == pytest.approx(by_features.bias, abs=1e-6)
@@ -358,6 +358,6 @@ def test_both_solvers_with_a_cost_for_each_sample(loss, dual, primal):
 def test_classes_that_can_be_separated():
     X, y = classification()
     for loss in ("hinge", "squared_hinge"):
-        machine = solve_svm_dual(X @ X.T, y, C=np.inf, loss=loss)
-        assert machine.n_iter <= at_most(43)
-        assert machine.gap <= 1e-10
+        model = solve_svm_dual(X @ X.T, y, C=np.inf, loss=loss)
+        assert model.n_iter <= at_most(43)
+        assert model.gap <= 1e-10

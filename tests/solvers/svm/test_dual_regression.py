@@ -37,7 +37,7 @@ def test_matches_libsvm(epsilon):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_price_for_each_sample(loss):
+def test_cost_for_each_sample(loss):
     X, y = regression(50, 10)
     C = np.random.default_rng(1).uniform(0.0, 2.0, y.size)
     C[:3] = 0.0
@@ -70,13 +70,13 @@ def test_warm_start_after_a_feature_left():
     assert warm.n_iter < cold.n_iter
 
 
-def test_a_sample_is_never_on_both_sides_of_the_tube():
+def test_a_sample_is_never_on_both_sides_of_the_epsilon():
     X, y = regression(80, 10)
     above, below = solve_svr_dual(X @ X.T, y, epsilon=0.0, max_iter=40).alpha.reshape(2, 80)
     assert not np.any((above > 0.0) & (below > 0.0))
 
 
-def test_an_infinite_price_is_refused():
+def test_an_infinite_cost_is_refused():
     X, y = regression(10, 5)
     with pytest.raises(ValueError, match="must be finite"):
         solve_svr_dual(X @ X.T, y, C=np.inf)
@@ -104,9 +104,9 @@ def test_a_common_part_of_the_targets_goes_into_the_bias_alone(loss):
 )
 def test_the_dual_of_a_regression(loss, C, taken):
     X, y = regression()
-    machine = solve_svr_dual(X @ X.T, y, C=C, loss=loss)
-    assert machine.n_iter <= at_most(taken)
-    assert machine.gap <= 1e-9 * machine.objective
+    model = solve_svr_dual(X @ X.T, y, C=C, loss=loss)
+    assert model.n_iter <= at_most(taken)
+    assert model.gap <= 1e-9 * model.objective
 
 
 @pytest.mark.parametrize(

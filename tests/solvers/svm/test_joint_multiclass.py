@@ -40,7 +40,7 @@ def test_matches_a_qp_solver(shape, C, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_two_classes_are_the_two_class_machine(loss):
+def test_two_classes_are_the_two_class_model(loss):
     """w1 = -w2 = w/2 turns ½Σ|w_k|² into ¼|w|²: the machine of two classes at 2C."""
     X, codes = classes(50, 8, 2, shift=0.8)
     K = X @ X.T
@@ -95,7 +95,7 @@ def test_hard_margin_reports_inseparable_classes(shape, loss):
         found.status.check("AROM")
 
 
-def test_price_for_each_sample_and_warm_start():
+def test_cost_for_each_sample_and_warm_start():
     X, codes = classes(30, 5, 3)
     C = np.random.default_rng(1).uniform(0.1, 3.0, 30)
     K = X @ X.T
@@ -155,10 +155,10 @@ def test_sweeps_end_when_nothing_is_left_to_gain():
 @pytest.mark.parametrize("C", [0.1, 1.0])
 def test_all_classes_at_once(C):
     X, _ = classification()
-    machine = solve_weston_watkins(X @ X.T, np.arange(40) % 3, 3, C=C)
-    assert machine.n_iter <= 5
-    assert machine.violation <= 1e-12
-    assert machine.primal_objective - machine.objective <= 1e-10
+    model = solve_weston_watkins(X @ X.T, np.arange(40) % 3, 3, C=C)
+    assert model.n_iter <= 5
+    assert model.violation <= 1e-12
+    assert model.primal_objective - model.objective <= 1e-10
 
 
 N, Q = 10, 3
@@ -167,8 +167,8 @@ N, Q = 10, 3
 def joint(loss="hinge", seed=0, C=None):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 4))
-    price = rng.uniform(0.5, 2.0, N) if C is None else C
-    state = joint_multiclass._State(X @ X.T, np.arange(N) % Q, Q, price, loss)
+    cost = rng.uniform(0.5, 2.0, N) if C is None else C
+    state = joint_multiclass._State(X @ X.T, np.arange(N) % Q, Q, cost, loss)
     state.alpha = np.where(
         state.own, 0.0, rng.uniform(0.1, 0.9, (N, Q)) * np.minimum(state.upper, 1.0)[:, None]
     )
@@ -233,12 +233,12 @@ def test_a_joint_newton_step_balances_the_classes_and_zeroes_the_slopes(loss):
         np.testing.assert_allclose(whole.balance, 0.0, atol=1e-8)
 
 
-def priced_dual(state, i, m, a):
+def tuned_dual(state, i, m, a):
     """The dual with another value of one variable and the square of the imbalance taken off."""
     trial = state.alpha.copy()
     trial[i, m] = a
-    spread = np.where(state.own, trial.sum(axis=1, keepdims=True), -trial).sum(axis=0)
-    return dual_with_biases(state, trial) - 0.5 * state.stiffness * spread @ spread
+    scale = np.where(state.own, trial.sum(axis=1, keepdims=True), -trial).sum(axis=0)
+    return dual_with_biases(state, trial) - 0.5 * state.stiffness * scale @ scale
 
 
 def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
@@ -258,7 +258,7 @@ def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
                     continue
 
                 old, h = mirror.alpha[i, m], 1e-3
-                below, here, above = (priced_dual(mirror, i, m, a) for a in (old - h, old, old + h))
+                below, here, above = (tuned_dual(mirror, i, m, a) for a in (old - h, old, old + h))
                 slope, bend = (above - below) / (2 * h), (above - 2 * here + below) / h**2
                 new = max(old - slope / bend, 0.0)
                 if new != old:
@@ -272,7 +272,7 @@ def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
     assert n_moved > N
 
 
-def test_ascent_prices_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
+def test_ascent_costs_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
     _, state = joint()
     bias = state.bias.copy()
     state.ascend(1e-3)
@@ -281,7 +281,7 @@ def test_ascent_prices_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
     np.testing.assert_allclose(state.f.T, state.K @ state.coefficients(), atol=1e-12)
 
 
-def test_a_joint_start_is_cut_to_the_prices():
+def test_a_joint_start_is_cut_to_the_costs():
     _, state = joint()
     found = state.result(4, Status.CONVERGED)
     assert (found.n_iter, found.status) == (4, Status.CONVERGED)
@@ -301,15 +301,15 @@ def test_joint_objectives_by_their_definitions(loss):
     decision = X @ W + state.bias
     own = decision[np.arange(N), state.codes]
     excess = np.where(state.own, 0.0, np.maximum(0.0, 1.0 - (own[:, None] - decision)))
-    paid = state.price[:, None] * (excess if loss == "hinge" else 0.5 * excess**2)
+    paid = state.cost[:, None] * (excess if loss == "hinge" else 0.5 * excess**2)
     assert found.primal_objective == pytest.approx(0.5 * np.sum(W**2) + paid.sum())
     dual = found.alpha.sum() - 0.5 * np.sum(W**2)
-    dual -= 0.5 * np.sum(found.alpha**2 / state.price[:, None]) if loss == "squared_hinge" else 0.0
+    dual -= 0.5 * np.sum(found.alpha**2 / state.cost[:, None]) if loss == "squared_hinge" else 0.0
     assert found.objective == pytest.approx(dual)
     assert found.violation == state.violation()
 
 
-def test_a_joint_machine_with_hard_margins_is_enlarged():
+def test_a_joint_model_with_hard_margins_is_enlarged():
     X = np.array([[2.0, 0.0], [0.0, 2.0], [-2.0, -2.0]])
     state = joint_multiclass._State(X @ X.T, np.arange(3), 3, np.full(3, np.inf), "hinge")
     assert state.hard.all()
@@ -343,6 +343,6 @@ def test_a_joint_machine_with_hard_margins_is_enlarged():
 def test_a_solution_is_a_start_that_needs_no_round():
     X, _ = classification(200, 10, noise=2.0)
     K, codes = X[:100] @ X[:100].T, np.arange(100) % 4
-    joint_machine = solve_weston_watkins(K, codes, 4, C=1.0)
-    assert joint_machine.n_iter <= at_most(10)
-    assert solve_weston_watkins(K, codes, 4, C=1.0, warm_start=joint_machine).n_iter == 1
+    joint_model = solve_weston_watkins(K, codes, 4, C=1.0)
+    assert joint_model.n_iter <= at_most(10)
+    assert solve_weston_watkins(K, codes, 4, C=1.0, warm_start=joint_model).n_iter == 1

@@ -32,26 +32,26 @@ REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 def test_tall_classification_matches_a_qp_solver(C, loss):
     X, y = classification(300, 6)
     assert not prefers_gram(X.shape)
-    machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
+    model = solve_linear_svm(as_design(X), y, C=C, loss=loss)
     w, b, objective = primal_svm(X, y, C, loss)
-    assert machine.converged
-    np.testing.assert_allclose(machine.weights, w, atol=1e-5 * np.abs(w).max())
-    assert machine.bias == pytest.approx(b, abs=1e-4)
-    assert machine.objective == pytest.approx(objective, rel=1e-7)
-    assert 0.0 <= machine.gap < 1e-8 * objective
+    assert model.converged
+    np.testing.assert_allclose(model.weights, w, atol=1e-5 * np.abs(w).max())
+    assert model.bias == pytest.approx(b, abs=1e-4)
+    assert model.objective == pytest.approx(objective, rel=1e-7)
+    assert 0.0 <= model.gap < 1e-8 * objective
 
 
 @pytest.mark.parametrize("loss", REGRESSION_LOSSES)
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_tall_regression_matches_a_qp_solver(loss, epsilon):
     X, y = regression(300, 6)
-    machine = solve_linear_svr(as_design(X), y, C=0.5, epsilon=epsilon, loss=loss)
+    model = solve_linear_svr(as_design(X), y, C=0.5, epsilon=epsilon, loss=loss)
     w, b, objective = primal_svr(X, y, 0.5, epsilon, loss)
-    assert machine.converged
-    np.testing.assert_allclose(machine.weights, w, atol=1e-5)
-    assert machine.bias == pytest.approx(b, abs=1e-4)
-    assert machine.objective == pytest.approx(objective, rel=1e-7)
-    assert 0.0 <= machine.gap < 1e-8 * objective
+    assert model.converged
+    np.testing.assert_allclose(model.weights, w, atol=1e-5)
+    assert model.bias == pytest.approx(b, abs=1e-4)
+    assert model.objective == pytest.approx(objective, rel=1e-7)
+    assert 0.0 <= model.gap < 1e-8 * objective
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -71,14 +71,14 @@ def test_tall_and_dual_agree(loss):
 @pytest.mark.parametrize("shape", [(400, 10), (40, 100)])
 def test_squared_hinge_matches_liblinear(shape):
     X, y = classification(*shape, noise=2.0)
-    machine = solve_linear_svm(as_design(X), y, C=0.3, loss="squared_hinge")
+    model = solve_linear_svm(as_design(X), y, C=0.3, loss="squared_hinge")
     reference = LinearSVC(C=0.15, dual=False, intercept_scaling=1e3, tol=1e-10, max_iter=5000).fit(X, y)
-    np.testing.assert_allclose(machine.weights, reference.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(model.weights, reference.coef_[0], atol=1e-6)
 
 
 def test_squared_regression_matches_liblinear():
     X, y = regression(400, 10)
-    machine = solve_linear_svr(as_design(X), y, C=0.3, loss="squared_epsilon_insensitive")
+    model = solve_linear_svr(as_design(X), y, C=0.3, loss="squared_epsilon_insensitive")
     reference = LinearSVR(
         C=0.15,
         epsilon=0.1,
@@ -88,7 +88,7 @@ def test_squared_regression_matches_liblinear():
         tol=1e-10,
         max_iter=5000,
     ).fit(X, y)
-    np.testing.assert_allclose(machine.weights, reference.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.weights, reference.coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -119,12 +119,12 @@ def test_hard_margin_on_tall_data():
     direction = np.array([1.0, -2.0, 0.5, 0.0])
     y = np.where(X @ direction > 0.3, 1.0, -1.0)
     X = X + 0.1 * y[:, None] * direction
-    machine = solve_linear_svm(as_design(X), y, C=np.inf)
+    model = solve_linear_svm(as_design(X), y, C=np.inf)
     w, _, objective = primal_svm(X, y, np.inf)
-    assert machine.converged
-    np.testing.assert_allclose(machine.weights, w, rtol=1e-5, atol=1e-5)
-    assert machine.objective == pytest.approx(objective, rel=1e-6)
-    assert machine.gap < 1e-6 * objective
+    assert model.converged
+    np.testing.assert_allclose(model.weights, w, rtol=1e-5, atol=1e-5)
+    assert model.objective == pytest.approx(objective, rel=1e-6)
+    assert model.gap < 1e-6 * objective
 
 
 def test_hard_margin_on_tall_data_reports_inseparable_classes():
@@ -147,7 +147,7 @@ def test_standardized_sparse_design(loss):
 
 @pytest.mark.parametrize("shape", [(60, 100), (300, 5)])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_one_vs_rest_is_one_machine_for_each_class(shape, loss):
+def test_one_vs_rest_is_one_model_for_each_class(shape, loss):
     X, _ = classification(*shape)
     codes = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
     design = as_design(X)
@@ -179,17 +179,17 @@ def test_the_way_of_solving_follows_size_and_memory():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_iteration_limit_is_reported(loss):
     X, y = classification(300, 6)
-    machine = solve_linear_svm(as_design(X), y, loss=loss, max_iter=1)
-    assert machine.status is Status.ITERATION_LIMIT
-    assert machine.gap > 1e-6
+    model = solve_linear_svm(as_design(X), y, loss=loss, max_iter=1)
+    assert model.status is Status.ITERATION_LIMIT
+    assert model.gap > 1e-6
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_class_ends_with_no_weights(loss):
     X, _ = classification(300, 6)
-    machine = solve_linear_svm(as_design(X), np.ones(300), loss=loss)
-    np.testing.assert_allclose(machine.weights, 0.0, atol=1e-8)
-    assert machine.bias >= 1.0 - 1e-6
+    model = solve_linear_svm(as_design(X), np.ones(300), loss=loss)
+    np.testing.assert_allclose(model.weights, 0.0, atol=1e-8)
+    assert model.bias >= 1.0 - 1e-6
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -199,9 +199,9 @@ def test_badly_scaled_data(shape, C, loss):
     rng = np.random.default_rng(0)
     X = 100.0 * rng.normal(size=shape) + 300.0
     y = np.where(rng.uniform(size=shape[0]) < 0.5, 1.0, -1.0)
-    machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
-    assert machine.converged
-    assert machine.gap < 1e-5 * (1.0 + machine.objective)
+    model = solve_linear_svm(as_design(X), y, C=C, loss=loss)
+    assert model.converged
+    assert model.gap < 1e-5 * (1.0 + model.objective)
 
 
 def test_where_the_gram_matrix_is_the_cheaper_way():
@@ -219,11 +219,11 @@ def test_where_the_gram_matrix_is_the_cheaper_way():
         prefers_gram((50, 50), 8 * 50 * 50 - 1)
 
 
-def test_machines_of_all_classes_together():
-    def machine(k, status):
+def test_models_of_all_classes_together():
+    def model(k, status):
         return LinearSvm(np.full(2, k), float(k), np.zeros(3), np.full(3, k), 0.0, 0.1 * k, 10 + k, status)
 
-    all_of_them = OneVsRest(tuple(machine(k, s) for k, s in ((2, Status.CONVERGED), (1, Status.STALLED))))
+    all_of_them = OneVsRest(tuple(model(k, s) for k, s in ((2, Status.CONVERGED), (1, Status.STALLED))))
     assert all_of_them.weights.tolist() == [[2, 2], [1, 1]]
     assert all_of_them.biases.tolist() == [2.0, 1.0]
     assert all_of_them.dual_coef.tolist() == [[2, 1]] * 3
@@ -235,15 +235,15 @@ def test_machines_of_all_classes_together():
 @pytest.mark.parametrize(("loss", "taken"), [("hinge", 14), ("squared_hinge", 3)])
 def test_tall_classes(loss, taken, C):
     X, y = classification(300, 6)
-    machine = solve_linear_svm(as_design(X), y, C=C, loss=loss)
-    assert machine.n_iter <= at_most(taken)
-    assert machine.gap <= 1e-11 * machine.objective
+    model = solve_linear_svm(as_design(X), y, C=C, loss=loss)
+    assert model.n_iter <= at_most(taken)
+    assert model.gap <= 1e-11 * model.objective
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize(("loss", "taken"), [("epsilon_insensitive", 17), ("squared_epsilon_insensitive", 4)])
 def test_tall_regression(loss, taken, C):
     X, y = regression(300, 6)
-    machine = solve_linear_svr(as_design(X), y, C=C, loss=loss)
-    assert machine.n_iter <= at_most(taken)
-    assert machine.gap <= 1e-11 * machine.objective
+    model = solve_linear_svr(as_design(X), y, C=C, loss=loss)
+    assert model.n_iter <= at_most(taken)
+    assert model.gap <= 1e-11 * model.objective

@@ -16,11 +16,11 @@ from zeronorm.solvers.svm.linear import _Multipliers, solve_by_multipliers
 
 
 @pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0, 30.0])
-def test_multipliers_find_the_machine_of_the_interior_point_method(C):
+def test_multipliers_find_the_model_of_the_interior_point_method(C):
     design, decision = tall_sparse()
-    price = C * np.random.default_rng(1).uniform(0.0, 2.0, decision.size)
-    price[::7] = 0.0  # samples without a say
-    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), price, False)
+    cost = C * np.random.default_rng(1).uniform(0.0, 2.0, decision.size)
+    cost[::7] = 0.0  # samples without a say
+    problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), cost, False)
     ours, oracle = solve_by_multipliers(design, problem), tall.solve_linear_loss(design, problem, tol=1e-10)
     assert ours.status is Status.CONVERGED
     assert ours.gap <= 2e-10 * ours.objective  # tol = 1e-6 is only what is asked for at least
@@ -87,11 +87,11 @@ def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(many_sa
 
 def multipliers(kind="classes"):
     rng = np.random.default_rng(1)
-    X, price = rng.normal(size=(12, 3)), rng.uniform(0.5, 2.0, 12)
+    X, cost = rng.normal(size=(12, 3)), rng.uniform(0.5, 2.0, 12)
     if kind == "classes":
-        problem = BoxDual.classification(np.where(np.arange(12) % 2, 1.0, -1.0), price, False)
+        problem = BoxDual.classification(np.where(np.arange(12) % 2, 1.0, -1.0), cost, False)
     else:
-        problem = BoxDual.regression(rng.normal(size=12), price, 0.2, False)
+        problem = BoxDual.regression(rng.normal(size=12), cost, 0.2, False)
     method = _Multipliers(as_design(X), problem)
     method.sigma = 0.7
     return X, problem, method

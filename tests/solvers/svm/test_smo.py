@@ -251,11 +251,11 @@ def test_a_search_that_only_moves_rounding_is_ended():
 def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
     """Whole numbers and loops without reordered sums: a number of steps that changes was meant to change."""
     X, y = integers(*shape, 7)
-    K, price = X @ X.T, np.full(shape[0], C)
-    dual = BoxDual.classification(y, price, kind == "squared")
+    K, cost = X @ X.T, np.full(shape[0], C)
+    dual = BoxDual.classification(y, cost, kind == "squared")
     if kind == "regression":
         target = X[:, 0] - X[:, 1] + np.random.default_rng(1).integers(-2, 3, shape[0])
-        dual = BoxDual.regression(target, price, 0.5, False)
+        dual = BoxDual.regression(target, cost, 0.5, False)
     n_iter, violation, status, alpha, f = solved(dual, K)
     assert (n_iter, status) == (n_steps, Status.CONVERGED)
     assert np.sum((alpha > 0.0) & (alpha < dual.upper)) == n_free

@@ -20,8 +20,8 @@ def point_of(method, seed=1):
     rng = np.random.default_rng(seed)
     m = method.problem.sign.size
     variables = rng.uniform(0.2, 1.5, size=(4, m))
-    variables[ALPHA] = np.where(method.soft, rng.uniform(0.1, 0.9, m) * method.price, variables[ALPHA])
-    variables[SPARE] = np.where(method.soft, method.price - variables[ALPHA], 1.0)
+    variables[ALPHA] = np.where(method.soft, rng.uniform(0.1, 0.9, m) * method.cost, variables[ALPHA])
+    variables[SPARE] = np.where(method.soft, method.cost - variables[ALPHA], 1.0)
     variables[XI] = np.where(method.soft, variables[XI], 0.0)
     return tall._Point(rng.normal(size=P), 0.4, variables)
 

@@ -20,20 +20,20 @@ from zeronorm.solvers.svm.dual import solve_svm_dual
 def test_the_line_search_finds_the_minimum(kind):
     X, dual = problem_of(kind)
     rng = np.random.default_rng(3)
-    price = (1.0 / dual.ridge)[dual.sample]
+    cost = (1.0 / dual.ridge)[dual.sample]
     for scale in (1e-2, 1.0, 30.0):
         w, step = rng.normal(size=P), scale * rng.normal(size=P)
         decision, change = X @ w + 0.2, X @ step + 0.5 * scale
 
         def value(t, w=w, step=step, decision=decision, change=change):
             excess = np.maximum(dual.residual(decision + t * change), 0.0)
-            return 0.5 * np.sum((w + t * step) ** 2) + 0.5 * price @ excess**2
+            return 0.5 * np.sum((w + t * step) ** 2) + 0.5 * cost @ excess**2
 
         if (value(1e-7) - value(0.0)) > 0.0:
             step, change = -step, -change
             value.__defaults__ = (w, step, decision, change)
         exact = minimize_scalar(value, bounds=(0.0, 1e3 / scale), method="bounded", options={"xatol": 1e-10})
-        found = tall._exact_line_search(dual, price, w, step, decision, change)
+        found = tall._exact_line_search(dual, cost, w, step, decision, change)
         assert found == pytest.approx(exact.x, rel=1e-4)
         assert value(found) <= exact.fun * (1 + 1e-14)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from solvers.problems import plain
-from zeronorm.engines.elimination.scan import remove_column, train_machines
+from zeronorm.engines.elimination.scan import remove_column, train_models
 from zeronorm.solvers.svm import tracked_set
 from zeronorm.solvers.svm.box_dual import BoxDual
 from zeronorm.solvers.svm.smo import smo
@@ -42,7 +42,7 @@ class Shrinking:
 
     def train(self):
         d = self.dual
-        return train_machines(
+        return train_models(
             self.K, d.ridge, d.sample, d.sign[None], d.linear[None], d.upper[None],
             self.alpha, self.f, self.v, self.sets, TOL, 100_000,
         )  # fmt: skip
@@ -81,30 +81,30 @@ def duals(n, y):
 @pytest.mark.parametrize("kind", ["hinge", "squared hinge", "weighted", "regression"])
 def test_every_problem_on_the_way_is_solved(kind):
     X, y = two_classes(60, 150)
-    machine = Shrinking(X, duals(60, y)[kind])
+    model = Shrinking(X, duals(60, y)[kind])
     n_followed = 0
     for j in np.random.default_rng(2).permutation(150)[:140]:
-        n_followed += int(machine.sets.size[0]) > 0
-        status, _ = machine.remove(j)
+        n_followed += int(model.sets.size[0]) > 0
+        status, _ = model.remove(j)
         assert status == 0
-        expected = machine.solved_anew()
-        found = machine.dual.objective(machine.alpha[0], machine.f[0])
+        expected = model.solved_anew()
+        found = model.dual.objective(model.alpha[0], model.f[0])
         assert found == pytest.approx(expected, rel=1e-7)
-        assert abs(machine.dual.sign @ machine.alpha[0]) < 1e-9
+        assert abs(model.dual.sign @ model.alpha[0]) < 1e-9
     assert n_followed > 50
 
 
 def test_factor_stays_that_of_the_free_variables():
     X, y = two_classes(80, 400)
-    machine = Shrinking(X, duals(80, y)["hinge"])
+    model = Shrinking(X, duals(80, y)["hinge"])
     sizes = set()
     for j in range(200):
-        machine.remove(j)
-        found, expected = machine.factored()
+        model.remove(j)
+        found, expected = model.factored()
         sizes.add(len(expected))
         assert np.allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
-        alpha, free = machine.alpha[0], machine.sets.order[0, : machine.sets.size[0]]
-        inside = np.flatnonzero((alpha > 0) & (alpha < machine.dual.upper))
+        alpha, free = model.alpha[0], model.sets.order[0, : model.sets.size[0]]
+        inside = np.flatnonzero((alpha > 0) & (alpha < model.dual.upper))
         assert set(inside) <= set(free)
     assert len(sizes) > 2  # variables met and left their bounds on the way
 
@@ -123,27 +123,25 @@ def test_a_square_is_added_to_a_factor_or_taken_from_it(side):
 
 def test_fewer_columns_than_free_variables_end_the_following():
     X, y = two_classes(60, 8)
-    machine = Shrinking(X, duals(60, y)["squared hinge"])
+    model = Shrinking(X, duals(60, y)["squared hinge"])
     for j in range(6):
-        machine.remove(j)
-    assert machine.dual.objective(machine.alpha[0], machine.f[0]) == pytest.approx(
-        machine.solved_anew(), rel=1e-7
-    )
+        model.remove(j)
+    assert model.dual.objective(model.alpha[0], model.f[0]) == pytest.approx(model.solved_anew(), rel=1e-7)
 
 
 def test_a_wrong_factor_is_noticed():
     X, y = two_classes(60, 150)
-    machine = Shrinking(X, duals(60, y)["hinge"])
+    model = Shrinking(X, duals(60, y)["hinge"])
     with np.errstate(all="ignore"):  # of what lies outside the factor and was never written
-        machine.sets.factor[0] *= 30.0
-    d = machine.dual
-    machine.K[:] = machine.K[::-1, ::-1].copy()
-    machine.f[0] = machine.K @ machine.v[0]
+        model.sets.factor[0] *= 30.0
+    d = model.dual
+    model.K[:] = model.K[::-1, ::-1].copy()
+    model.f[0] = model.K @ model.v[0]
     reached, _ = follow(
-        machine.sets, 0, machine.K, d.ridge, d.sample, d.sign, d.linear, d.upper, machine.alpha[0], machine.f[0], TOL
+        model.sets, 0, model.K, d.ridge, d.sample, d.sign, d.linear, d.upper, model.alpha[0], model.f[0], TOL
     )  # fmt: skip
     assert not reached
-    assert machine.sets.size[0] == 0
+    assert model.sets.size[0] == 0
 
 
 def test_singular_matrix_is_given_up():

@@ -79,10 +79,10 @@ class Predictions:
         if not self._waiting:
             return
         n_outputs, p = self._waiting[0][2].size, self.X.shape[1]
-        spread = np.zeros((len(self._waiting), n_outputs, p))
-        for row, (features, weights, _) in zip(spread, self._waiting, strict=True):
+        scale = np.zeros((len(self._waiting), n_outputs, p))
+        for row, (features, weights, _) in zip(scale, self._waiting, strict=True):
             row[:, features] = weights
-        values = np.asarray(self.X @ spread.reshape(-1, p).T).reshape(-1, len(spread), n_outputs)
+        values = np.asarray(self.X @ scale.reshape(-1, p).T).reshape(-1, len(scale), n_outputs)
         self._columns.append(self.labels(values + np.stack([intercept for *_, intercept in self._waiting])))
         self._waiting = []
 

@@ -18,7 +18,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design, require_finite
-from zeronorm.engines.elimination.loop import finite_gram, those_staying
+from zeronorm.engines.elimination.loop import finite_gram, those_kept
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
@@ -100,14 +100,14 @@ class KernelSource(ABC):
     """The kernel of the features that are left."""
 
     @abstractmethod
-    def matrix(self, alive: IntArray) -> FloatArray:
+    def matrix(self, active: IntArray) -> FloatArray:
         """K on the given features."""
 
     @abstractmethod
-    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+    def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
         """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``alive``."""
 
-    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+    def diagonal_removal(self, active: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
         """The same for the sum of beta_i K_ii; zero for kernels with a constant diagonal."""
         return np.zeros(len(units))
 
@@ -119,14 +119,14 @@ class PolynomialSource(KernelSource):
         self.design, self.kernel = design, kernel
         self.gram: FloatArray | None = None
 
-    def matrix(self, alive: IntArray) -> FloatArray:
-        self.gram = finite_gram(self.design.take(alive))
+    def matrix(self, active: IntArray) -> FloatArray:
+        self.gram = finite_gram(self.design.take(active))
         return self.kernel.matrix(self.gram)
 
-    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+    def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
         assert self.gram is not None
         base = self.kernel.gamma * self.gram + self.kernel.coef0
-        left = self.design.take(alive)
+        left = self.design.take(active)
         if all(unit.size == 1 for unit in units):
             return self._single(left, base, V)
         change = np.empty((len(units), V.shape[1]))
@@ -135,13 +135,13 @@ class PolynomialSource(KernelSource):
             change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
         return change
 
-    def diagonal_removal(self, alive: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
+    def diagonal_removal(self, active: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
         assert self.gram is not None
         base = self.kernel.gamma * np.diagonal(self.gram) + self.kernel.coef0
         full = float(beta @ base**self.kernel.degree)
         change = np.empty(len(units))
         for u, unit in enumerate(units):
-            square = (self.design.block(alive[unit]) ** 2).sum(axis=1)
+            square = (self.design.block(active[unit]) ** 2).sum(axis=1)
             change[u] = full - float(beta @ (base - self.kernel.gamma * square) ** self.kernel.degree)
         return change
 
@@ -166,40 +166,40 @@ class RBFSource(KernelSource):
         with np.errstate(over="ignore"):
             self.range_sq = (stats.maximum - stats.minimum) ** 2
 
-    def is_steep(self, alive: IntArray) -> bool:
+    def is_steep(self, active: IntArray) -> bool:
         """Whether factors of single features may leave the range of numbers, or cancel in a Gram matrix."""
-        return bool(self.width(alive) * self.range_sq[alive].sum() > STEEPEST)
+        return bool(self.width(active) * self.range_sq[active].sum() > STEEPEST)
 
-    def rows(self, alive: IntArray, support: IntArray | None = None) -> FloatArray:
+    def rows(self, active: IntArray, support: IntArray | None = None) -> FloatArray:
         """The columns as one dense array, sample by sample."""
-        design = self.design.take(alive)
+        design = self.design.take(active)
         chosen = design if support is None else design.take_rows(support)
         rows = np.ascontiguousarray(chosen.block(slice(None)), dtype=np.float64)
         if not np.all(np.isfinite(rows)):
             require_finite(design)
         return rows
 
-    def width(self, alive: IntArray) -> float:
+    def width(self, active: IntArray) -> float:
         """γ; with ``rescale`` it grows as features leave, so that γ times their number stays the same."""
-        return self.gamma * self.design.n_features / alive.size if self.rescale else self.gamma
+        return self.gamma * self.design.n_features / active.size if self.rescale else self.gamma
 
-    def matrix(self, alive: IntArray) -> FloatArray:
-        if self.is_steep(alive):
-            return rbf_from_rows(self.rows(alive), self.width(alive))
-        return RBFKernel(self.width(alive)).matrix(finite_gram(self.design.take(alive)))
+    def matrix(self, active: IntArray) -> FloatArray:
+        if self.is_steep(active):
+            return rbf_from_rows(self.rows(active), self.width(active))
+        return RBFKernel(self.width(active)).matrix(finite_gram(self.design.take(active)))
 
-    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
-        gamma = self.width(alive)
+    def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+        gamma = self.width(active)
         change = np.empty((len(units), V.shape[1]))
         single = all(unit.size == 1 for unit in units)
         for c in range(V.shape[1]):
             # Only support vectors enter the form.
             support = np.flatnonzero(V[:, c])
-            if self.is_steep(alive):
-                change[:, c] = self._steep_removal(alive, support, V[support, c], units)
+            if self.is_steep(active):
+                change[:, c] = self._steep_removal(active, support, V[support, c], units)
                 continue
             M = K[np.ix_(support, support)] * np.outer(V[support, c], V[support, c])
-            left = self.design.take(alive).take_rows(support)
+            left = self.design.take(active).take_rows(support)
             if single:
                 for columns, block in left.iter_blocks():
                     change[columns, c] = -rbf_removal(M, np.ascontiguousarray(block.T), gamma)
@@ -210,9 +210,9 @@ class RBFSource(KernelSource):
         return change
 
     def _steep_removal(
-        self, alive: IntArray, support: IntArray, v: FloatArray, units: list[IntArray]
+        self, active: IntArray, support: IntArray, v: FloatArray, units: list[IntArray]
     ) -> FloatArray:
-        rows, gamma = self.rows(alive, support), self.width(alive)
+        rows, gamma = self.rows(active, support), self.width(active)
         if all(unit.size == 1 for unit in units):
             return -rbf_removal_from_rows(v, rows, gamma)[np.concatenate(units)]
         whole = v @ rbf_from_rows(rows, gamma) @ v
@@ -226,8 +226,8 @@ class CallableSource(KernelSource):
     def __init__(self, design: Design, function: Callable[[FloatArray, FloatArray], Any]) -> None:
         self.design, self.function = design, function
 
-    def matrix(self, alive: IntArray) -> FloatArray:
-        columns = np.ascontiguousarray(self.design.block(alive))
+    def matrix(self, active: IntArray) -> FloatArray:
+        columns = np.ascontiguousarray(self.design.block(active))
         K = np.asarray(self.function(columns, columns), dtype=np.float64)
         n = columns.shape[0]
         if K.shape != (n, n) or not np.all(np.isfinite(K)):
@@ -236,10 +236,10 @@ class CallableSource(KernelSource):
             )
         return 0.5 * (K + K.T)
 
-    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+    def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
         change = np.empty((len(units), V.shape[1]))
         for u, unit in enumerate(units):
-            rest = np.delete(alive, unit)
+            rest = np.delete(active, unit)
             without = self.matrix(rest) if rest.size else np.zeros_like(K)
             change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
         return change
@@ -260,13 +260,13 @@ class PiecesSource(KernelSource):
             raise ValueError("The 'kernel_pieces' parameter must be finite. Got NaN or infinity.")
         self.combine: Callable[..., Any] = np.sum if combine == "sum" else np.prod
 
-    def matrix(self, alive: IntArray) -> FloatArray:
-        return np.asarray(self.combine(self.pieces[alive], axis=0))
+    def matrix(self, active: IntArray) -> FloatArray:
+        return np.asarray(self.combine(self.pieces[active], axis=0))
 
-    def removal(self, alive: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
+    def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
         change = np.empty((len(units), V.shape[1]))
         for u, unit in enumerate(units):
-            without = self.matrix(np.delete(alive, unit))
+            without = self.matrix(np.delete(active, unit))
             change[u] = np.einsum("ic,ij,jc->c", V, K - without, V)
         return change
 
@@ -296,7 +296,7 @@ def warn_if_diagonal(K: FloatArray) -> None:
         )
 
 
-class KernelMachines:
+class KernelModels:
     """``Machines`` of the elimination loop with a kernel source."""
 
     def __init__(
@@ -316,7 +316,7 @@ class KernelMachines:
         self.costs = np.where(involved.T, problem.sample_costs(C), 0.0)
         self.squared, self.epsilon = loss == "squared", epsilon
         self.settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.is_psd = True
         self.K = np.empty((0, 0))
@@ -324,7 +324,7 @@ class KernelMachines:
         self.duals: list[Any] = [None] * self.targets.shape[1]
 
     def train(self) -> None:
-        self.K = np.ascontiguousarray(self.source.matrix(self.alive))
+        self.K = np.ascontiguousarray(self.source.matrix(self.active))
         if self.n_iter == 0:
             warn_if_diagonal(self.K)
         trainable = self._definite()
@@ -370,14 +370,14 @@ class KernelMachines:
 
     def importance(self) -> FloatArray:
         """|W² - W²(without the feature)|, summed over machines."""
-        return self._value([np.array([i]) for i in range(self.alive.size)])
+        return self._value([np.array([i]) for i in range(self.active.size)])
 
     def group_importance(self, unit: IntArray) -> FloatArray:
         """|W² - W²(without the group)|, summed over machines."""
         return self._value([np.flatnonzero(unit == u) for u in range(int(unit.max()) + 1)])
 
     def _value(self, units: list[IntArray]) -> FloatArray:
-        return np.asarray(np.abs(self.source.removal(self.alive, self.K, self.V, units)).sum(axis=1))
+        return np.asarray(np.abs(self.source.removal(self.active, self.K, self.V, units)).sum(axis=1))
 
     def remove(self, features: IntArray) -> None:
-        self.alive = those_staying(self.alive, features)
+        self.active = those_kept(self.active, features)

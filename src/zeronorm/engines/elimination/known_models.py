@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination.estimator import Predictions, Refits, Rounds, stand_in
-from zeronorm.engines.elimination.linear import GramMachines
+from zeronorm.engines.elimination.linear import GramModels
 from zeronorm.engines.elimination.logistic_model import Logistic
 from zeronorm.engines.elimination.loop import Elimination
 from zeronorm.engines.elimination.margin_models import PenalisedHinge, SquaredHinge
@@ -64,35 +64,35 @@ class SupportVectors(KnownModel):
         self.problems = problems
 
     @cached_property
-    def machines(self) -> list[PackedMachine]:
-        return [PackedMachine(problem, **self.settings) for problem in self.problems]
+    def models(self) -> list[PackedModel]:
+        return [PackedModel(problem, **self.settings) for problem in self.problems]
 
     def train(self) -> bool:
         weights = []
-        for machine in self.machines:
-            machine.status = Status.CONVERGED
-            machine.train()
-            if machine.status > Status.STALLED:
+        for model in self.models:
+            model.status = Status.CONVERGED
+            model.train()
+            if model.status > Status.STALLED:
                 return False
-            weights.append(machine.weights()[:, 0])
+            weights.append(model.weights()[:, 0])
         self.weights = np.stack(weights)
         return True
 
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
-        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.machines]
+        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
         return np.array(settled) + self.problems[0].target.middle
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)
-        for machine in self.machines:
-            machine.remove(features)
+        for model in self.models:
+            model.remove(features)
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
         """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
-        record, p = Elimination(self.problems[0]), self.alive.size
-        machine = GramMachines(self.problems[0], **self.settings)
-        machine.eliminate_one_by_one(record, n_stop + 1)
+        record, p = Elimination(self.problems[0]), self.active.size
+        model = GramModels(self.problems[0], **self.settings)
+        model.eliminate_one_by_one(record, n_stop + 1)
         if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
         rounds = Rounds.of_all(p)
@@ -105,7 +105,7 @@ class SupportVectors(KnownModel):
         return rounds
 
 
-class PackedMachine(GramMachines):
+class PackedModel(GramModels):
     """One machine on data in memory: the columns that are left lie side by side."""
 
     def __init__(self, problem: Problem, **settings: Any) -> None:
@@ -117,11 +117,11 @@ class PackedMachine(GramMachines):
         return self.columns.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
+        positions = np.searchsorted(self.active, features)
         x = self.columns.of(positions)
         self.columns.remove(positions)
-        self.alive = without(self.alive, positions)
-        self.inaccurate = self.downdating.is_due(features, self.alive)
+        self.active = without(self.active, positions)
+        self.inaccurate = self.downdating.is_due(features, self.active)
         if not self.inaccurate:
             self.K -= x @ x.T
         self._renew()
@@ -137,17 +137,17 @@ def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
 class TallSupportVectors(KnownModel):
     """The same machines where samples are many: in the weights, by an interior-point method near the last solution."""
 
-    def __init__(self, X: FloatArray, machines: list[tuple[IntArray, BoxDual]]) -> None:
+    def __init__(self, X: FloatArray, models: list[tuple[IntArray, BoxDual]]) -> None:
         super().__init__(X.shape[1])
-        self.X, self.machines = X, machines
-        self.last: list[TallSolution | None] = [None] * len(machines)
+        self.X, self.models = X, models
+        self.last: list[TallSolution | None] = [None] * len(models)
 
     def train(self) -> bool:
         weights, biases = [], []
-        for c, (rows, dual) in enumerate(self.machines):
-            if rows.size < TALL * self.alive.size:
+        for c, (rows, dual) in enumerate(self.models):
+            if rows.size < TALL * self.active.size:
                 return False
-            design = as_design(self.X[np.ix_(rows, self.alive)])
+            design = as_design(self.X[np.ix_(rows, self.active)])
             found = solve_linear_loss(design, dual, self._start(design, c), tol=TOLERANCE)
             if not found.converged:
                 return False
@@ -341,8 +341,8 @@ class _Reversed(KnownModel):
     """Machines on the columns in reverse: of equal weights theirs leaves last that scikit-learn's removes first."""
 
     def __init__(self, inner: SupportVectors) -> None:
-        super().__init__(inner.alive.size)
-        self.inner, self.last = inner, inner.alive.size - 1
+        super().__init__(inner.active.size)
+        self.inner, self.last = inner, inner.active.size - 1
 
     def train(self) -> bool:
         accurate = self.inner.train()
@@ -385,10 +385,10 @@ class KnownRanker:
     def importances(self, features: IntArray) -> FloatArray:
         if not self.is_usable:
             return self.refits.importances(features)
-        if features.size < self.model.alive.size:
-            gone = np.ones(int(self.model.alive[-1]) + 1, dtype=bool)
+        if features.size < self.model.active.size:
+            gone = np.ones(int(self.model.active[-1]) + 1, dtype=bool)
             gone[features] = False
-            self.model.remove(self.model.alive[gone[self.model.alive]])
+            self.model.remove(self.model.active[gone[self.model.active]])
         if self.refits.verbose > 0:
             self.refits.announce(features)
         return self._importances()
@@ -397,7 +397,7 @@ class KnownRanker:
         """Squared weights on the features that are left."""
         self.is_exact = self.model.train()
         if not self.is_exact:
-            return self.refits.importances(self.model.alive)
+            return self.refits.importances(self.model.active)
         bits = (self.model.weights**2).sum(axis=0).view(np.int64)
         return np.asarray(((bits + HALF_OF_LAST) & SIGNIFICANT).view(np.float64))
 
@@ -411,17 +411,17 @@ class KnownRanker:
             self.is_usable = found is not None
             return found
         model.smallest_suffices = True
-        p = model.alive.size
+        p = model.active.size
         rounds = Rounds.of_all(p)
         for size in range(p, n_stop, -1):
             value = self._importances()
             place = int(np.argmin(value))
-            feature = int(model.alive[place])
+            feature = int(model.active[place])
             rounds.values[feature] = value[place]
             rounds.eliminated.append(feature)
             rounds.ranking[feature] = size - n_stop + 1
             rounds.support[feature] = False
-            model.remove(model.alive[place : place + 1])
+            model.remove(model.active[place : place + 1])
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
 

@@ -16,15 +16,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, gathered
+from zeronorm.design import Design, contiguous
 from zeronorm.engines.elimination.loop import (
     Downdating,
     Elimination,
-    FollowingPrice,
+    FollowingCost,
     finite_gram,
-    those_staying,
+    those_kept,
 )
-from zeronorm.engines.elimination.scan import eliminate_in_block, train_machines
+from zeronorm.engines.elimination.scan import eliminate_in_block, train_models
 from zeronorm.selection.path import TIE_TOLERANCE
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
@@ -70,20 +70,20 @@ LOSS_NAMES = {
 }
 
 
-class TallMachines(LinearValue):
+class TallModels(LinearValue):
     """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
 
     def __init__(
         self,
         problem: Problem,
-        alive: IntArray,
+        active: IntArray,
         *,
         C: float,
         loss: str,
         epsilon: float | None,
         tol: float,
         max_iter: int | None = None,
-        price_follows: bool = False,
+        cost_follows: bool = False,
         multi_class: str = "one_vs_rest",
     ) -> None:
         self.design = problem.design
@@ -98,13 +98,13 @@ class TallMachines(LinearValue):
         }
         if epsilon is not None:
             self.settings["epsilon"] = epsilon
-        self.alive = alive
-        self.price = FollowingPrice.of(problem, alive) if price_follows else None
+        self.active = active
+        self.cost = FollowingCost.of(problem, active) if cost_follows else None
         self.solutions: list[LinearSvm | None] = [None] * self.targets.shape[1]
         self.status, self.n_iter = Status.CONVERGED, 0
 
     def train(self) -> None:
-        design = gathered(self.design.take(self.alive))
+        design = contiguous(self.design.take(self.active))
         for c, start in enumerate(self.solutions):
             solution = self.solve(
                 design, self.targets[:, c], C=self.costs[c], warm_start=start, **self.settings
@@ -118,16 +118,16 @@ class TallMachines(LinearValue):
         return np.column_stack([s.weights for s in self.solutions if s is not None])
 
     def remove(self, features: IntArray) -> None:
-        self.alive = those_staying(self.alive, features)
-        if self.price is not None:
-            factor = self.price.growth(self.alive)
+        self.active = those_kept(self.active, features)
+        if self.cost is not None:
+            factor = self.cost.growth(self.active)
             self.costs = [factor * cost for cost in self.costs]
 
 
 # -- Machines on a Gram matrix from which features leave --
 
 
-class GramMachines(LinearValue):
+class GramModels(LinearValue):
     """One or more machines in the dual; ``Machines`` of the elimination loop."""
 
     def __init__(
@@ -140,11 +140,11 @@ class GramMachines(LinearValue):
         tol: float,
         max_iter: int,
         tie_share: float = TIE_TOLERANCE,
-        price_follows: bool = False,
+        cost_follows: bool = False,
         multi_class: str = "one_vs_rest",
     ) -> None:
         self.design = problem.design
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
         self._left: tuple[IntArray, Design] | None = None
         self.tol, self.max_iter, self.tie_share = tol, max_iter, tie_share
         self.status, self.n_iter = Status.CONVERGED, 0
@@ -152,7 +152,7 @@ class GramMachines(LinearValue):
         self._set_variables(problem, cost, loss, epsilon, multi_class)
         self.K = finite_gram(self.design)
         self.downdating = Downdating(self.design)
-        self.price = FollowingPrice.of(problem) if price_follows else None
+        self.cost = FollowingCost.of(problem) if cost_follows else None
         self.inaccurate = False
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
 
@@ -183,14 +183,14 @@ class GramMachines(LinearValue):
         for c in range(len(self.sign)):
             if self.sets.size[c] <= 0:
                 self._pivot(c)
-        status, n_iter = train_machines(*self._variables())  # type: ignore[arg-type]
+        status, n_iter = train_models(*self._variables())  # type: ignore[arg-type]
         self._note(status, n_iter)
 
     def _pivot(self, c: int) -> None:
         """Start a machine from the optimum where few factors find it; in wide data all variables are free."""
         dual = BoxDual(self.sample, self.sign[c], self.linear[c], self.upper[c], self.ridge)
         is_first = not self.alpha[c].any()
-        if is_first and self.alive.size < self.sign.shape[1]:
+        if is_first and self.active.size < self.sign.shape[1]:
             return
         found = pivot_free_set(self.K, dual, self.alpha[c], all_free=is_first, product=self._cheap_product())
         if found is not None:
@@ -200,7 +200,7 @@ class GramMachines(LinearValue):
     def _cheap_product(self) -> Callable[[FloatArray], FloatArray] | None:
         """K times some columns from sparse data, which a few dozen of solve a wide system; None otherwise."""
         n = self.design.n_samples
-        if not self.design.is_sparse or n < MANY_SAMPLES or self.alive.size < WIDE * n:
+        if not self.design.is_sparse or n < MANY_SAMPLES or self.active.size < WIDE * n:
             return None
         part = self.left
         return lambda v: part.dot(part.transpose_dot(v))
@@ -212,8 +212,8 @@ class GramMachines(LinearValue):
     @property
     def left(self) -> Design:
         """The features that are left; to take them of wide data takes as long as a product with them."""
-        if self._left is None or self._left[0] is not self.alive:
-            self._left = self.alive, self.design.take(self.alive)
+        if self._left is None or self._left[0] is not self.active:
+            self._left = self.active, self.design.take(self.active)
         return self._left[1]
 
     def weights(self) -> FloatArray:
@@ -221,15 +221,15 @@ class GramMachines(LinearValue):
         return self.left.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
-        self.alive, self._left = those_staying(self.alive, features), None
-        self.inaccurate = self.downdating.is_due(features, self.alive)
+        self.active, self._left = those_kept(self.active, features), None
+        self.inaccurate = self.downdating.is_due(features, self.active)
         if not self.inaccurate:
             self.K -= self.design.take(np.sort(features)).gram()
         self._renew()
 
-    def _follow_price(self) -> None:
+    def _follow_cost(self) -> None:
         """A larger C where it is due; the dual variables grow with it, so that they stay near the solution."""
-        factor = 1.0 if self.price is None else self.price.growth(self.alive)
+        factor = 1.0 if self.cost is None else self.cost.growth(self.active)
         if factor > 1.0:
             for grows in (self.upper, self.alpha, self.v):
                 grows *= factor
@@ -239,7 +239,7 @@ class GramMachines(LinearValue):
     def refresh_gram(self) -> None:
         """The Gram matrix of the features that are left, from the data."""
         self.K = np.ascontiguousarray(self.left.gram())
-        self.downdating.start(self.alive)
+        self.downdating.start(self.active)
         self._refresh_f()
 
     def _refresh_f(self) -> None:
@@ -260,18 +260,18 @@ class GramMachines(LinearValue):
             while True:
                 self.train()
                 value = self.importance()
-                record.scores[self.alive] = value
-                may_leave = removable[self.alive]
-                n_out = min(int(np.count_nonzero(may_leave)), self.alive.size - must_stay)
+                record.scores[self.active] = value
+                may_leave = removable[self.active]
+                n_out = min(int(np.count_nonzero(may_leave)), self.active.size - must_stay)
                 if n_out <= 0 or self.status is Status.UNBOUNDED:
                     break
                 leaving = self._leave_from_block(
-                    self.alive[may_leave], value[may_leave], norm, n_out, record.scores
+                    self.active[may_leave], value[may_leave], norm, n_out, record.scores
                 )
                 record.remove(leaving)
                 advance(leaving.size)
-                self.alive = self.alive[~np.isin(self.alive, leaving, assume_unique=True)]
-                self.inaccurate = self.downdating.is_due(leaving, self.alive)
+                self.active = self.active[~np.isin(self.active, leaving, assume_unique=True)]
+                self.inaccurate = self.downdating.is_due(leaving, self.active)
                 self._renew()
         if not record.n_eliminated:
             self.status.check("Elimination with a hard margin (C=inf)")
@@ -280,7 +280,7 @@ class GramMachines(LinearValue):
 
     def _renew(self) -> None:
         """Fresh numbers in place of updated ones: the Gram matrix now and then, f = Kv always."""
-        self._follow_price()
+        self._follow_cost()
         if self.inaccurate:
             self.refresh_gram()
         else:
@@ -296,9 +296,9 @@ class GramMachines(LinearValue):
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
         # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`, and so may be C.
-        half = max(self.small_block, self.alive.size // 2)
-        if self.price is not None:
-            half = min(half, self.price.room(self.alive.size))
+        half = max(self.small_block, self.active.size // 2)
+        if self.cost is not None:
+            half = min(half, self.cost.room(self.active.size))
         removed = np.empty(min(size, n_out, half), dtype=np.intp)
         left_value = np.empty(removed.size)
         n_removed, status, n_iter = eliminate_in_block(
@@ -306,10 +306,10 @@ class GramMachines(LinearValue):
             np.ascontiguousarray(self.design.block(block).T),
             block,
             outside,
-            float(norm[self.alive].max()),
+            float(norm[self.active].max()),
             norm[block] ** 2,
             self.downdating.gone,
-            float((norm[self.alive] ** 2).sum()),
+            float((norm[self.active] ** 2).sum()),
             tie,
             removed,
             left_value,
@@ -335,7 +335,7 @@ class GramMachines(LinearValue):
 # -- Penalised logistic regression as the learner of an elimination (Zhu and Hastie 2003) --
 
 
-class LogisticMachines(LinearValue):
+class LogisticModels(LinearValue):
     """One regression per class or pair of classes; on the Gram matrix for few samples, else by scikit-learn."""
 
     def __init__(
@@ -345,15 +345,15 @@ class LogisticMachines(LinearValue):
         C: float,
         tol: float,
         max_iter: int,
-        price_follows: bool = False,
+        cost_follows: bool = False,
         multi_class: str = "one_vs_rest",
     ) -> None:
         self.problem, self.C, self.tol, self.max_iter = problem, C, tol, max_iter
         self.design = problem.design
-        self.price = FollowingPrice.of(problem) if price_follows else None
+        self.cost = FollowingCost.of(problem) if cost_follows else None
         self.targets, involved = problem.target.model_columns(multi_class)
         self.rows: list[IntArray] = [np.flatnonzero(inside) for inside in involved.T]
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.duals: list[LogisticDual | None] = [None] * self.targets.shape[1]
         self.primal = np.empty((0, 0))
@@ -362,13 +362,13 @@ class LogisticMachines(LinearValue):
         self.downdating: Downdating | None = None
 
     def train(self) -> None:
-        if not prefers_gram((self.problem.n_samples, self.alive.size)):
+        if not prefers_gram((self.problem.n_samples, self.active.size)):
             self._train_tall()
             return
         if self.K is None:
-            self.K = finite_gram(self.design.take(self.alive))
+            self.K = finite_gram(self.design.take(self.active))
             self.downdating = self.downdating or Downdating(self.design)
-            self.downdating.start(self.alive)
+            self.downdating.start(self.active)
         cost = np.broadcast_to(self.problem.sample_costs(self.C), self.problem.n_samples)
         coefficients = np.zeros(self.targets.shape)
         for c, (rows, start) in enumerate(zip(self.rows, self.duals, strict=True)):
@@ -384,10 +384,10 @@ class LogisticMachines(LinearValue):
             self.n_iter += dual.n_iter
             self.duals[c], self.bias[c] = dual, dual.bias
             coefficients[rows, c] = dual.dual_coef
-        self.primal = self.design.take(self.alive).transpose_dot(coefficients)
+        self.primal = self.design.take(self.active).transpose_dot(coefficients)
 
     def _train_tall(self) -> None:
-        columns = np.ascontiguousarray(self.design.block(self.alive))
+        columns = np.ascontiguousarray(self.design.block(self.active))
         weights, sample_weight = [], self.problem.sample_weight
         for c, rows in enumerate(self.rows):
             model = LogisticRegression(
@@ -411,10 +411,10 @@ class LogisticMachines(LinearValue):
         return self.primal
 
     def remove(self, features: IntArray) -> None:
-        self.alive = those_staying(self.alive, features)
-        if self.price is not None:
-            self.C *= self.price.growth(self.alive)
-        if self.downdating is None or self.K is None or self.downdating.is_due(features, self.alive):
+        self.active = those_kept(self.active, features)
+        if self.cost is not None:
+            self.C *= self.cost.growth(self.active)
+        if self.downdating is None or self.K is None or self.downdating.is_due(features, self.active):
             self.K = None
         else:
             self.K = self.K - self.design.take(np.sort(features)).gram()

@@ -48,7 +48,7 @@ class Logistic(KnownModel):
         self.phase: Phase = InSamples(X, self.loss) if X.shape[1] > len(X) else InFeatures(X, self.loss)
 
     def train(self) -> bool:
-        if isinstance(self.phase, InSamples) and self.alive.size <= self.loss.cost.size:
+        if isinstance(self.phase, InSamples) and self.active.size <= self.loss.cost.size:
             start = np.column_stack([self.phase.weights(self.phase.state), self.phase.state[:, -1]])
             self.phase = InFeatures(self.phase.columns.left().T, self.loss, start)
         if not self.phase.solve(self.precision, self.smallest_suffices):
@@ -60,9 +60,9 @@ class Logistic(KnownModel):
         return True
 
     def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
+        positions = np.searchsorted(self.active, features)
         self.phase.remove(positions)
-        self.alive = without(self.alive, positions)
+        self.active = without(self.active, positions)
 
 
 class Phase(ABC):

@@ -24,10 +24,10 @@ from zeronorm.solvers.status import Status
 Step = int | float | Callable[[FloatArray], int]
 
 
-class Machines(Protocol):
+class Models(Protocol):
     """One or more trained machines on a shrinking set of features."""
 
-    alive: IntArray  # sorted indices of the features that are left
+    active: IntArray  # sorted indices of the features that are left
 
     @property
     def status(self) -> Status:
@@ -79,20 +79,20 @@ class Elimination:
         return sum(features.size for features in self._eliminated)
 
     @property
-    def alive(self) -> IntArray:
+    def active(self) -> IntArray:
         """Features that are left."""
         mask = np.ones(self.problem.n_features, dtype=bool)
         mask[self.eliminated] = False
         return np.flatnonzero(mask)
 
-    def note(self, machines: Machines) -> None:
+    def note(self, models: Models) -> None:
         """Keep how the trainings went; a machine that separates no more is an end, not a failure."""
-        self.n_iter += machines.n_iter
-        self.status = max(self.status, machines.status)
+        self.n_iter += models.n_iter
+        self.status = max(self.status, models.status)
 
     def path(self) -> SelectionPath:
         """The path; what is left is ordered by its last value, forced features first."""
-        rest = self.alive
+        rest = self.active
         survivors = rest[order_by_score(self.scores[rest])][::-1]
         survivors = survivors[np.argsort(np.isin(survivors, self.problem.always_keep), kind="stable")]
         return SelectionPath.from_elimination(
@@ -105,11 +105,11 @@ class Elimination:
         )
 
 
-def those_staying(alive: IntArray, leaving: IntArray) -> IntArray:
+def those_kept(active: IntArray, leaving: IntArray) -> IntArray:
     """The features that stay, in rising order as before."""
-    gone = np.zeros(int(alive[-1]) + 1 if alive.size else 0, dtype=bool)
+    gone = np.zeros(int(active[-1]) + 1 if active.size else 0, dtype=bool)
     gone[leaving] = True
-    return np.asarray(alive[~gone[alive]])
+    return np.asarray(active[~gone[active]])
 
 
 DOWNDATED_ENERGY = 1024.0
@@ -127,19 +127,19 @@ class Downdating:
         self.norm_sq = design.squared_norms()
         self.start(np.arange(design.n_features))
 
-    def start(self, alive: IntArray) -> None:
+    def start(self, active: IntArray) -> None:
         """The matrix has just been computed from these columns."""
-        self.n_at_start, self.gone = alive.size, 0.0
+        self.n_at_start, self.gone = active.size, 0.0
 
-    def is_due(self, removed: IntArray, alive: IntArray) -> bool:
+    def is_due(self, removed: IntArray, active: IntArray) -> bool:
         """Whether the matrix is too inaccurate once ``removed`` have left and ``alive`` are there."""
-        if 2 * alive.size <= self.n_at_start:
+        if 2 * active.size <= self.n_at_start:
             return True
         self.gone += float(self.norm_sq[removed].sum())
-        return self.gone > DOWNDATED_ENERGY * float(self.norm_sq[alive].sum())
+        return self.gone > DOWNDATED_ENERGY * float(self.norm_sq[active].sum())
 
 
-class FollowingPrice:
+class FollowingCost:
     """Lets C keep its meaning as features leave: it grows as the mean diagonal of the kernel shrinks.
 
     A machine whose C fits a thousand features punishes no error any more when twenty are left, and ranks them as a
@@ -147,34 +147,34 @@ class FollowingPrice:
     solution.
     """
 
-    def __init__(self, norm_sq: FloatArray, alive: IntArray) -> None:
+    def __init__(self, norm_sq: FloatArray, active: IntArray) -> None:
         self.norm_sq = norm_sq
-        self._note(alive)
+        self._note(active)
 
-    def _note(self, alive: IntArray) -> None:
-        self.renewed_at, self.energy = alive.size, float(self.norm_sq[alive].sum())
+    def _note(self, active: IntArray) -> None:
+        self.renewed_at, self.energy = active.size, float(self.norm_sq[active].sum())
 
     @classmethod
-    def of(cls, problem: Problem, alive: IntArray | None = None) -> FollowingPrice:
+    def of(cls, problem: Problem, active: IntArray | None = None) -> FollowingCost:
         """At the start, with all features or with those that are left."""
         design, weight = problem.design, problem.sample_weight
         if weight is None:
             norm_sq = design.squared_norms()
         else:  # a sample of weight two counts as two
             norm_sq = np.concatenate([weight @ block**2 for _, block in design.iter_blocks()])
-        return cls(norm_sq, np.arange(design.n_features) if alive is None else alive)
+        return cls(norm_sq, np.arange(design.n_features) if active is None else active)
 
-    def growth(self, alive: IntArray) -> float:
+    def growth(self, active: IntArray) -> float:
         """By which factor C grows now; 1 in between."""
-        if 2 * alive.size > self.renewed_at:
+        if 2 * active.size > self.renewed_at:
             return 1.0
         before = self.energy
-        self._note(alive)
+        self._note(active)
         return before / self.energy if self.energy > 0.0 else 1.0
 
-    def room(self, n_alive: int) -> int:
+    def room(self, n_active: int) -> int:
         """How many features may leave before C is renewed."""
-        return n_alive - self.renewed_at // 2
+        return n_active - self.renewed_at // 2
 
 
 def finite_gram(design: Design) -> FloatArray:
@@ -197,29 +197,29 @@ def count_to_remove(step: int | float, n_left: int) -> int:
     return max(1, int(float(step) * n_left))
 
 
-def eliminate(machines: Machines, record: Elimination, step: Step, stop_at: int = 1) -> None:
+def eliminate(models: Models, record: Elimination, step: Step, stop_at: int = 1) -> None:
     """Remove the worst units round by round until one unit, or ``stop_at`` features, are left."""
     problem = record.problem
     units = _Units(problem)
     task = problem.progress.task("Eliminating features", problem.n_features)
     with one_thread_if_small(problem.n_samples), task as advance:
-        while machines.alive.size >= stop_at:
-            machines.train()
-            if machines.status is Status.UNBOUNDED:
+        while models.active.size >= stop_at:
+            models.train()
+            if models.status is Status.UNBOUNDED:
                 if not record.n_eliminated:
-                    machines.status.check("Elimination with a hard margin (C=inf)")
+                    models.status.check("Elimination with a hard margin (C=inf)")
                 break
-            record.sizes.append(machines.alive.size)
-            value = machines.importance()
-            record.scores[machines.alive] = value
-            leaving = units.leaving(machines, value, step)
+            record.sizes.append(models.active.size)
+            value = models.importance()
+            record.scores[models.active] = value
+            leaving = units.leaving(models, value, step)
             if leaving.size == 0:
                 break
             record.remove(leaving)
-            machines.remove(leaving)
+            models.remove(leaving)
             advance(leaving.size)
     problem.design.release()
-    record.note(machines)
+    record.note(models)
 
 
 class _Units:
@@ -227,22 +227,22 @@ class _Units:
 
     def __init__(self, problem: Problem) -> None:
         self.codes = problem.feature_groups
-        self.sort = problem.design.by_falling_value
+        self.sort = problem.design.by_descending_value
         n_units = problem.n_features if self.codes is None else int(self.codes.max()) + 1
         self.forced = np.zeros(n_units, dtype=bool)
         kept = problem.always_keep
         self.forced[kept if self.codes is None else self.codes[kept]] = True
 
-    def leaving(self, machines: Machines, value: FloatArray, step: Step) -> IntArray:
+    def leaving(self, models: Models, value: FloatArray, step: Step) -> IntArray:
         """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
 
         On ties the lower index stays longer.
         """
-        alive = machines.alive
-        present, unit, unit_value = alive, alive[:0], value
+        active = models.active
+        present, unit, unit_value = active, active[:0], value
         if self.codes is not None:
-            present, unit = np.unique(self.codes[alive], return_inverse=True)
-            unit_value = machines.group_importance(unit)
+            present, unit = np.unique(self.codes[active], return_inverse=True)
+            unit_value = models.group_importance(unit)
         ranked = order_by_score(unit_value, sort=self.sort)[::-1]
         ranked = ranked[~self.forced[present[ranked]]]
         must_stay = 0 if self.forced.any() else 1
@@ -251,7 +251,7 @@ class _Units:
         if n_out <= 0:
             return np.empty(0, dtype=np.intp)
         if self.codes is None:
-            return alive[ranked[:n_out]]
+            return active[ranked[:n_out]]
         # Within a group the least valuable feature is listed first, so that `order` stays meaningful.
         members = [np.flatnonzero(unit == u) for u in ranked[:n_out]]
-        return np.concatenate([alive[m[order_by_score(value[m])[::-1]]] for m in members])
+        return np.concatenate([active[m[order_by_score(value[m])[::-1]]] for m in members])

@@ -40,13 +40,13 @@ class SquaredHinge(KnownModel):
         self.margins: list[_Margin] = []
 
     def train(self) -> bool:
-        if self.alive.size < len(self.X):
+        if self.active.size < len(self.X):
             solve = self._in_features
         else:
             columns = self._columns()
             if self.K is None:
                 self.K = columns @ columns.T
-                self.downdating.start(self.alive)
+                self.downdating.start(self.active)
             solve = partial(self._newton, columns=columns, K=self.K)
         found = []
         for c in range(self.targets.shape[1]):
@@ -59,7 +59,7 @@ class SquaredHinge(KnownModel):
         return True
 
     def _columns(self) -> FloatArray:
-        return np.column_stack([self.X[:, self.alive], np.full(len(self.X), self.scaling)])
+        return np.column_stack([self.X[:, self.active], np.full(len(self.X), self.scaling)])
 
     def _in_features(self, c: int) -> FloatArray | None:
         if not self.margins:
@@ -100,23 +100,23 @@ class SquaredHinge(KnownModel):
     def _minimiser(
         self, columns: FloatArray, K: FloatArray | None, y: FloatArray, inside: BoolArray
     ) -> FloatArray:
-        rows, price = columns[inside], 2.0 * self.cost[inside]
+        rows, cost = columns[inside], 2.0 * self.cost[inside]
         if K is None:
-            system = np.eye(columns.shape[1]) + rows.T @ (price[:, None] * rows)
-            return np.asarray(cho_solve(cho_factor(system), rows.T @ (price * y[inside])))
+            system = np.eye(columns.shape[1]) + rows.T @ (cost[:, None] * rows)
+            return np.asarray(cho_solve(cho_factor(system), rows.T @ (cost * y[inside])))
         system = K[np.ix_(inside, inside)]
-        system.flat[:: len(system) + 1] += 1.0 / price
+        system.flat[:: len(system) + 1] += 1.0 / cost
         return np.asarray(rows.T @ cho_solve(cho_factor(system), y[inside]))
 
     def _objective(self, weights: FloatArray, decision: FloatArray, y: FloatArray) -> float:
         return float(0.5 * weights @ weights + self.cost @ np.maximum(0.0, 1.0 - y * decision) ** 2)
 
     def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
+        positions = np.searchsorted(self.active, features)
         super().remove(features)
         if self.K is not None:
             columns = self.X[:, features]
-            self.K = None if self.downdating.is_due(features, self.alive) else self.K - columns @ columns.T
+            self.K = None if self.downdating.is_due(features, self.active) else self.K - columns @ columns.T
         for margin in self.margins:
             margin.remove(positions)
 
@@ -128,8 +128,8 @@ class _Margin:
     is on the side where it was then: only the others are looked at.
     """
 
-    def __init__(self, rows: FloatArray, y: FloatArray, inside: BoolArray, price: FloatArray) -> None:
-        self.rows, self.y, self.price, self.inside = rows, y, price, inside
+    def __init__(self, rows: FloatArray, y: FloatArray, inside: BoolArray, cost: FloatArray) -> None:
+        self.rows, self.y, self.cost, self.inside = rows, y, cost, inside
         self.place = np.arange(rows.shape[1])
         self._note(np.zeros(rows.shape[1]))
         self._start()
@@ -137,14 +137,14 @@ class _Margin:
     def _start(self) -> None:
         """The equations from the data, into which no rounding of changes has gone."""
         rows = self.rows[self.inside][:, self.place]
-        price = self.price[self.inside]
-        self.system = np.eye(self.place.size) + rows.T @ (price[:, None] * rows)
-        self.right = rows.T @ (price * self.y[self.inside])
+        cost = self.cost[self.inside]
+        self.system = np.eye(self.place.size) + rows.T @ (cost[:, None] * rows)
+        self.right = rows.T @ (cost * self.y[self.inside])
         self.n_changes = 0
 
-    def _note(self, spread: FloatArray) -> None:
+    def _note(self, scale: FloatArray) -> None:
         """Weights, zero for features that have gone, whose decision values are known from now on."""
-        self.known, self.decision = spread, self.rows @ spread
+        self.known, self.decision = scale, self.rows @ scale
         self.length = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
 
     def minimiser(self) -> FloatArray | None:
@@ -156,18 +156,18 @@ class _Margin:
             _, weights, info = dposv(self.system.T, self.right)
             if info != 0:
                 return None
-            spread = np.zeros(self.rows.shape[1])
-            spread[self.place] = weights
-            moved = float(np.linalg.norm(spread - self.known)) * (1.0 + ROUNDING)
+            scale = np.zeros(self.rows.shape[1])
+            scale[self.place] = weights
+            moved = float(np.linalg.norm(scale - self.known)) * (1.0 + ROUNDING)
             n_changed, n_seen = change_sides(
-                self.rows, self.place, self.y, self.price, weights, self.decision, self.length, moved,
+                self.rows, self.place, self.y, self.cost, weights, self.decision, self.length, moved,
                 self.inside, self.system, self.right,
             )  # fmt: skip
             if n_changed == 0:
                 return np.asarray(weights)
             self.n_changes += n_changed
             if 4 * n_seen > len(self.y):
-                self._note(spread)
+                self._note(scale)
         return None
 
     def remove(self, positions: IntArray) -> None:
@@ -175,9 +175,9 @@ class _Margin:
         self.system, self.right = self.system[np.ix_(keep, keep)], self.right[keep]
         self.place = self.place[keep]
         if 2 * self.place.size < self.rows.shape[1]:
-            self.rows, spread = np.ascontiguousarray(self.rows[:, self.place]), self.known[self.place]
+            self.rows, scale = np.ascontiguousarray(self.rows[:, self.place]), self.known[self.place]
             self.place = np.arange(self.place.size)
-            self._note(spread)
+            self._note(scale)
 
 
 @reduction
@@ -185,7 +185,7 @@ def change_sides(
     rows: FloatArray,
     place: IntArray,
     y: FloatArray,
-    price: FloatArray,
+    cost: FloatArray,
     weights: FloatArray,
     decision: FloatArray,
     length: FloatArray,
@@ -211,7 +211,7 @@ def change_sides(
             continue
         inside[i] = is_inside
         n_changed += 1
-        change = price[i] if is_inside else -price[i]
+        change = cost[i] if is_inside else -cost[i]
         for j in range(place.size):
             right[j] += change * y[i] * x[j]
             for k in range(j + 1):
@@ -247,13 +247,13 @@ class PenalisedHinge(KnownModel):
     def _rows(self) -> FloatArray:
         """The samples, or others with the same inner products where features outnumber samples."""
         n = self.cost.size
-        if self.alive.size < n:
+        if self.active.size < n:
             if self.rows is None:
                 self.rows = np.column_stack([self.columns.left().T, np.full(n, self.scaling)])
             return self.rows
         if self.K is None:
             self.K = self.columns.gram()
-            self.downdating.start(self.alive)
+            self.downdating.start(self.active)
         K = self.K + self.scaling**2
         try:
             return np.asarray(np.linalg.cholesky(K), dtype=np.float64)
@@ -262,11 +262,11 @@ class PenalisedHinge(KnownModel):
             return np.asarray(axes * np.sqrt(np.maximum(squares, 0.0)))
 
     def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
+        positions = np.searchsorted(self.active, features)
         x = self.columns.of(positions)
         self.columns.remove(positions)
         super().remove(features)
         if self.K is not None:
-            self.K = None if self.downdating.is_due(features, self.alive) else self.K - x @ x.T
+            self.K = None if self.downdating.is_due(features, self.active) else self.K - x @ x.T
         if self.rows is not None:
             self.rows = np.ascontiguousarray(np.delete(self.rows, positions, axis=1))

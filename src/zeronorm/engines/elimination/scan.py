@@ -36,7 +36,7 @@ def combine_duals(alpha: FloatArray, sample: Int64Array, sign: FloatArray, v: Fl
 
 
 @kernel
-def train_machines(
+def train_models(
     K: FloatArray,
     ridge: FloatArray,
     sample: Int64Array,
@@ -171,13 +171,13 @@ def ascending_order(values: FloatArray) -> Int64Array:
 
 
 @kernel
-def rank_block(columns: FloatArray, alive: BoolArray, v: FloatArray, n_ranked: int) -> Order:
+def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: int) -> Order:
     """The order of the ``n_ranked`` smallest columns that are left.
 
     Ordering all of them would take longer than
     computing the weights; columns copied in the order of reading are read several times faster.
     """
-    left = np.flatnonzero(alive)
+    left = np.flatnonzero(active)
     weight = np.empty(left.shape[0])
     for b in range(left.shape[0]):
         weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
@@ -217,7 +217,7 @@ def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
 @kernel
 def smallest_in_block(
     order: Order,
-    alive: BoolArray,
+    active: BoolArray,
     feature: Int64Array,
     scale: float,
     reach: float,
@@ -233,7 +233,7 @@ def smallest_in_block(
     best, best_value, scanned = -1, math.inf, 0
     for r in range(order.ranked.shape[0]):
         b = order.ranked[r]
-        if not alive[b]:
+        if not active[b]:
             continue
         lower = scale * order.key[r] - reach
         if lower > 0.0 and lower * lower > best_value + tie:
@@ -250,7 +250,7 @@ def smallest_in_block(
 @kernel
 def find_smallest(
     columns: FloatArray,
-    alive: BoolArray,
+    active: BoolArray,
     feature: Int64Array,
     n_left: int,
     order: Order,
@@ -264,12 +264,12 @@ def find_smallest(
     The order is made anew when scanning has cost as much as that.
     """
     scale, far = drift(v, order.v)
-    best, best_value, read, decided = smallest_in_block(order, alive, feature, scale, max_norm * far, v, tie)
+    best, best_value, read, decided = smallest_in_block(order, active, feature, scale, max_norm * far, v, tie)
     scanned += read
     n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
     while not decided or scanned > RERANK_AFTER * n_left:
-        order = rank_block(columns, alive, v, n_ranked)
-        best, best_value, scanned, decided = smallest_in_block(order, alive, feature, 1.0, 0.0, v, tie)
+        order = rank_block(columns, active, v, n_ranked)
+        best, best_value, scanned, decided = smallest_in_block(order, active, feature, 1.0, 0.0, v, tie)
         if n_ranked >= n_left:
             break
         # Columns tied with the boundary are told apart only when all are in order.
@@ -308,27 +308,25 @@ def eliminate_in_block(
     Returns how many left (listed in ``removed`` by position in the block, with their squared weights in ``values``),
     the worst solver status and the number of solver iterations.
     """
-    alive = np.ones(columns.shape[0], np.bool_)
+    active = np.ones(columns.shape[0], np.bool_)
     v_outside = v.copy()
     n_left = columns.shape[0]
-    order = rank_block(columns, alive, v, max(FEWEST_RANKED, n_left // RANKED_SHARE))
+    order = rank_block(columns, active, v, max(FEWEST_RANKED, n_left // RANKED_SHARE))
     n_removed, scanned, worst, n_iter = 0, 0, 0, 0
     while n_removed < removed.shape[0]:
-        status, steps = train_machines(
-            K, ridge, sample, sign, linear, upper, alpha, f, v, sets, tol, max_iter
-        )
+        status, steps = train_models(K, ridge, sample, sign, linear, upper, alpha, f, v, sets, tol, max_iter)
         worst = max(worst, status)
         n_iter += steps
         if status == UNBOUNDED:
             break
         best, best_value, scanned, order = find_smallest(
-            columns, alive, feature, n_left, order, scanned, max_norm, v, tie
+            columns, active, feature, n_left, order, scanned, max_norm, v, tie
         )
         scale, far = drift(v, v_outside)
         outside = scale * outside_key - max_norm * far if outside_key < math.inf else math.inf
         if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:
             break
-        alive[best] = False
+        active[best] = False
         removed[n_removed] = best
         values[n_removed] = best_value
         n_removed += 1

@@ -30,7 +30,7 @@ class KnownModel(ABC):
     smallest_suffices = False  # whether weights need only tell which feature has the smallest
 
     def __init__(self, n_features: int) -> None:
-        self.alive: IntArray = np.arange(n_features)
+        self.active: IntArray = np.arange(n_features)
 
     @abstractmethod
     def train(self) -> bool:
@@ -38,7 +38,7 @@ class KnownModel(ABC):
 
     def remove(self, features: IntArray) -> None:
         """Take features out."""
-        self.alive = without(self.alive, np.searchsorted(self.alive, features))
+        self.active = without(self.active, np.searchsorted(self.active, features))
 
 
 # -- Ridge regression on few features: the one that is missed least leaves first --
@@ -46,7 +46,7 @@ class KnownModel(ABC):
 NEARLY_EQUAL = 1e-9
 
 
-def least_missed_last(square: FloatArray, pull: FloatArray, penalty: float) -> IntArray:
+def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) -> IntArray:
     r"""The order in which features leave a ridge regression, backwards: the last that is left comes first.
 
     With :math:`H = X^\top X + \lambda I` (``square`` and ``penalty``) and the weights :math:`W = H^{-1} X^\top T`
@@ -54,15 +54,15 @@ def least_missed_last(square: FloatArray, pull: FloatArray, penalty: float) -> I
     feature j leaves and all other weights are fitted again. Of equal features the later one leaves.
     """
     inverse = inverse_from(factor_of(square + penalty * np.eye(len(square))))
-    weights = inverse @ pull
-    alive = np.arange(len(square))
-    left = np.empty(alive.size, dtype=np.intp)
-    for place in range(alive.size - 1, -1, -1):
+    weights = inverse @ gradient
+    active = np.arange(len(square))
+    left = np.empty(active.size, dtype=np.intp)
+    for place in range(active.size - 1, -1, -1):
         rise = np.square(weights).sum(axis=1) / np.diagonal(inverse)
         k = int(np.flatnonzero(rise <= (1.0 + NEARLY_EQUAL) * rise.min())[-1])
-        left[place] = alive[k]
+        left[place] = active[k]
         inverse, weights = without_row(inverse, weights, k)
-        alive = np.delete(alive, k)
+        active = np.delete(active, k)
     return left
 
 
@@ -114,12 +114,12 @@ class LeastSquares(KnownModel):
             self._start_in_features(X)
 
     def train(self) -> bool:
-        solve = self._in_samples if self.alive.size > len(self.Y) else self._in_features
+        solve = self._in_samples if self.active.size > len(self.Y) else self._in_features
         found = solve()
         if found is None:
             return False
         self.weights = found.T
-        self.intercept = self.y_mean - self.weights @ self.x_mean[self.alive]
+        self.intercept = self.y_mean - self.weights @ self.x_mean[self.active]
         return True
 
     def _in_samples(self) -> FloatArray | None:
@@ -172,15 +172,15 @@ class LeastSquares(KnownModel):
         return None
 
     def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.alive, features)
+        positions = np.searchsorted(self.active, features)
         super().remove(features)
         if self.normal is None:
             if self.inverse is not None:
                 self._downdate_samples(self.columns.of(positions))
             self.columns.remove(positions)
             return
-        staying = without(np.arange(len(self.normal[0])), positions)
-        self.normal = self.normal[0][staying[:, None], staying], self.normal[1][staying]
+        kept = without(np.arange(len(self.normal[0])), positions)
+        self.normal = self.normal[0][kept[:, None], kept], self.normal[1][kept]
         if self.inverse is not None:
             self.inverse, _ = without_rows(self.inverse, positions, np.empty((len(self.inverse), 0)))
             self.n_downdates += 1
@@ -255,9 +255,9 @@ class Columns:
     def dot(self, w: FloatArray) -> FloatArray:
         """The sums of the columns times the rows of ``w``, one row each."""
         if self.place.size < len(self.rows):
-            spread = np.zeros((len(w), len(self.rows)))
-            spread[:, self.place] = w
-            w = spread
+            scale = np.zeros((len(w), len(self.rows)))
+            scale[:, self.place] = w
+            w = scale
         return np.asarray(w @ self.rows)
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:

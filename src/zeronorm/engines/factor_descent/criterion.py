@@ -29,7 +29,7 @@ from zeronorm.solvers.status import UnsolvableError
 
 CONSTANT = -3.0  # score of constant features, below all others
 COPY = -2.5  # score of copies of other features, below all that were given a chance
-RESIDENT_BYTES = 64 << 20  # data up to here are standardised once and kept, instead of in each product
+IN_MEMORY_BYTES = 64 << 20  # data up to here are standardised once and kept, instead of in each product
 
 
 class ScaledCriterion:
@@ -42,7 +42,7 @@ class ScaledCriterion:
     def __init__(
         self, design: Design, kernel: ScaledKernel, criterion: Criterion, target: FloatArray
     ) -> None:
-        if 8 * design.n_samples * design.n_features <= RESIDENT_BYTES and not design.is_sparse:
+        if 8 * design.n_samples * design.n_features <= IN_MEMORY_BYTES and not design.is_sparse:
             design = DenseDesign(design.block(slice(None)))
         self.design, self.kernel, self.criterion, self.target = design, kernel, criterion, target
         self.gram: FloatArray = np.empty((0, 0))

@@ -171,8 +171,8 @@ def radius_derivatives(sphere: EnclosingSphere, K: FloatArray, C: float, change:
     Q = bordered_inverse(with_ridge(K[np.ix_(support, support)], C))[:-1, :-1]
     first, second = change.diagonals()
     moved = change.times(beta)
-    pull = (first - 2.0 * moved)[support]
-    bent = 0.5 * np.einsum("ik,ik->k", pull, Q @ pull)
+    gradient = (first - 2.0 * moved)[support]
+    bent = 0.5 * np.einsum("ik,ik->k", gradient, Q @ gradient)
     return Derivatives(
         sphere.radius_sq,
         beta @ first - beta @ moved,
@@ -215,12 +215,12 @@ def _bounds(objective: ScaledCriterion, change: KernelChange) -> list[Derivative
     bound, K = objective.criterion.criterion, objective.K
     found = []
     for sphere, dual in objective.last.warm:
-        if bound.spread == "radius":
-            spread = radius_derivatives(sphere, K, bound.C, change)
+        if bound.scale == "radius":
+            scale = radius_derivatives(sphere, K, bound.C, change)
         else:
             variance = Variance(bound.C).evaluate(K, objective.target[:, 0]).value
-            spread = variance_derivatives(variance, change, K.shape[0])
-        found.append(spread * margin_derivatives(dual, K, bound.C, change))
+            scale = variance_derivatives(variance, change, K.shape[0])
+        found.append(scale * margin_derivatives(dual, K, bound.C, change))
     return found
 
 
@@ -255,22 +255,22 @@ class Discarding:
         """All rounds, until one feature is left or a hard margin cannot do with fewer."""
         m = objective.design.n_features
         region: Region = UnitBox() if self.bounded else ConstantSum(float(m))
-        alive, start = np.arange(m), np.ones(m)
+        active, start = np.arange(m), np.ones(m)
         with progress.task("Discarding features", m) as advance:
             while True:
                 found = self._optimise(objective, start, region)
                 ranked, n_out = self._ranked(objective, found)
-                self.eliminated.extend(int(k) for k in alive[ranked[:n_out]])
+                self.eliminated.extend(int(k) for k in active[ranked[:n_out]])
                 advance(n_out)
-                if n_out == alive.size:
+                if n_out == active.size:
                     break
-                staying = np.sort(ranked[n_out:])
-                start = found.point[staying] if self.bounded else m * _shares(found.point[staying])
-                objective = objective.take(staying)
+                kept = np.sort(ranked[n_out:])
+                start = found.point[kept] if self.bounded else m * _shares(found.point[kept])
+                objective = objective.take(kept)
                 if not np.isfinite(objective(start)[0]):
-                    self.eliminated.extend(int(k) for k in alive[ranked[n_out:]])
+                    self.eliminated.extend(int(k) for k in active[ranked[n_out:]])
                     break
-                alive = alive[staying]
+                active = active[kept]
 
     def _optimise(self, objective: ScaledCriterion, start: FloatArray, region: Region) -> Descent:
         found = descend(objective, start, region, tol=self.tol, max_iter=self.max_iter)
@@ -307,7 +307,7 @@ class Discarding:
             scale=scale,
             sizes=self.sizes,
             objective=np.asarray(self.values),
-            own_size=self.sizes[0],
+            selected_size=self.sizes[0],
             n_iter=self.n_iter,
             converged=self.remedy == "",
             remedy=self.remedy,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design.base import SMALL_COPY_BYTES
-from zeronorm.engines.logistic_exchanges.kernels import expand_machines, fit_logistic
+from zeronorm.engines.logistic_exchanges.kernels import expand_models, fit_logistic
 
 # -- Logistic machines on subsets of the features: the columns in memory, and exact fits --
 
@@ -240,8 +240,8 @@ class Removals:
 
     def start(self, fit: SubsetFit, i: int) -> FloatArray:
         """Predicted weights without the i-th feature."""
-        spread = self.inverses[:, i, i, None]
-        return without(fit.coef - self.inverses[:, i] * (fit.coef[:, i, None] / spread), i)
+        scale = self.inverses[:, i, i, None]
+        return without(fit.coef - self.inverses[:, i] * (fit.coef[:, i, None] / scale), i)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,13 +269,13 @@ class QuadraticModel:
 
     def __init__(self, model: LogisticSubsets, fit: SubsetFit) -> None:
         own = model.rows_and_ones(fit.columns)
-        n_machines, (size, n) = len(fit.coef), own.shape
+        n_models, (size, n) = len(fit.coef), own.shape
         self.fit = fit
         self.ridge = model.ridge
-        self.residuals, self.curvatures = np.empty((n_machines, n)), np.empty((n_machines, n))
-        self.weighted = np.empty((n_machines, size, n))
-        self.inverses = np.empty((n_machines, size, size))
-        usable = expand_machines(
+        self.residuals, self.curvatures = np.empty((n_models, n)), np.empty((n_models, n))
+        self.weighted = np.empty((n_models, size, n))
+        self.inverses = np.empty((n_models, size, size))
+        usable = expand_models(
             own,
             model.signs,
             model.weight,
@@ -290,10 +290,10 @@ class QuadraticModel:
         if not usable:
             self.inverses = _pseudo_inverses(self.weighted @ own.T, model.ridge)
         penalised = np.arange(fit.size)
-        self.spread = self.inverses[:, penalised, penalised]
+        self.scale = self.inverses[:, penalised, penalised]
 
     def removals(self) -> Removals:
-        return Removals((self.fit.coef[:, :-1] ** 2 / (2.0 * self.spread)).sum(axis=0), self.inverses)
+        return Removals((self.fit.coef[:, :-1] ** 2 / (2.0 * self.scale)).sum(axis=0), self.inverses)
 
     def additions(self, candidates: Candidates | SparseCandidates, count: int | None = None) -> Additions:
         """What the candidates outside the fit would gain, or those ``count`` with the steepest slopes."""
@@ -318,9 +318,9 @@ class QuadraticModel:
         projection, remaining = self._project(candidates, bends)
         # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
         own = projection[:, :, :-1]
-        ratio = (self.fit.coef[:, :-1] / self.spread)[:, None, :]
+        ratio = (self.fit.coef[:, :-1] / self.scale)[:, None, :]
         slope_without = slopes[:, :, None] + own * ratio
-        remaining_without = np.maximum(remaining, 0.0)[:, :, None] + own**2 / self.spread[:, None, :]
+        remaining_without = np.maximum(remaining, 0.0)[:, :, None] + own**2 / self.scale[:, None, :]
         gains = _half_square_ratio(slope_without, remaining_without, COLLINEAR * bends[:, :, None])
         return np.asarray(gains.sum(axis=0) - self.removals().loss)
 

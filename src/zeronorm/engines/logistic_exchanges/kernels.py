@@ -176,7 +176,7 @@ def solve_triangles(L, step):
 
 
 @kernel
-def fit_machine(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
+def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
     """Newton's method for one machine from ``w``, which becomes the result.
 
     Returns the objective, infinity when given up, the steps taken, and whether it converged.
@@ -227,7 +227,7 @@ def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
     """
     total, n_steps, failed = 0.0, 0, False
     for c in range(signs.shape[0]):
-        objective, steps, converged = fit_machine(
+        objective, steps, converged = fit_model(
             rows, signs[c], weight, ridge, coef[c], tol, max_iter, hopeless - total
         )
         total += objective
@@ -261,7 +261,7 @@ def invert(H, collinear, inverse):
 
 
 @kernel
-def expand_machines(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
+def expand_models(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
     """Quadratic model of the loss of each machine; False when a Hessian has no trustworthy inverse."""
     size = rows.shape[0]
     H, gradient = np.empty((size, size)), np.empty(size)

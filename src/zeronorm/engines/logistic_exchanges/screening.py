@@ -102,13 +102,13 @@ class StrongestFeatures:
 
 def _worth_a_copy(design: Design) -> bool:
     """Large dense data in memory, beside which there is room, or in files, where it is less than the budget."""
-    home = design.base if isinstance(design, StandardizedDesign) else design
+    backend = design.base if isinstance(design, StandardizedDesign) else design
     n_bytes, free = design.n_samples * design.n_features, available_bytes()
     if n_bytes < COARSE_FROM or n_bytes > COARSE_SHARE * (free or np.inf):
         return False
-    if isinstance(home, ChunkedDesign):
-        return n_bytes <= BUDGET_SHARE * home.memory_budget
-    return isinstance(home, DenseDesign)
+    if isinstance(backend, ChunkedDesign):
+        return n_bytes <= BUDGET_SHARE * backend.memory_budget
+    return isinstance(backend, DenseDesign)
 
 
 class CoarseCopy:

@@ -280,9 +280,9 @@ class SubsetSearch:
 
     def _save_memory(self, size: int) -> None:
         """Keep what is known of the subsets in the beams alone, and few columns."""
-        alive = {fit.key for beam in self.beams.values() for fit in beam}
-        self._known_removals = {key: known for key, known in self._known_removals.items() if key in alive}
-        self._promising = {key: known for key, known in self._promising.items() if key in alive}
+        active = {fit.key for beam in self.beams.values() for fit in beam}
+        self._known_removals = {key: known for key, known in self._known_removals.items() if key in active}
+        self._promising = {key: known for key, known in self._promising.items() if key in active}
         fitting = max(FEWEST_STORED, STORED_BYTES // (8 * self.model.design.n_samples))
         if self.model.n_stored > min(max(STORED, int(STORED_SHARE * self.variance.size)), fitting):
             self.model.forget(np.unique(np.concatenate([fit.columns for fit in self.beams[size]])))

@@ -36,7 +36,7 @@ import numpy as np
 from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design, StandardizedDesign
-from zeronorm.design.index import by_falling_value, each, marked
+from zeronorm.design.index import by_descending_value, each, marked
 from zeronorm.design.standardized import WIDE
 from zeronorm.design.stats import read_only
 from zeronorm.selection.path import SelectionPath, Sort, order_by_score
@@ -61,7 +61,7 @@ class IteratePath(SelectionPath):
         cls,
         iterates: Sequence[tuple[IntArray, FloatArray]],
         fallback: FloatArray,
-        sort: Sort = by_falling_value,
+        sort: Sort = by_descending_value,
         **fields: object,
     ) -> IteratePath:
         """``iterates`` are pairs of sorted features and their weights, each inside the one before.
@@ -117,7 +117,7 @@ def _relative(weight: FloatArray) -> FloatArray:
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
 
 # Once the survivors are this small a part of the features, they are held in memory as one dense block.
-RESIDENT_SHARE = 1 / 8
+IN_MEMORY_SHARE = 1 / 8
 # Weights this small against those of the first iterate: errors cost too little for any feature to help.
 COLLAPSED = 1e-10
 SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
@@ -127,7 +127,7 @@ ACCURATE = (Status.CONVERGED, Status.STALLED)
 NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
 
 
-class Machine(Protocol):
+class Model(Protocol):
     """A learner on rescaled features; ``status`` tells how the last training went."""
 
     @property
@@ -142,12 +142,12 @@ class Machine(Protocol):
         """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
         ...
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """Forget the features that do not stay; what remains of the solution is the next start."""
         ...
 
 
-class RescaledModel(Machine, Protocol):
+class RescaledModel(Model, Protocol):
     """A machine that is linear in the features: one column of weights and one bias per machine.
 
     They belong to the last training that found a solution, and to the features before rescaling.
@@ -160,17 +160,17 @@ class RescaledModel(Machine, Protocol):
     def bias(self) -> FloatArray: ...
 
 
-def multiplicative(scale: FloatArray, strength: FloatArray) -> FloatArray:
+def multiplicative(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
     r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
-    return each(np.multiply, scale, strength)
+    return each(np.multiply, scale, abs_weight)
 
 
 def power_rule(q: float) -> Rule:
     r"""The rule of the q-norm, :math:`z \leftarrow |z * u|^{1 - q/2}`; ``power_rule(0)`` is multiplicative."""
     exponent = 1.0 - 0.5 * q
 
-    def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
-        weight = each(np.multiply, scale, strength)
+    def rule(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
+        weight = each(np.multiply, scale, abs_weight)
         return weight if exponent == 1.0 else np.asarray(weight**exponent)
 
     return rule
@@ -190,7 +190,7 @@ def largest(factors: FloatArray) -> float:
 class UnitFactors:
     """Factors of size one, measured in standard deviations of the columns."""
 
-    spread: FloatArray | BoolArray
+    scale: FloatArray | BoolArray
     size: Callable[[FloatArray], float] = diagonal
 
     @classmethod
@@ -202,8 +202,8 @@ class UnitFactors:
         return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
-        all_one = self.spread.dtype == bool and bool(self.spread.all())
-        found = self.size(scale if all_one else scale * self.spread[features])
+        all_one = self.scale.dtype == bool and bool(self.scale.all())
+        found = self.size(scale if all_one else scale * self.scale[features])
         if not 0.0 < found < np.inf:
             return scale
         return (
@@ -212,7 +212,7 @@ class UnitFactors:
 
 
 def correlated_start(
-    problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", machine: int | None = None
+    problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", model: int | None = None
 ) -> FloatArray:
     r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the machines.
 
@@ -225,8 +225,8 @@ def correlated_start(
     machine : the only one that matters; None: the mean of the squares over all.
     """
     targets, involved = problem.target.around_zero().model_columns(pairing)
-    if machine is not None:
-        targets, involved = targets[:, [machine]], involved[:, [machine]]
+    if model is not None:
+        targets, involved = targets[:, [model]], involved[:, [model]]
     weight = involved * (1.0 if problem.sample_weight is None else problem.sample_weight[:, None])
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     targets = targets / np.maximum(
@@ -238,9 +238,9 @@ def correlated_start(
     products = problem.design.transpose_dot(direction)
     squared = _mean_squares(products)
     del products  # vectors of wide data are large
-    spread = (UnitFactors.of(problem) if units is None else units).spread
-    if spread.dtype != bool:
-        squared /= np.where(spread > 0.0, spread, 1.0) ** 2
+    scale = (UnitFactors.of(problem) if units is None else units).scale
+    if scale.dtype != bool:
+        squared /= np.where(scale > 0.0, scale, 1.0) ** 2
     chance = float(np.mean(1.0 / total))
 
     def root(first: int, last: int) -> None:
@@ -281,9 +281,9 @@ class Rescaling:
 
     n_features: int
     trained_scale: FloatArray
-    sort: Sort = by_falling_value
+    sort: Sort = by_descending_value
     trained_on: IntArray | None = None  # None: on all features, or on none yet
-    fallen: tuple[IntArray, FloatArray] = field(
+    removed: tuple[IntArray, FloatArray] = field(
         default_factory=lambda: (np.empty(0, dtype=np.intp), np.empty(0))
     )
     fallback: FloatArray | None = None
@@ -295,7 +295,7 @@ class Rescaling:
     status: Status = Status.CONVERGED
 
     @property
-    def alive(self) -> IntArray:
+    def active(self) -> IntArray:
         """The features of the last iterate."""
         return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
 
@@ -310,7 +310,7 @@ class Rescaling:
         if self.fallback is not None:
             return self.fallback
         first = np.zeros(self.n_features)
-        for features, weight in (self.fallen, *self.iterates[:1]):
+        for features, weight in (self.removed, *self.iterates[:1]):
             first[features] = weight
         return first
 
@@ -328,7 +328,7 @@ class Rescaling:
             self.first,
             self.sort,
             scale=self.scale,
-            own_size=max(1, self.alive.size),
+            selected_size=max(1, self.active.size),
             n_iter=self.n_iter,
             converged=self.converged,
             remedy=self.remedy,
@@ -336,7 +336,7 @@ class Rescaling:
 
 
 def rescale_until_sparse(
-    machine: Machine,
+    model: Model,
     design: Design,
     candidates: IntArray,
     rule: Rule,
@@ -363,34 +363,34 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(n_features, np.empty(0), design.by_falling_value)
-    alive = candidates
+    result = Rescaling(n_features, np.empty(0), design.by_descending_value)
+    active = candidates
     del candidates  # vectors of wide data are large
-    active = design if alive.size == n_features else design.take(alive)
+    kept_design = design if active.size == n_features else design.take(active)
     in_units = units if units is not None else _as_they_are
-    scale = in_units(alive, uniform(1.0, alive.size) if start is None else start[alive])
+    scale = in_units(active, uniform(1.0, active.size) if start is None else start[active])
     del start
-    resting = alive.size == 0
+    resting = active.size == 0
     while result.n_iter < max_iter and not resting:
-        strength = machine.train(active, scale)
+        abs_weight = model.train(kept_design, scale)
         result.n_iter += 1
-        if machine.status in NO_SOLUTION:
-            result.status = Status.CONVERGED if result.iterates else machine.status
+        if model.status in NO_SOLUTION:
+            result.status = Status.CONVERGED if result.iterates else model.status
             resting = True
             break
-        staying = _note(result, machine.status, alive, scale, strength, zero_tol)
-        n_staying = int(np.count_nonzero(staying))
-        if n_staying == alive.size:
-            new_scale = rule(scale, strength)
+        kept = _note(result, model.status, active, scale, abs_weight, zero_tol)
+        n_kept = int(np.count_nonzero(kept))
+        if n_kept == active.size:
+            new_scale = rule(scale, abs_weight)
         else:
-            new_scale = rule(marked(scale, staying), marked(strength, staying))
-            alive = result.alive if n_staying else alive[:0]
-        del strength
-        new_scale = in_units(alive, new_scale)
-        resting = _is_at_rest(result, machine, scale, new_scale, tol)
-        if n_staying < staying.size and not resting:
-            active = _narrowed(design, active, alive, staying)
-            machine.keep(staying)
+            new_scale = rule(marked(scale, kept), marked(abs_weight, kept))
+            active = result.active if n_kept else active[:0]
+        del abs_weight
+        new_scale = in_units(active, new_scale)
+        resting = _is_at_rest(result, model, scale, new_scale, tol)
+        if n_kept < kept.size and not resting:
+            kept_design = _narrowed(design, kept_design, active, kept)
+            model.keep(kept)
         scale = new_scale
     result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
     if result.status not in ACCURATE:
@@ -405,29 +405,29 @@ def _as_they_are(features: IntArray, scale: FloatArray) -> FloatArray:
 def _note(
     result: Rescaling,
     status: Status,
-    alive: IntArray,
+    active: IntArray,
     scale: FloatArray,
-    strength: FloatArray,
+    abs_weight: FloatArray,
     zero_tol: float,
 ) -> BoolArray:
     """Keep an iterate; returns which features stay."""
-    weight = each(np.multiply, scale, strength)
+    weight = each(np.multiply, scale, abs_weight)
     largest_weight = float(weight.max(initial=0.0))
-    staying: BoolArray = each(np.greater, weight, zero_tol * largest_weight, bool)
+    kept: BoolArray = each(np.greater, weight, zero_tol * largest_weight, bool)
     if result.n_iter == 1:
-        result.fallen = marked(alive, staying, False), marked(weight, staying, False)
+        result.removed = marked(active, kept, False), marked(weight, kept, False)
         result.largest_at_first = largest_weight
     result.status = status
-    result.trained_on, result.trained_scale = None if alive.size == result.n_features else alive, scale
-    if staying.all():
-        result.iterates.append((alive, weight))
-    elif staying.any():
-        result.iterates.append((marked(alive, staying), marked(weight, staying)))
-    return staying
+    result.trained_on, result.trained_scale = None if active.size == result.n_features else active, scale
+    if kept.all():
+        result.iterates.append((active, weight))
+    elif kept.any():
+        result.iterates.append((marked(active, kept), marked(weight, kept)))
+    return kept
 
 
 def _is_at_rest(
-    result: Rescaling, machine: Machine, scale: FloatArray, new_scale: FloatArray, tol: float
+    result: Rescaling, model: Model, scale: FloatArray, new_scale: FloatArray, tol: float
 ) -> bool:
     """Nothing moves any more, or there is nothing left to decide."""
     if new_scale.size == 0:
@@ -435,13 +435,13 @@ def _is_at_rest(
     if result.iterates[-1][1].max() <= COLLAPSED * result.largest_at_first:
         result.remedy = SHRUNK
         return True
-    if new_scale.size < scale.size or not machine.settled:
+    if new_scale.size < scale.size or not model.settled:
         return False
     return bool(np.abs(new_scale / scale - 1.0).max() <= tol)
 
 
-def _narrowed(design: Design, active: Design, alive: IntArray, staying: BoolArray) -> Design:
+def _narrowed(design: Design, kept_design: Design, active: IntArray, kept: BoolArray) -> Design:
     """The features that are left, of what is in memory already or of the whole design; many share one index."""
-    if RESIDENT_SHARE * design.n_features < alive.size:
-        return design.take(read_only(alive))
-    return active.take(np.flatnonzero(staying)).resident()
+    if IN_MEMORY_SHARE * design.n_features < active.size:
+        return design.take(read_only(active))
+    return kept_design.take(np.flatnonzero(kept)).in_memory()

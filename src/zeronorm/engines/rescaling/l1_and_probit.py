@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design, StandardizedDesign
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION, RescaledModel
-from zeronorm.engines.rescaling.machines import Part
+from zeronorm.engines.rescaling.models import Part
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.l1_svm.program import L1SvmProgram
 from zeronorm.solvers.linear_program import LinearProgram
@@ -20,7 +20,7 @@ from zeronorm.solvers.status import Status
 from zeronorm.solvers.svm.dual import per_sample
 
 
-class L1Machine:
+class L1Model:
     r"""Linear programs in the weights :math:`w = z * u`, where the norm of u is :math:`\sum_k |w_k| / z_k`.
 
     As long as the features stay the same only the costs change, and each program starts from its last
@@ -38,21 +38,21 @@ class L1Machine:
         self.settled = True
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
-        self.first_pull: FloatArray | None = None
+        self.first_gradient: FloatArray | None = None
         self._design: Design | None = None
         self._programs: list[L1SvmProgram] = []
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        prices = self._prices()
+        costs = self._costs()
         if design is not self._design:
             self._design = design
             self._programs = [
-                L1SvmProgram(design, part.target, C=price, epsilon=self.epsilon)
-                for part, price in zip(self.parts, prices, strict=True)
+                L1SvmProgram(design, part.target, C=cost, epsilon=self.epsilon)
+                for part, cost in zip(self.parts, costs, strict=True)
             ]
         before = [part.solution for part in self.parts]
-        for part, price, program in zip(self.parts, prices, self._programs, strict=True):
-            program.set_price(price)
+        for part, cost, program in zip(self.parts, costs, self._programs, strict=True):
+            program.set_cost(cost)
             part.solution = program.solve(1.0 / scale)
         if self.slack_zero_tol is not None:
             self.settled = all(
@@ -64,21 +64,21 @@ class L1Machine:
             return np.zeros(scale.size)
         self.weights = np.column_stack([part.solution.weights for part in self.parts])
         self.bias = np.array([part.solution.bias for part in self.parts])
-        if self.first_pull is None:
-            self.first_pull = np.sum([np.abs(part.solution.pull) for part in self.parts], axis=0)
+        if self.first_gradient is None:
+            self.first_gradient = np.sum([np.abs(part.solution.gradient) for part in self.parts], axis=0)
         return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """New features make a new program, which is small by then."""
 
-    def _prices(self) -> list[FloatArray]:
+    def _costs(self) -> list[FloatArray]:
         """C, divided by the last slack of each sample where the slacks are rescaled."""
         if self.slack_zero_tol is None or self.parts[0].solution is None:
-            return [part.price for part in self.parts]
-        return [part.price / np.maximum(part.solution.slack, self.slack_zero_tol) for part in self.parts]
+            return [part.cost for part in self.parts]
+        return [part.cost / np.maximum(part.solution.slack, self.slack_zero_tol) for part in self.parts]
 
 
-class JointL1Machine:
+class JointL1Model:
     r"""Weston and Watkins' machine with the ℓ1 norm: all classes in one linear program.
 
     .. math:: \min\ \sum_{c, k} |w_{ck}| / z_k + \sum_i C_i \sum_{m \ne y_i} \xi_{im}, \qquad
@@ -95,18 +95,18 @@ class JointL1Machine:
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
         self.bias: FloatArray = np.zeros(self.n_classes)
-        self.first_pull: FloatArray | None = None
+        self.first_gradient: FloatArray | None = None
         pairs = [(i, m) for i, y in enumerate(problem.y) for m in range(self.n_classes) if m != y]
         self._sample, other = np.array(pairs).T
         self._sides = np.eye(self.n_classes)[problem.y[self._sample]] - np.eye(self.n_classes)[other]
-        self._price = per_sample(problem.sample_costs(C), problem.n_samples)[self._sample]
+        self._cost = per_sample(problem.sample_costs(C), problem.n_samples)[self._sample]
         self._design: Design | None = None
         self._program: LinearProgram | None = None
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         if design is not self._design or self._program is None:
             self._design, self._program = design, self._build(design)
-        soft = np.where(np.isinf(self._price), 0.0, self._price)
+        soft = np.where(np.isinf(self._cost), 0.0, self._cost)
         norm = np.tile(1.0 / scale, 2 * self.n_classes)
         self._program.set_costs(np.concatenate([np.zeros(self.n_classes), soft, norm]))
         found = self._program.solve()
@@ -115,10 +115,10 @@ class JointL1Machine:
             return np.zeros(scale.size)
         parts = found.x[self.n_classes + self._sample.size :].reshape(self.n_classes, 2, scale.size)
         self.weights, self.bias = (parts[:, 0] - parts[:, 1]).T, found.x[: self.n_classes]
-        if self.first_pull is None:
+        if self.first_gradient is None:
             by_class = np.zeros((design.n_samples, self.n_classes))
             np.add.at(by_class, self._sample, self._sides * found.row_duals[:, None])
-            self.first_pull = np.abs(design.transpose_dot(by_class)).sum(axis=1)
+            self.first_gradient = np.abs(design.transpose_dot(by_class)).sum(axis=1)
         return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
     def _build(self, design: Design) -> LinearProgram:
@@ -131,17 +131,17 @@ class JointL1Machine:
         matrix = sp.hstack(blocks, format="csc")
         lower, upper = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
         lower[: self.n_classes] = -np.inf
-        upper[self.n_classes : self.n_classes + self._sample.size][np.isinf(self._price)] = 0.0
+        upper[self.n_classes : self.n_classes + self._sample.size][np.isinf(self._cost)] = 0.0
         return LinearProgram(np.zeros(matrix.shape[1]), matrix, 1.0, np.inf, lower, upper)
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """New features make a new program."""
 
 
-class SwitchingMachine:
+class SwitchingModel:
     """The ℓ2 norm while there are many features, the ℓ1 norm once there are few."""
 
-    def __init__(self, many: RescaledModel, few: L1Machine, few_features: int) -> None:
+    def __init__(self, many: RescaledModel, few: L1Model, few_features: int) -> None:
         self.many = many
         self.few = few
         self.few_features = few_features
@@ -161,16 +161,16 @@ class SwitchingMachine:
         return self._trained.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        machine: RescaledModel = self.few if scale.size <= self.few_features else self.many
-        strength = machine.train(design, scale)
-        self.status = machine.status
+        model: RescaledModel = self.few if scale.size <= self.few_features else self.many
+        abs_weight = model.train(design, scale)
+        self.status = model.status
         if self.status not in NO_SOLUTION:
-            self._trained = machine
-        return strength
+            self._trained = model
+        return abs_weight
 
-    def keep(self, staying: BoolArray) -> None:
-        self.many.keep(staying)
-        self.few.keep(staying)
+    def keep(self, kept: BoolArray) -> None:
+        self.many.keep(kept)
+        self.few.keep(kept)
 
 
 # -- Probit regression on rescaled features, one step of expectation and maximisation at a time --
@@ -183,14 +183,14 @@ class SwitchingMachine:
 # and the next weights minimise :math:`\|Xw + b - \bar t\|^2 + w^\top \Lambda w` (Huang et al. 2008, eqs. 3-6)
 
 
-class ProbitMachine:
+class ProbitModel:
     """``RescaledModel`` of the rescaling engine; the prices of the parts are the weights of the samples."""
 
     def __init__(self, parts: Sequence[Part], tol: float) -> None:
         self.tol = tol
         self.settled = False
         self.targets = np.column_stack([part.target for part in parts])
-        self.sample_weight = np.column_stack([part.price for part in parts])
+        self.sample_weight = np.column_stack([part.cost for part in parts])
         self.decision: FloatArray = np.zeros_like(self.targets)
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, len(parts)))
@@ -212,7 +212,7 @@ class ProbitMachine:
         self.weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """The decision values are all that is needed of the last step."""
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
-from zeronorm.engines.elimination.kernel import KernelMachines, make_source
-from zeronorm.engines.elimination.linear import TallMachines
-from zeronorm.engines.sensitivity.network import NetworkMachines
+from zeronorm.engines.elimination.kernel import KernelModels, make_source
+from zeronorm.engines.elimination.linear import TallModels
+from zeronorm.engines.sensitivity.network import NetworkModels
 from zeronorm.selection.problem import Problem
 from zeronorm.solvers.status import Status
 
@@ -57,52 +57,52 @@ class SensitiveModel(ABC):
         """Derivative of the training loss in each f_c at each sample."""
 
 
-class MachineModel(SensitiveModel):
+class SvmModel(SensitiveModel):
     """A learner of this library."""
 
-    machines: TallMachines | KernelMachines | NetworkMachines
+    models: TallModels | KernelModels | NetworkModels
 
     @property
     def status(self) -> Status:
-        return self.machines.status
+        return self.models.status
 
     @property
     def n_iter(self) -> int:
-        return self.machines.n_iter
+        return self.models.n_iter
 
 
-class LinearFunction(MachineModel):
+class LinearFunction(SvmModel):
     """Linear support vector machines, f = x·w + b."""
 
-    machines: TallMachines
+    models: TallModels
 
     def __init__(self, problem: Problem, *, C: float, loss: str, epsilon: float | None, tol: float) -> None:
         self.columns = np.arange(problem.n_features)
-        self.machines = TallMachines(problem, self.columns, C=C, loss=loss, epsilon=epsilon, tol=tol)
+        self.models = TallModels(problem, self.columns, C=C, loss=loss, epsilon=epsilon, tol=tol)
 
     def train(self, columns: IntArray) -> None:
-        self.columns = self.machines.alive = columns
-        self.machines.train()
+        self.columns = self.models.active = columns
+        self.models.train()
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
-        weights = self.machines.weights()[part]
+        weights = self.models.weights()[part]
         return np.broadcast_to(weights, (block.shape[0], *weights.shape))
 
     def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
         return np.zeros_like(self.slopes(part, block))
 
     def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
-        return shift[:, :, None] * self.machines.weights()[part]
+        return shift[:, :, None] * self.models.weights()[part]
 
     def loss_slopes(self) -> FloatArray:
         # At the optimum w = X'v, and -v is the (sub)gradient of the loss that makes it one.
-        return -np.column_stack([s.dual_coef for s in self.machines.solutions if s is not None])
+        return -np.column_stack([s.dual_coef for s in self.models.solutions if s is not None])
 
 
-class KernelModel(MachineModel):
+class KernelModel(SvmModel):
     """Support vector machines with a kernel, f(x) = Σ_j v_j k(x, x_j) + b."""
 
-    machines: KernelMachines
+    models: KernelModels
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class KernelModel(MachineModel):
         self.problem, self.kernel = problem, kernel
         self.columns = np.arange(problem.n_features)
         source = make_source(problem.design, kernel)
-        self.machines = KernelMachines(problem, source, C=C, loss=loss, epsilon=epsilon, tol=tol)
+        self.models = KernelModels(problem, source, C=C, loss=loss, epsilon=epsilon, tol=tol)
         self._gram: FloatArray | None = None
 
     def train(self, columns: IntArray) -> None:
-        self.columns = self.machines.alive = columns
-        self.machines.train()
+        self.columns = self.models.active = columns
+        self.models.train()
         self._gram = None
 
     @property
@@ -136,7 +136,7 @@ class KernelModel(MachineModel):
         kernel = self.kernel
         if isinstance(kernel, PolynomialKernel):
             return kernel.degree * kernel.gamma * self._moment(self._power(1), block, 1)
-        K = self.machines.K
+        K = self.models.K
         return (
             2.0 * kernel.gamma * (self._moment(K, block, 1) - block[:, :, None] * self._moment(K, block, 0))
         )
@@ -146,7 +146,7 @@ class KernelModel(MachineModel):
         if isinstance(kernel, PolynomialKernel):
             factor = kernel.degree * (kernel.degree - 1) * kernel.gamma**2
             return factor * self._moment(self._power(2), block, 2)
-        K, x = self.machines.K, block[:, :, None]
+        K, x = self.models.K, block[:, :, None]
         none, first, second = (self._moment(K, block, m) for m in (0, 1, 2))
         squares = second - 2.0 * x * first + x * x * none  # Σ_j v_j K_kj (x_j - x_k)²
         return 4.0 * kernel.gamma**2 * squares - 2.0 * kernel.gamma * none
@@ -161,10 +161,10 @@ class KernelModel(MachineModel):
                 for m in range(1, kernel.degree + 1)
             ]
             return np.asarray(sum(terms))
-        support = np.flatnonzero(self.machines.V.any(axis=1))
-        V, square = self.machines.V, np.diagonal(self.gram)
+        support = np.flatnonzero(self.models.V.any(axis=1))
+        V, square = self.models.V, np.diagonal(self.gram)
         distance_sq = square[:, None] + square[None, support] - 2.0 * self.gram[:, support]
-        before = self.machines.K @ V
+        before = self.models.K @ V
         result = np.empty(block.shape + V.shape[1:])
         for j in range(block.shape[1]):
             x, moved = block[:, j, None], (block[:, j] + shift[:, j])[:, None]
@@ -174,7 +174,7 @@ class KernelModel(MachineModel):
         return result
 
     def loss_slopes(self) -> FloatArray:
-        return -self.machines.V
+        return -self.models.V
 
     def _power(self, m: int) -> FloatArray:
         """(γ x·z + c)^(d-m) between all samples."""
@@ -185,42 +185,40 @@ class KernelModel(MachineModel):
 
     def _moment(self, K: FloatArray, block: FloatArray, m: int) -> FloatArray:
         """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and machine c."""
-        V: FloatArray = self.machines.V
+        V: FloatArray = self.models.V
         if m == 0:
             return np.asarray((K @ V)[:, None, :])
         powers = block**m
         return np.stack([K @ (V[:, [c]] * powers) for c in range(V.shape[1])], axis=2)
 
 
-class NetworkModel(MachineModel):
+class NetworkModel(SvmModel):
     """A network with one hidden layer; removing columns trains on, any other change begins afresh."""
 
-    machines: NetworkMachines
+    models: NetworkModels
 
     def __init__(self, problem: Problem, *, n_hidden: int, penalty: float, tol: float, max_iter: int) -> None:
         self.columns = np.arange(problem.n_features)
-        self.machines = NetworkMachines(
-            problem, n_hidden=n_hidden, penalty=penalty, tol=tol, max_iter=max_iter
-        )
+        self.models = NetworkModels(problem, n_hidden=n_hidden, penalty=penalty, tol=tol, max_iter=max_iter)
 
     def train(self, columns: IntArray) -> None:
-        if np.isin(columns, self.machines.alive).all():
-            self.machines.remove(np.setdiff1d(self.machines.alive, columns))
+        if np.isin(columns, self.models.active).all():
+            self.models.remove(np.setdiff1d(self.models.active, columns))
         else:
-            self.machines.restart(columns)
+            self.models.restart(columns)
         self.columns = columns
-        self.machines.train()
+        self.models.train()
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
         Z = self._hidden()
-        return self._through_hidden(self.machines.network.hidden_weights[part], 1.0 - Z * Z)
+        return self._through_hidden(self.models.network.hidden_weights[part], 1.0 - Z * Z)
 
     def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
         Z = self._hidden()
-        return self._through_hidden(self.machines.network.hidden_weights[part] ** 2, -2.0 * Z * (1.0 - Z * Z))
+        return self._through_hidden(self.models.network.hidden_weights[part] ** 2, -2.0 * Z * (1.0 - Z * Z))
 
     def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
-        network, design = self.machines.network, self.machines.objective.design
+        network, design = self.models.network, self.models.objective.design
         inner = design.dot(network.hidden_weights) + network.hidden_bias
         before = np.tanh(inner) @ network.output_weights
         result = np.empty(block.shape + before.shape[1:])
@@ -229,12 +227,12 @@ class NetworkModel(MachineModel):
         return result
 
     def loss_slopes(self) -> FloatArray:
-        return self.machines.objective.output_slopes(self.machines.network)
+        return self.models.objective.output_slopes(self.models.network)
 
     def _through_hidden(self, incoming: FloatArray, inner: FloatArray) -> FloatArray:
         """Σ_q incoming_jq inner_kq V_qc."""
-        V = self.machines.network.output_weights
+        V = self.models.network.output_weights
         return np.stack([(inner * V[:, c]) @ incoming.T for c in range(V.shape[1])], axis=2)
 
     def _hidden(self) -> FloatArray:
-        return self.machines.network.hidden(self.machines.objective.design)
+        return self.models.network.hidden(self.models.objective.design)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, gathered
+from zeronorm.design import Design, contiguous
 from zeronorm.engines.elimination.loop import count_to_remove
 from zeronorm.selection.path import order_by_score
 from zeronorm.selection.problem import Problem
@@ -17,7 +17,7 @@ from zeronorm.solvers.status import Status
 SMALLEST_GAIN = 1e-3  # relative to the objective of a constant
 
 
-class NetworkMachines:
+class NetworkModels:
     """``Machines`` of the elimination loop around one network for all classes.
 
     There is one output per class (one for two classes or for a real target, which is standardised first).
@@ -27,7 +27,7 @@ class NetworkMachines:
         self.problem = problem
         self.targets = network_targets(problem)
         self.penalty, self.tol, self.max_iter = penalty, tol, max_iter
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.first = NeuralNetwork.random(problem.n_features, n_hidden, self.targets.shape[1], problem.rng)
         self.network = self.first
@@ -40,7 +40,7 @@ class NetworkMachines:
     def objective(self) -> NetworkObjective:
         """The objective on the features that are left."""
         if self._objective is None:
-            self._objective = self._objective_of(gathered(self.problem.design.take(self.alive)))
+            self._objective = self._objective_of(contiguous(self.problem.design.take(self.active)))
         return self._objective
 
     def _objective_of(self, design: Design) -> NetworkObjective:
@@ -73,14 +73,14 @@ class NetworkMachines:
         return np.bincount(unit, weights=self.importance()).astype(np.float64)
 
     def remove(self, features: IntArray) -> None:
-        stay = ~np.isin(self.alive, features)
-        self.alive = self.alive[stay]
+        stay = ~np.isin(self.active, features)
+        self.active = self.active[stay]
         self.network = self.network.take(stay)
         self._objective = None
 
     def restart(self, features: IntArray) -> None:
         """Forget what was learned and begin again with the given features and the first random weights."""
-        self.alive = features
+        self.active = features
         self.network = self.first.take(features)
         self._objective = None
 
@@ -101,7 +101,7 @@ class NetworkMachines:
         free_hidden, free_output = self.network.hidden_mask.copy(), self.network.output_mask.copy()
         free_output[_best(output, free_output)] = False
         if forced.size:
-            free_hidden[np.isin(self.alive, forced)] = False
+            free_hidden[np.isin(self.active, forced)] = False
         else:
             free_hidden[_best(hidden, free_hidden)] = False
         candidates = np.concatenate([np.flatnonzero(free_hidden), hidden.size + np.flatnonzero(free_output)])
@@ -114,7 +114,7 @@ class NetworkMachines:
             self.network.output_mask & ~deleted[hidden.size :].reshape(output.shape),
         )
         gone = np.flatnonzero(~self.network.hidden_mask.any(axis=1))
-        return self.alive[gone[order_by_score(hidden.sum(axis=1)[gone])[::-1]]]
+        return self.active[gone[order_by_score(hidden.sum(axis=1)[gone])[::-1]]]
 
 
 def _best(values: FloatArray, among: NDArray[np.bool_]) -> tuple[np.intp, ...]:
@@ -129,5 +129,5 @@ def network_targets(problem: Problem) -> FloatArray:
         return targets
     weight = problem.sample_weight
     mean = np.average(targets, axis=0, weights=weight)
-    spread = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weight))
-    return np.asarray((targets - mean) / np.where(spread > 0.0, spread, 1.0))
+    scale = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weight))
+    return np.asarray((targets - mean) / np.where(scale > 0.0, scale, 1.0))

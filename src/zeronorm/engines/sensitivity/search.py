@@ -65,12 +65,12 @@ class Sensitivity:
         return np.asarray(np.abs(np.einsum("kc,kj,kjc->j", model.loss_slopes(), block, slopes)))
 
 
-class SensitivityMachines:
+class SensitivityModels:
     """``Machines`` of the elimination loop around a model and a measure."""
 
     def __init__(self, problem: Problem, model: SensitiveModel, measure: Sensitivity) -> None:
         self.problem, self.model, self.measure = problem, model, measure
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
 
     @property
     def status(self) -> Status:
@@ -81,7 +81,7 @@ class SensitivityMachines:
         return self.model.n_iter
 
     def train(self) -> None:
-        self.model.train(self.alive)
+        self.model.train(self.active)
 
     def importance(self) -> FloatArray:
         return self.measure.values(self.model, self.problem)
@@ -91,7 +91,7 @@ class SensitivityMachines:
         return np.bincount(unit, weights=self.importance()).astype(np.float64)
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
+        self.active = self.active[~np.isin(self.active, features)]
 
 
 def search_backward(
@@ -99,7 +99,7 @@ def search_backward(
 ) -> SelectionPath:
     """Remove the units to which the function is least sensitive."""
     record = Elimination(problem)
-    eliminate(SensitivityMachines(problem, model, measure), record, step)
+    eliminate(SensitivityModels(problem, model, measure), record, step)
     return record.path()
 
 
@@ -273,8 +273,8 @@ class NumericalModel(SensitiveModel):
         return np.asarray(-is_class / np.maximum(self.f, SMALLEST_PROBABILITY))
 
     def _widths(self, block: FloatArray) -> FloatArray:
-        spread = block.std(axis=0)
-        return self.step * np.where(spread > 0.0, spread, 1.0)
+        scale = block.std(axis=0)
+        return self.step * np.where(scale > 0.0, scale, 1.0)
 
     def _moved(self, part: slice, values: FloatArray) -> FloatArray:
         """f with each column of ``part`` in turn replaced by new values."""

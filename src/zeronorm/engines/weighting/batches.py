@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.design import Design, StandardizedDesign
 from zeronorm.engines.weighting.learners import Learner
-from zeronorm.engines.weighting.learners.base import ScikitLearner, predict_machines
+from zeronorm.engines.weighting.learners.base import ScikitLearner, predict_models
 from zeronorm.engines.weighting.sampling import MOST_REDRAWS, Draws, Pool, draw_batch
 
 # -- Threads that wait for work between the steps of a run --
@@ -237,9 +237,7 @@ class BatchEvaluator:
         pool, draws = self.source.pool_for(self.draws)
         learner = self.learner
         if isinstance(learner, ScikitLearner):
-            tasks = (
-                delayed(predict_machines)(*learner.task(pool, draws, b)) for b in range(self.errors.size)
-            )
+            tasks = (delayed(predict_models)(*learner.task(pool, draws, b)) for b in range(self.errors.size))
             for b, predicted in enumerate(self._processes(tasks)):
                 self.errors[b] = learner.error(pool, draws, b, predicted)
         else:

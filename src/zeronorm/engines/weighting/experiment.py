@@ -72,7 +72,7 @@ MultiClass = Literal["auto", "native", "one_vs_rest", "output_code"]
 MOST_EXHAUSTIVE = 6
 
 
-def machine_coding(
+def model_coding(
     n_classes: int, multi_class: MultiClass, is_binary: bool, rng: np.random.Generator
 ) -> tuple[Int64Array, int]:
     """Label of each class in each machine (one row per machine), and the number of labels."""
@@ -95,8 +95,8 @@ def _output_codes(n_classes: int, rng: np.random.Generator) -> Int64Array:
         numbers = np.arange(1, 2 ** (n_classes - 1))
         bits = (numbers[:, None] >> np.arange(n_classes)[None, :]) & 1
         return bits.astype(np.int64)
-    n_machines = int(np.ceil(10 * np.log2(n_classes)))
-    codes = np.zeros((n_machines, n_classes), dtype=np.int64)
+    n_models = int(np.ceil(10 * np.log2(n_classes)))
+    codes = np.zeros((n_models, n_classes), dtype=np.int64)
     for row in codes:
         while row.min() == row.max():
             row[:-1] = rng.integers(0, 2, size=n_classes - 1)
@@ -130,7 +130,7 @@ class Experiment:
         subset_size = resolve_subset_size(selector, n_features or design.n_features)
         bootstrap_size = resolve_bootstrap_size(selector, design.n_samples, len(classes))
         learner = resolve_learner(selector.learner, bootstrap_size)
-        coding, n_labels = machine_coding(len(classes), selector.multi_class, learner.is_binary, rng)
+        coding, n_labels = model_coding(len(classes), selector.multi_class, learner.is_binary, rng)
         costs = class_costs(selector, classes, codes)
         none: FloatArray = np.empty((0, 0))
         pool = Pool(none, codes, none, codes, coding, n_labels, costs, selector.cost == "balanced")

@@ -300,7 +300,7 @@ def labels_of(coding, codes, rows):
 
 
 @kernel
-def machine_cost(pool, m, rows, predicted):
+def model_cost(pool, m, rows, predicted):
     """Mean cost of the predictions of machine ``m`` on the chosen test samples, between 0 and 1."""
     wrong = np.zeros(pool.n_labels)
     weight = np.zeros(pool.n_labels)

@@ -53,7 +53,7 @@ LARGEST_SIGNAL = 3.0
 # How fast the effects of the features are learned, divided by the number of features drawn.
 EFFECT_RATE = 0.1
 # Memory of the variance of the signals, in draws.
-SPREAD_MEMORY = 2000
+SCALE_MEMORY = 2000
 # The first steps change a weight by at most this part for a signal of one,
 LARGEST_CHANGE = 0.1
 # and chance alone, over a tenth of the planned draws, its logarithm by this much.
@@ -115,8 +115,8 @@ class AdaptiveSteps:
         """The relative change of a typical weight by one draw with a signal of one."""
         draws = CHANCE_SHARE * self.planned_steps * self.batch_size
         first = min(LARGEST_CHANGE, CHANCE / float(np.sqrt(self.subset_size / self.n_features * draws)))
-        gathered = float(np.sqrt(self.n_features * typical_weight))
-        return state.shrinkage * first / gathered / (1.0 + state.step / self.offset)
+        contiguous = float(np.sqrt(self.n_features * typical_weight))
+        return state.shrinkage * first / contiguous / (1.0 + state.step / self.offset)
 
     def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
         """Centred and scaled errors for each drawn feature; None while the first draws are collected."""
@@ -130,7 +130,7 @@ class AdaptiveSteps:
         rest = learn_effects(features, centred, level, EFFECT_RATE / self.subset_size, state.effects)
         scale = max(float(np.sqrt(state.variance)), 0.5 * self.smallest_error)
         state.mean_error += _forgotten(MEMORY, errors.size) * (float(errors.mean()) - state.mean_error)
-        forgotten = _forgotten(SPREAD_MEMORY, errors.size)
+        forgotten = _forgotten(SCALE_MEMORY, errors.size)
         state.variance += forgotten * (rest - state.variance)
         state.covariance += forgotten * (together - state.covariance)
         return np.clip(centred / scale, -LARGEST_SIGNAL, LARGEST_SIGNAL)

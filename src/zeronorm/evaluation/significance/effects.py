@@ -100,13 +100,13 @@ def standardized_difference(differences: ArrayLike, *, confidence: float = 0.95)
     -1.13
     """
     d = check_differences(differences)
-    spread = float(d.std(ddof=1))
-    if spread == 0.0:
+    scale = float(d.std(ddof=1))
+    if scale == 0.0:
         raise ValueError(
             "A standardised difference needs differences that vary. Got the same value "
             f"{float(d[0])} {d.size} times; report mean_difference instead."
         )
-    t, root = float(d.mean() / spread * np.sqrt(d.size)), float(np.sqrt(d.size))
+    t, root = float(d.mean() / scale * np.sqrt(d.size)), float(np.sqrt(d.size))
     tail = (1 - confidence) / 2
     low = _noncentrality(t, d.size - 1, 1 - tail) / root
     high = _noncentrality(t, d.size - 1, tail) / root
@@ -164,8 +164,8 @@ def hodges_lehmann(differences: ArrayLike, *, confidence: float = 0.95) -> Effec
 def _signed_rank_count(n: int, tail: float) -> int:
     """How many values c = 0, 1, … have P(T <= c) at most ``tail``."""
     if n > LARGEST_EXACT:
-        center, spread = n * (n + 1) / 4, np.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        return int(np.floor(center + stats.norm.ppf(tail) * spread))
+        center, scale = n * (n + 1) / 4, np.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return int(np.floor(center + stats.norm.ppf(tail) * scale))
     below = np.cumsum(_rank_sum_distribution(np.arange(1, n + 1)))
     return int(np.searchsorted(below, tail, side="right"))
 
@@ -290,8 +290,8 @@ def error_difference(only_a: int, only_b: int, n: int, *, confidence: float = 0.
         )
     share_a, share_b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
     center = share_a - share_b
-    spread = np.sqrt((share_a + share_b - center**2) / (n + 2))
-    half = float(stats.norm.ppf((1 + confidence) / 2) * spread)
+    scale = np.sqrt((share_a + share_b - center**2) / (n + 2))
+    half = float(stats.norm.ppf((1 + confidence) / 2) * scale)
     return EffectSize((only_a - only_b) / n, max(-1.0, center - half), min(1.0, center + half), confidence)
 
 

@@ -13,10 +13,10 @@ from scipy import stats
 
 from zeronorm._types import FloatArray, written
 from zeronorm.engines.error_control import adjust_p_values
-from zeronorm.evaluation.records import cells_by_method, frame_of_rows
+from zeronorm.evaluation.records import frame_of_rows, tasks_by_method
 from zeronorm.evaluation.significance.effects import EffectSize, paired_differences
 from zeronorm.evaluation.significance.pooled import (
-    LEAST_SPREAD,
+    LEAST_SCALE,
     POOLED_COLUMNS,
     PooledOutcomes,
     Row,
@@ -192,7 +192,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     first, second = (pool_outcomes(rows, outcomes_of(metric)) for rows in (a, b))
     unit = explained_unit(metric, a)
     difference = unit * (first.mean - second.mean)
-    is_residual = metric.sample_outcomes in LEAST_SPREAD
+    is_residual = metric.sample_outcomes in LEAST_SCALE
     squares = difference**2 if is_residual else _squares_of_one_pass(metric, a, b)
     by_class = metric.outcomes in ("class mean", "ranks")
     labels = first.labels if by_class else np.zeros(first.n)
@@ -239,7 +239,7 @@ def _paired_moments(
 
 def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
     """The factor for overlapping training parts at the mean error or area of two methods."""
-    if metric.sample_outcomes in LEAST_SPREAD:
+    if metric.sample_outcomes in LEAST_SCALE:
         return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
     if metric.outcomes == "ranks":
         return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
@@ -308,7 +308,7 @@ def compare_methods(
             f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {written(test)} instead."
         )
     measure = as_metric(metric)
-    cells = cells_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
+    cells = tasks_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
     has_samples = measure.outcomes != "none" and all(has_outcomes(measure, rows) for rows in cells.values())
     if test == "paired" and not has_samples:
         raise ValueError(

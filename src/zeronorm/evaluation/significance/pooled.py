@@ -68,7 +68,7 @@ GRID = 101  # points at which the end of an interval is looked for
 
 # Squares and sizes of residuals: what a few of them show is too narrow and too symmetric where large ones are rare.
 # Variance over the squared mean is at least that of normal residuals, skewness about two thirds of theirs.
-LEAST_SPREAD: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: float(np.pi / 2 - 1)}
+LEAST_SCALE: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: float(np.pi / 2 - 1)}
 LEAST_SKEWNESS: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: 0.7}
 
 # Columns of the records that tell what happened to single samples.
@@ -347,8 +347,8 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
     area = float(values.mean())
 
     def variance(a: Any) -> Any:
-        spread = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
-        return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * spread) / np.prod(counts)
+        scale = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
+        return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * scale) / np.prod(counts)
 
     shrunk = (area * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
     members = [pooled.labels == label for label in labels]
@@ -376,12 +376,12 @@ def _positive_interval(
     metric: Metric, pooled: PooledOutcomes, rows: Sequence[Row], confidence: float
 ) -> Interval | None:
     """Mean of outcomes that are skewed to the right, by Hall's (1992) transformed t statistic."""
-    n, spread = pooled.n, float(pooled.mean.var(ddof=1)) if pooled.n > 2 else 0.0
-    if spread <= 1e-20 * float(pooled.mean.max(initial=0.0)) ** 2:
+    n, scale = pooled.n, float(pooled.mean.var(ddof=1)) if pooled.n > 2 else 0.0
+    if scale <= 1e-20 * float(pooled.mean.max(initial=0.0)) ** 2:
         return None
     center, kind = float(pooled.mean.mean()), metric.sample_outcomes
-    spread = max(spread, LEAST_SPREAD.get(kind, 0.0) * center**2)
-    error = float(np.sqrt(_residual_overlap(rows) * pooled.clustering * spread / n))
+    scale = max(scale, LEAST_SCALE.get(kind, 0.0) * center**2)
+    error = float(np.sqrt(_residual_overlap(rows) * pooled.clustering * scale / n))
     skewness = max(float(stats.skew(pooled.mean, bias=False)), LEAST_SKEWNESS.get(kind, 1e-3)) / np.sqrt(n)
     t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
 

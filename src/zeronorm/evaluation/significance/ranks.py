@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from zeronorm.evaluation.records import cells_by_method
+from zeronorm.evaluation.records import tasks_by_method
 from zeronorm.evaluation.significance.effects import EffectSize, error_difference
 
 
@@ -375,7 +375,7 @@ def score_matrix_of_records(records: Any, *, size: int | None = None, level: flo
     >>> score_matrix_of_records(records, size=2).methods
     ('fisher', 'random')
     """
-    by_method = cells_by_method(records, size, ("truth", "predictions"))
+    by_method = tasks_by_method(records, size, ("truth", "predictions"))
     truth = [row["truth"] for row in next(iter(by_method.values()))]
     predictions = {name: [row["predictions"] for row in rows] for name, rows in by_method.items()}
     return score_matrix(truth, predictions, level=level)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from zeronorm.evaluation.summary import Curve, CurvePoint
-from zeronorm.report.chart import Chart, Facts, Rows, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, register_chart
 from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes
 
@@ -16,35 +16,35 @@ from zeronorm.report.svg import Axes
 class ErrorChart(Chart):
     """The metric of every method at every size, and of the whole procedure with a size of its own."""
 
-    facts: Facts
+    report_data: ReportData
     curves: tuple[Curve, ...]
     sizes_of_folds: tuple[int, ...] = ()
     final_size: int | None = None
     is_wide = True
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        label = facts.result.chosen_method
-        sizes = tuple(sorted(facts.own_sizes.get(label or "", [])))
-        final = len(facts.result.selected) or None
-        return cls(facts, facts.curves, sizes, final) if facts.curves else None
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        label = report_data.result.chosen_method
+        sizes = tuple(sorted(report_data.selected_sizes.get(label or "", [])))
+        final = len(report_data.result.selected) or None
+        return cls(report_data, report_data.curves, sizes, final) if report_data.curves else None
 
     @classmethod
     def from_records(cls, records: Any) -> Self:
         """The chart of the records of ``evaluate``."""
-        from zeronorm.report.html import facts_of
+        from zeronorm.report.html import report_data_of
 
-        facts = facts_of(records)
-        return cls(facts, facts.curves)
+        report_data = report_data_of(records)
+        return cls(report_data, report_data.curves)
 
     @property
     def title(self) -> str:
-        label = self.facts.metric_label
+        label = self.report_data.metric_label
         return f"{label[:1].upper()}{label[1:]} against the number of features"
 
     @property
     def caption(self) -> str:
-        better = "Higher" if self.facts.greater_is_better else "Lower"
+        better = "Higher" if self.report_data.greater_is_better else "Lower"
         parts = [
             f"{better} is better. Mean over the outer test parts, with 95 % intervals for the models that were fitted "
             "on the training parts; with other data the procedure may do better or worse. Selection was repeated in "
@@ -62,15 +62,15 @@ class ErrorChart(Chart):
         return " ".join(parts)
 
     def picture(self) -> Lines:
-        facts = self.facts
-        axes = Axes("number of features", facts.metric_label, self._tick, y_bounds=facts.bounds)
-        levels = () if facts.chance is None else ((facts.chance, "chance"),)
+        report_data = self.report_data
+        axes = Axes("number of features", report_data.metric_label, self._tick, y_bounds=report_data.bounds)
+        levels = () if report_data.chance is None else ((report_data.chance, "chance"),)
         places = () if self.final_size is None else ((self.final_size, f"final set: {self.final_size}"),)
         rug = tuple((size, f"one training part chose {size} features") for size in self.sizes_of_folds)
         return Lines([self._series(curve) for curve in self.curves], axes, Guides(levels, places, rug))
 
     def _tick(self, value: float) -> str:
-        return self.facts.format(value).replace(".0 ", " ")
+        return self.report_data.format(value).replace(".0 ", " ")
 
     def _series(self, curve: Curve) -> Series:
         points = [Point(p.size, p.mean, p.low, p.high, self._tip(curve, p)) for p in curve.points]
@@ -82,12 +82,17 @@ class ErrorChart(Chart):
     def _tip(self, curve: Curve, p: CurvePoint) -> str:
         interval = ""
         if p.low is not None and p.high is not None:
-            interval = f" ({self.facts.format(p.low)} to {self.facts.format(p.high)})"
-        return f"{curve.method}, {p.size:g} features: {self.facts.format(p.mean)}{interval}"
+            interval = f" ({self.report_data.format(p.low)} to {self.report_data.format(p.high)})"
+        return f"{curve.method}, {p.size:g} features: {self.report_data.format(p.mean)}{interval}"
 
     def table(self) -> tuple[tuple[str, ...], Rows]:
         rows = [
-            [curve.method, kind, f"{p.size:g}", *(self.facts.format(v) for v in (p.mean, p.low, p.high))]
+            [
+                curve.method,
+                kind,
+                f"{p.size:g}",
+                *(self.report_data.format(v) for v in (p.mean, p.low, p.high)),
+            ]
             for curve in self.curves
             for kind, points in (("fixed size", curve.points), ("procedure", (curve.own,)))
             for p in points

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report.svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
 from zeronorm.resampling.splits import dense_columns
 from zeronorm.selection.target import TASKS
@@ -39,8 +39,8 @@ class FeaturesChart(Chart):
         return feature_values(run.X, run.y, run.columns, is_regression=not TASKS[run.task].has_classes)
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure, result = facts.result.figures.get(cls.name), facts.result
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure, result = report_data.result.figures.get(cls.name), report_data.result
         if not figure:
             return None
         panels = tuple(

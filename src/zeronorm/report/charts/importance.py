@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from zeronorm.report.cells import Bar, Bars
-from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report.lines import Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
 
@@ -36,13 +36,13 @@ class ImportanceChart(Chart):
         return {"features": leading, "scores": [float(scores[index]) for index in leading]}
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         if not figure:
             return None
-        chosen = {feature.index for feature in facts.result.selected}
+        chosen = {feature.index for feature in report_data.result.selected}
         rows = zip(figure["features"], figure["scores"], strict=True)
-        return cls._of([(facts.result.name_of(i), score, i in chosen) for i, score in rows])
+        return cls._of([(report_data.result.name_of(i), score, i in chosen) for i, score in rows])
 
     @classmethod
     def from_selector(cls, selector: Any, names: Sequence[str] | None = None) -> Self:
@@ -99,11 +99,11 @@ class HistoryChart(Chart):
         return weights_over_time(run.method, run.columns.tolist())
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         if not figure:
             return None
-        names = tuple(facts.result.name_of(i) for i in figure["features"])
+        names = tuple(report_data.result.name_of(i) for i in figure["features"])
         return cls(names, tuple(figure["steps"]), tuple(tuple(row) for row in figure["values"]))
 
     def picture(self) -> Lines:

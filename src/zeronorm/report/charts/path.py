@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from zeronorm.report.cells import Grid
-from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.selection.path import SelectionPath
 
 MOST_FEATURES = 40
@@ -34,12 +34,12 @@ class PathChart(Chart):
         return path_figure(run.path, max(run.sizes[-1], len(run.columns)), chosen=len(run.columns))
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         if not figure:
             return None
-        names = [facts.result.name_of(i) for i in figure["features"]]
-        return cls._of(figure, names, len(facts.result.selected) or None)
+        names = [report_data.result.name_of(i) for i in figure["features"]]
+        return cls._of(figure, names, len(report_data.result.selected) or None)
 
     @classmethod
     def from_path(

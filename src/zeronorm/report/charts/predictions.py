@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 from zeronorm.report.cells import Grid
-from zeronorm.report.chart import Chart, Facts, Rows, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, register_chart
 from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
 from zeronorm.selection.target import TASKS
@@ -28,9 +28,9 @@ class PredictedPart:
     decision: list[float] | None
 
 
-def own_parts(facts: Facts, method: str) -> list[PredictedPart]:
+def own_parts(report_data: ReportData, method: str) -> list[PredictedPart]:
     """The test parts of a method at its own size."""
-    columns = facts.columns
+    columns = report_data.columns
     decisions = columns.get("decision") or [None] * len(columns["method"])
     rows = zip(
         columns["method"], columns["size"], columns["truth"], columns["predictions"], decisions, strict=True
@@ -52,10 +52,12 @@ class RocChart(Chart):
     title = "ROC curve"
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
+    def from_data(cls, report_data: ReportData) -> Self | None:
         curves, positive = [], ""
-        for method in facts.labels:
-            parts = [p for p in own_parts(facts, method) if p.decision is not None and len(set(p.truth)) == 2]
+        for method in report_data.labels:
+            parts = [
+                p for p in own_parts(report_data, method) if p.decision is not None and len(set(p.truth)) == 2
+            ]
             labels = sorted({label for p in parts for label in p.truth}, key=str)
             if not parts or len(labels) != 2:
                 continue
@@ -123,11 +125,11 @@ class ConfusionChart(Chart):
     title = "Confusion matrix"
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        method = facts.result.chosen_method
-        if method is None or not TASKS[facts.result.data["task"]].has_classes:
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        method = report_data.result.chosen_method
+        if method is None or not TASKS[report_data.result.data["task"]].has_classes:
             return None
-        parts = own_parts(facts, method)
+        parts = own_parts(report_data, method)
         truth = [str(label) for p in parts for label in p.truth]
         predicted = [str(label) for p in parts for label in p.predictions]
         classes = sorted({*truth, *predicted})

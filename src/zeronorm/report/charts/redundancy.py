@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.report.cells import Grid
-from zeronorm.report.chart import Chart, Facts, Rows, Run, clustered, register_chart, standardized
+from zeronorm.report.chart import Chart, ReportData, Rows, Run, clustered, register_chart, standardized
 from zeronorm.report.svg import visible
 from zeronorm.resampling.splits import dense_columns
 
@@ -31,11 +31,11 @@ class RedundancyChart(Chart):
         return redundancy_map(run.X, run.columns)
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         if not figure:
             return None
-        names = tuple(facts.result.name_of(i) for i in figure["features"])
+        names = tuple(report_data.result.name_of(i) for i in figure["features"])
         return cls(names, tuple(tuple(r or 0.0 for r in row) for row in figure["correlation"]))
 
     def _pairs(self) -> list[tuple[str, str, float]]:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from zeronorm.evaluation.summary import StabilityPoint, stabilities
 from zeronorm.report.cells import Bar, Bars, Grid
-from zeronorm.report.chart import Chart, Facts, Rows, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, register_chart
 from zeronorm.report.lines import Lines, Point, Series
 from zeronorm.report.svg import Axes, visible
 
@@ -27,12 +27,14 @@ class FrequencyChart(Chart):
     title = "Selection frequency"
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        found = facts.frequencies.get(facts.result.chosen_method or "")
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        found = report_data.frequencies.get(report_data.result.chosen_method or "")
         if found is None or not found.shares:
             return None
-        chosen = {feature.index for feature in facts.result.selected}
-        shown = tuple((facts.result.name_of(i), share, i in chosen) for i, share in found.shares[:MOST_BARS])
+        chosen = {feature.index for feature in report_data.result.selected}
+        shown = tuple(
+            (report_data.result.name_of(i), share, i in chosen) for i, share in found.shares[:MOST_BARS]
+        )
         return cls(shown, found.expected, found.n_splits, len(found.shares) - len(shown))
 
     @property
@@ -77,8 +79,8 @@ class StabilityChart(Chart):
     )
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        return cls._of(facts.stabilities)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        return cls._of(report_data.stabilities)
 
     @classmethod
     def from_records(cls, records: Any, n_features: int) -> Self:
@@ -141,8 +143,8 @@ class SharedChart(Chart):
     caption = "How often each method selected the features that are selected most often overall."
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        found = {label: dict(frequencies.shares) for label, frequencies in facts.frequencies.items()}
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        found = {label: dict(frequencies.shares) for label, frequencies in report_data.frequencies.items()}
         totals: dict[int, float] = {}
         for by_feature in found.values():
             for index, share in by_feature.items():
@@ -151,7 +153,7 @@ class SharedChart(Chart):
         if not leading or len(found) < 2:
             return None
         shares = tuple(tuple(by.get(index, 0.0) for by in found.values()) for index in leading)
-        return cls(tuple(facts.result.name_of(i) for i in leading), tuple(found), shares)
+        return cls(tuple(report_data.result.name_of(i) for i in leading), tuple(found), shares)
 
     def picture(self) -> Grid:
         return Grid(

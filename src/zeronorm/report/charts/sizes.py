@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zeronorm.report.chart import Chart, Facts, Rows, Run, register_chart
+from zeronorm.report.chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report.lines import Guides, Lines, Point, Series
 from zeronorm.report.svg import Axes
 
@@ -30,8 +30,8 @@ class SizesChart(Chart):
         return size_choice(run.selector)
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         return cls._of(figure) if figure else None
 
     @classmethod

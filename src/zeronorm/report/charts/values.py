@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm.report.cells import Grid
-from zeronorm.report.chart import Chart, Facts, Run, clustered, register_chart, standardized
+from zeronorm.report.chart import Chart, ReportData, Run, clustered, register_chart, standardized
 from zeronorm.report.svg import visible
 from zeronorm.resampling.splits import dense_columns
 from zeronorm.selection.target import TASKS
@@ -35,12 +35,12 @@ class ValuesChart(Chart):
         return value_map(run.X, run.y, run.columns, sorted_target=not TASKS[run.task].has_classes)
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Self | None:
-        figure = facts.result.figures.get(cls.name)
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        figure = report_data.result.figures.get(cls.name)
         if not figure:
             return None
-        names = tuple(facts.result.name_of(i) for i in figure["features"])
-        return cls(figure, names, not TASKS[facts.result.data["task"]].has_classes)
+        names = tuple(report_data.result.name_of(i) for i in figure["features"])
+        return cls(figure, names, not TASKS[report_data.result.data["task"]].has_classes)
 
     @property
     def caption(self) -> str:

@@ -46,12 +46,12 @@ def _gaussian_svr(n_samples: int, is_sparse: bool) -> Any:
 
 def _linear_svm(n_samples: int, is_sparse: bool) -> Any:
     if n_samples > LARGEST_KERNEL_PROBLEM:
-        machine = LinearSVC(dual="auto", random_state=0)
+        model = LinearSVC(dual="auto", random_state=0)
     elif is_sparse:
-        machine = SVC(kernel="linear", random_state=0)
+        model = SVC(kernel="linear", random_state=0)
     else:
         return StandardizedSVC(kernel="linear", random_state=0)
-    return make_pipeline(StandardScaler(with_mean=not is_sparse), machine)
+    return make_pipeline(StandardScaler(with_mean=not is_sparse), model)
 
 
 def _ridge(n_samples: int, is_sparse: bool) -> Any:

@@ -23,11 +23,11 @@ from zeronorm.solvers.svm.tall import TallSolution, solve_linear_loss
 # kernel matrix of theirs stays in the cache, and the machine is found in a fraction of the time.
 LARGEST_FOR_LIBSVM = 500
 # Samples of two classes up to which a Gaussian machine is found before scikit-learn has checked them for LIBSVM.
-LARGEST_CURVED = 100
+LARGEST_NONLINEAR = 100
 FEW_LABELS = 1 << 13
 
 
-class _PairMachine(SVC):  # type: ignore[misc]
+class _PairModel(SVC):  # type: ignore[misc]
     """The same machine: every two classes apart, and a vote between them, without LIBSVM where that takes longer.
 
     With few samples the checks of scikit-learn take ten times longer than the solution. With many, and more of them
@@ -48,7 +48,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
 
     def _solve(
         self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]
-    ) -> _Pairs | CurvedPairs | None:
+    ) -> _Pairs | NonlinearPairs | None:
         """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
         n_classes, is_linear = self.classes_.size, self.kernel == "linear"
         known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
@@ -58,7 +58,7 @@ class _PairMachine(SVC):  # type: ignore[misc]
             return None
         largest = sum(sorted(rows.size for rows in members)[-2:])
         is_large = largest > LARGEST_FOR_LIBSVM
-        if not is_linear and largest > LARGEST_CURVED:
+        if not is_linear and largest > LARGEST_NONLINEAR:
             return None
         if is_large and (n_classes > 2 or largest <= X.shape[1]):
             return None
@@ -69,12 +69,14 @@ class _PairMachine(SVC):  # type: ignore[misc]
                 _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
             )
         return (
-            _solve_pairs(X, members, float(self.C)) if is_linear else _solve_curved(X, members, float(self.C))
+            _solve_pairs(X, members, float(self.C))
+            if is_linear
+            else _solve_nonlinear(X, members, float(self.C))
         )
 
     def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
-        prices = np.full(is_second.size, float(self.C))
-        problem = BoxDual.classification(np.where(is_second, 1.0, -1.0), prices, squared=False)
+        costs = np.full(is_second.size, float(self.C))
+        problem = BoxDual.classification(np.where(is_second, 1.0, -1.0), costs, squared=False)
         return solve_linear_loss(as_design(np.ascontiguousarray(X)), problem, beyond=False)
 
     @property
@@ -113,7 +115,7 @@ class _Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class CurvedPairs:
+class NonlinearPairs:
     """Gaussian machines between two classes each: support vectors, weights by pair, bias, and γ of the kernel."""
 
     support: FloatArray
@@ -145,7 +147,7 @@ def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pai
     return _Pairs(np.asarray(weights), np.asarray(bias))
 
 
-def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> CurvedPairs | None:
+def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: float) -> NonlinearPairs | None:
     """The same with a Gaussian kernel, whose width is the "scale" of scikit-learn."""
     variance = float(X.var())
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
@@ -159,7 +161,7 @@ def _solve_curved(X: FloatArray, members: tuple[IntArray, ...], C: float) -> Cur
         coefficients[-1][rows] = solution.dual_coef
         bias.append(solution.bias)
     used = np.any(coefficients, axis=0)
-    return CurvedPairs(X[used], np.asarray(coefficients)[:, used], np.asarray(bias), gamma)
+    return NonlinearPairs(X[used], np.asarray(coefficients)[:, used], np.asarray(bias), gamma)
 
 
 def _pairs_of_classes(members: tuple[IntArray, ...]) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -205,7 +207,7 @@ def _votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
     return votes, confidence
 
 
-class StandardizedSVC(OnStandardized, _PairMachine):
+class StandardizedSVC(OnStandardized, _PairModel):
     """A support vector machine on standardised columns."""
 
     def decision_function(self, X: Any) -> Any:

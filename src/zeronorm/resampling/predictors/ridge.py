@@ -28,7 +28,7 @@ class StandardizedRidge(OnStandardized, _QuickRidge):
     """Ridge regression on standardised columns."""
 
 
-class _PricedRidge(_QuickRidge):
+class _TunedRidge(_QuickRidge):
     """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -40,15 +40,15 @@ class _PricedRidge(_QuickRidge):
         present = values > np.finfo(float).eps * X.shape[0] * max(values[-1], np.finfo(float).tiny)
         values, vectors = values[present], vectors[:, present]
         scores = X @ vectors / np.sqrt(values) if is_tall else vectors  # orthonormal, one row per sample
-        pull = scores.T @ target
+        gradient = scores.T @ target
         kept = values[:, None] / (values[:, None] + RIDGE_PENALTIES)  # share of each direction, by penalty
         leverage = scores**2 @ kept + 1.0 / X.shape[0]
-        left_out = (target[:, None] - scores @ (kept * pull[:, None])) / np.maximum(1.0 - leverage, 1e-9)
+        left_out = (target[:, None] - scores @ (kept * gradient[:, None])) / np.maximum(1.0 - leverage, 1e-9)
         self.alpha_ = float(RIDGE_PENALTIES[np.argmin(np.mean(left_out**2, axis=0))])
-        along = pull / (values + self.alpha_)
+        along = gradient / (values + self.alpha_)
         self.coef_ = vectors @ (np.sqrt(values) * along) if is_tall else X.T @ (vectors @ along)
         return self
 
 
-class StandardizedPricedRidge(OnStandardized, _PricedRidge):
+class StandardizedTunedRidge(OnStandardized, _TunedRidge):
     """Ridge regression on standardised columns, whose penalty is chosen by leaving samples out."""

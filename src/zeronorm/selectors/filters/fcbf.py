@@ -116,7 +116,7 @@ class FCBF(BaseSelector):
         rest = np.argsort(ranks)
         rest = rest[~np.isin(rest, candidates)]
         order = np.concatenate([candidates[kept], candidates[~kept], rest])
-        path = SelectionPath(order=order, scores=relevance, own_size=max(1, int(kept.sum())))
+        path = SelectionPath(order=order, scores=relevance, selected_size=max(1, int(kept.sum())))
         return path.demote(stats.is_constant(problem.design.dtype))
 
     def _relevant_codes(

@@ -234,7 +234,7 @@ class _Flips:
             return SelectionPath.from_scores(gain, **fields)
         subset = np.flatnonzero(self.member)
         return SelectionPath.from_subsets(
-            [subset], n_features=gain.size, tie_break=gain, scores=gain, own_size=subset.size, **fields
+            [subset], n_features=gain.size, tie_break=gain, scores=gain, selected_size=subset.size, **fields
         )
 
     def _columns(self, chosen: IntArray) -> FloatArray:

@@ -69,6 +69,6 @@ class GolubScore(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         stats = problem.column_stats()
         shift = np.abs(stats.class_mean[1] - stats.class_mean[0])
-        spread = np.sqrt(stats.class_variance).sum(axis=0)
-        score = safe_ratio(shift, spread)
+        scale = np.sqrt(stats.class_variance).sum(axis=0)
+        score = safe_ratio(shift, scale)
         return SelectionPath.from_scores(score, last=stats.is_constant(problem.design.dtype), ratios=True)

@@ -167,7 +167,9 @@ class GramSchmidtRelief(BaseSelector):
         self.step_scores_ = np.asarray(steps.step_scores)
         if not steps.chosen:
             warn_of_empty_answer(self, problem, "raise level")
-        return SelectionPath(order=steps.order(), own_size=len(steps.chosen), n_iter=len(steps.step_scores))
+        return SelectionPath(
+            order=steps.order(), selected_size=len(steps.chosen), n_iter=len(steps.step_scores)
+        )
 
     def _stop_by_count(self, steps: _Steps, problem: Problem) -> None:
         wanted = problem.n_features_to_select or 0

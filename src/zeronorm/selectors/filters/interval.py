@@ -223,6 +223,6 @@ def _path(ranges: list[tuple[int, int]], errors: list[float], n_features: int, o
         order=order,
         visited_sizes=sizes,
         objective=np.asarray(errors),
-        own_size=int(sizes[own]),
+        selected_size=int(sizes[own]),
         n_iter=len(ranges),
     )

@@ -414,8 +414,8 @@ class OrderedTarget(NamedTuple):
         """Equal targets stand in random order, a distance beyond rounding from each other."""
         order = rng.permutation(y.size)
         order = order[np.argsort(y[order], kind="stable")]
-        spread = float(y.std())
-        ordered = np.ascontiguousarray(y[order] / (spread if spread > 0.0 else 1.0))
+        scale = float(y.std())
+        ordered = np.ascontiguousarray(y[order] / (scale if scale > 0.0 else 1.0))
         apart = APART * np.finfo(float).eps * max(1.0, float(np.abs(ordered).max()))
         ordered += np.cumsum(rng.uniform(0.0, apart, y.size))  # equal steps would make distances equal again
         rank = np.empty(y.size, dtype=np.intp)
@@ -505,8 +505,8 @@ def _stored_values(data, rows, starts, elsewhere, f, rank, group_of):
             size += 1
     mean = usual + (x[:size] - usual).sum() / n
     square = ((x[:size] - mean) ** 2).sum() + (n - size) * (usual - mean) ** 2
-    spread = np.sqrt(square / n)
-    if not spread > 0.0:
+    scale = np.sqrt(square / n)
+    if not scale > 0.0:
         return x[:0], ranks[:0], usual
     if 2 * size >= n and size < n:
         for stored in ranks[:size]:
@@ -516,9 +516,9 @@ def _stored_values(data, rows, starts, elsewhere, f, rank, group_of):
                 x[size], ranks[size] = usual, i
                 size += 1
         group_of[:] = -1
-    x, ranks = x[:size] / spread, ranks[:size]
+    x, ranks = x[:size] / scale, ranks[:size]
     order = np.argsort(x)
-    return x[order], ranks[order], usual / spread
+    return x[order], ranks[order], usual / scale
 
 
 @kernel

@@ -61,7 +61,7 @@ class RandomSelector(BaseSelector):
         self.always_keep = always_keep
         self.random_state = random_state
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return False
 
     def _select(self, problem: Problem) -> SelectionPath:

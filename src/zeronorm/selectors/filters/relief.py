@@ -197,4 +197,4 @@ def keep_apart(path: SelectionPath, min_separation: int, useless: NDArray[np.boo
             continue
         kept.append(feature)
         blocked[max(0, feature - min_separation + 1) : feature + min_separation] = True
-    return replace(path, order=np.asarray(kept + moved, dtype=np.intp), own_size=len(kept))
+    return replace(path, order=np.asarray(kept + moved, dtype=np.intp), selected_size=len(kept))

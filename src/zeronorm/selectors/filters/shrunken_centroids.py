@@ -95,8 +95,8 @@ class ShrunkenCentroids(WeightedSelector):
         score[constant] = 0.0
         descending = np.sort(score)[::-1]
         self.thresholds_ = np.append(descending[1:], 0.0)
-        alive = None if self.threshold is None else int(np.count_nonzero(score > self.threshold))
-        return SelectionPath.from_scores(score, last=constant, own_size=alive)
+        active = None if self.threshold is None else int(np.count_nonzero(score > self.threshold))
+        return SelectionPath.from_scores(score, last=constant, selected_size=active)
 
     def centroids_at(self, threshold: float) -> FloatArray:
         """The shrunken centroids, one row per class, for any threshold."""

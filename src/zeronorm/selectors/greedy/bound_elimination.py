@@ -147,12 +147,12 @@ class BoundElimination(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         criterion: Criterion = Span(self.C, self.tol)
         if self.bound != "span":
-            spread: Literal["radius", "variance"] = "variance" if self.bound == "variance" else "radius"
-            criterion = RadiusMargin(self.C, spread, self.tol)
+            scale: Literal["radius", "variance"] = "variance" if self.bound == "variance" else "radius"
+            criterion = RadiusMargin(self.C, scale, self.tol)
         kernel = make_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, design=problem.design
         )
-        machines = BoundMachines(
+        models = BoundModels(
             problem.design,
             problem.target.columns()[:, 0],
             kernel,
@@ -161,7 +161,7 @@ class BoundElimination(BaseSelector):
             absolute=self.sign == "absolute",
         )
         record = Elimination(problem, comparable=False)
-        eliminate(machines, record, self.step)
+        eliminate(models, record, self.step)
         path = record.path()
         return path if path.converged else replace(path, remedy=NOT_ACCURATE)
 
@@ -169,7 +169,7 @@ class BoundElimination(BaseSelector):
 # -- Leave-one-out bounds of a support vector machine, and what becomes of them when features leave --
 
 
-RESIDENT_BYTES = 64 << 20
+IN_MEMORY_BYTES = 64 << 20
 MOST_DEAD = 0.1  # share of the columns at hand that may have left
 
 
@@ -180,17 +180,17 @@ class ColumnStore:
         self.source = self.design = design
         self.held: IntArray = np.arange(design.n_features)
 
-    def of(self, alive: IntArray) -> tuple[Design, IntArray]:
+    def of(self, active: IntArray) -> tuple[Design, IntArray]:
         """A design that holds the columns, and their places in it."""
-        if alive.size < (1.0 - MOST_DEAD) * self.held.size:
-            self.held = alive
-            self.design = self.source.take(alive)
-            if 8 * self.design.n_samples * self.design.n_features <= RESIDENT_BYTES:
+        if active.size < (1.0 - MOST_DEAD) * self.held.size:
+            self.held = active
+            self.design = self.source.take(active)
+            if 8 * self.design.n_samples * self.design.n_features <= IN_MEMORY_BYTES:
                 self.design = as_design(self.design.block(slice(None)))
-        return self.design, np.searchsorted(self.held, alive)
+        return self.design, np.searchsorted(self.held, active)
 
 
-class BoundMachines:
+class BoundModels:
     """``Machines`` of the elimination loop around a bound; the value of a feature depends on the rule."""
 
     def __init__(
@@ -204,12 +204,12 @@ class BoundMachines:
         absolute: bool,
     ) -> None:
         self.design = design
-        if 8 * design.n_samples * design.n_features <= RESIDENT_BYTES:
+        if 8 * design.n_samples * design.n_features <= IN_MEMORY_BYTES:
             self.design = as_design(design.block(slice(None)))
         self.columns = ColumnStore(self.design)
         self.y, self.kernel, self.criterion = y, kernel, criterion
         self.rule, self.absolute = rule, absolute
-        self.alive: IntArray = np.arange(design.n_features)
+        self.active: IntArray = np.arange(design.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.gram = finite_gram(self.design)
         self.downdating = Downdating(self.design)
@@ -218,7 +218,7 @@ class BoundMachines:
         self.bound: CriterionValue | None = None
 
     def train(self) -> None:
-        self.K = self._kernel_of(self.alive, self.gram)
+        self.K = self._kernel_of(self.active, self.gram)
         if self.n_iter == 0:
             warn_if_diagonal(self.K)
         warm = None if self.bound is None else self.bound.warm
@@ -232,10 +232,10 @@ class BoundMachines:
         self.status = max([self.status, *(s.status for s in solutions if s is not None)])
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
-        if self.downdating.is_due(features, self.alive):
-            self.gram = self.design.take(self.alive).gram()
-            self.downdating.start(self.alive)
+        self.active = self.active[~np.isin(self.active, features)]
+        if self.downdating.is_due(features, self.active):
+            self.gram = self.design.take(self.active).gram()
+            self.downdating.start(self.active)
         else:
             self.gram = self.gram - self.design.take(np.sort(features)).gram()
 
@@ -250,7 +250,7 @@ class BoundMachines:
     def importance(self) -> FloatArray:
         if self.rule == "derivative":
             return self._from_derivative(self.derivative())
-        return self._without([np.array([i]) for i in range(self.alive.size)])
+        return self._without([np.array([i]) for i in range(self.active.size)])
 
     def group_importance(self, unit: IntArray) -> FloatArray:
         if self.rule == "derivative":
@@ -264,7 +264,7 @@ class BoundMachines:
     def derivative(self) -> FloatArray:
         """Slope of the bound in each scaling factor at σ = 1."""
         assert self.bound is not None
-        design, place = self.columns.of(self.alive)
+        design, place = self.columns.of(self.active)
         if isinstance(self.kernel, LinearKernel) and self.bound.factored is not None:
             return 2.0 * self.bound.factored.forms(design)[place]
         pulled = self.kernel.pullback(self.gram, self.K, self.bound.gradient)
@@ -280,7 +280,7 @@ class BoundMachines:
         return np.array([self._fixed_span(unit) for unit in units])
 
     def _kernel_without(self, unit: IntArray) -> FloatArray:
-        gone, rest = self.alive[unit], np.delete(self.alive, unit)
+        gone, rest = self.active[unit], np.delete(self.active, unit)
         norm_sq = self.downdating.norm_sq
         if norm_sq[gone].sum() > DOWNDATED_ENERGY * norm_sq[rest].sum():
             return self._kernel_of(rest, self.design.take(rest).gram())
@@ -303,12 +303,12 @@ class BoundMachines:
         sphere, dual = self.bound.warm
         n = self.design.n_samples
         beta = np.full(n, 1.0 / n) if sphere is None else sphere.beta
-        self.source.matrix(self.alive)
+        self.source.matrix(self.active)
         V = np.column_stack([dual.dual_coef, beta])
-        change = self.source.removal(self.alive, self.K, V, units)
+        change = self.source.removal(self.active, self.K, V, units)
         margin = 2.0 * dual.objective + change[:, 0]
-        spread = self.bound.value / (2.0 * dual.objective)
-        radius = spread - self.source.diagonal_removal(self.alive, beta, units) + change[:, 1]
+        scale = self.bound.value / (2.0 * dual.objective)
+        radius = scale - self.source.diagonal_removal(self.active, beta, units) + change[:, 1]
         return np.asarray(np.maximum(radius, 0.0) * np.maximum(margin, 0.0))
 
     def _fixed_span(self, unit: IntArray) -> float:

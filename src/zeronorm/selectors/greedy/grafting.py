@@ -225,7 +225,7 @@ class _Growth:
             n_features=self.design.n_features,
             tie_break=rest,
             objective=np.asarray(self.values),
-            own_size=len(self.active),
+            selected_size=len(self.active),
             n_iter=max(1, len(self.subsets)),
             converged=self.converged,
             remedy="raise penalty_l1 or penalty_l2 (the weights may be unbounded), max_iter, or tol.",

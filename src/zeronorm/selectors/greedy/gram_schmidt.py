@@ -147,7 +147,7 @@ class GramSchmidt(WeightedSelector):
             path = _path_of_features(search, rule, errors, problem.always_keep.size)
         else:
             path = self._select_monomials(problem, rule)
-        if path.own_size == 0:
+        if path.selected_size == 0:
             warn_of_empty_answer(self, problem, "raise level, or set n_features_to_select")
         return path
 
@@ -184,7 +184,7 @@ class GramSchmidt(WeightedSelector):
         with problem.progress.task("Adding features", size) as advance:
             while search.can_grow and (size is None or len(features) < size):
                 column = search.best()
-                if not rule.judge(search, column) and size is None:
+                if not rule.scorer(search, column) and size is None:
                     break
                 cosines.append(float(search.scores[column]))
                 search.add(column)
@@ -221,7 +221,7 @@ def _path_of_features(
         order=search.order(),
         visited_sizes=np.arange(first, len(search.selected) + 1),
         objective=np.asarray(errors[first - n_forced :]),
-        own_size=None if isinstance(rule, SizeStop) else n_forced + rule.n_accepted,
+        selected_size=None if isinstance(rule, SizeStop) else n_forced + rule.n_accepted,
         n_iter=len(errors) - 1,
     )
 
@@ -247,7 +247,7 @@ def _path_of_monomials(
     return SelectionPath(
         order=np.asarray(list(order), dtype=np.intp),
         visited_sizes=np.unique(np.asarray(sizes, dtype=np.intp)),
-        own_size=len(set(needed)),
+        selected_size=len(set(needed)),
         n_iter=len(search.selected),
     )
 
@@ -263,7 +263,7 @@ class StopRule(ABC):
         self.n_accepted = 0
         self.has_refused = False
 
-    def judge(self, search: OrthogonalSearch, column: int) -> bool:
+    def scorer(self, search: OrthogonalSearch, column: int) -> bool:
         """Tell whether the search should go on with ``column``; after a refusal the answer stays no."""
         value = self._value(search, column)
         self.has_refused = self.has_refused or not self._accepts(value)

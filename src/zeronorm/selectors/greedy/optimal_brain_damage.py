@@ -9,7 +9,7 @@ import numpy as np
 
 from zeronorm._threads import one_thread_if_small
 from zeronorm.engines.elimination.loop import Elimination, eliminate
-from zeronorm.engines.sensitivity.network import NetworkMachines
+from zeronorm.engines.sensitivity.network import NetworkModels
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -118,36 +118,36 @@ class OptimalBrainDamage(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        machines = NetworkMachines(
+        models = NetworkModels(
             problem, n_hidden=self.n_hidden, penalty=self.weight_decay, tol=self.tol, max_iter=self.max_iter
         )
         record = Elimination(problem)
         with one_thread_if_small(max(problem.n_features, self.n_hidden)):
-            machines.train()
-            fits = machines.fits()
+            models.train()
+            fits = models.fits()
             if self.rule == "saliency":
-                prune_weights(machines, record, self.step)
+                prune_weights(models, record, self.step)
             else:
-                eliminate(machines, record, self.step)
+                eliminate(models, record, self.step)
         path = record.path()
         return path if fits else replace(path, converged=False, remedy=CANNOT_FIT)
 
 
-def prune_weights(machines: NetworkMachines, record: Elimination, step: int | float) -> None:
+def prune_weights(models: NetworkModels, record: Elimination, step: int | float) -> None:
     """Delete weights round by round until one feature, or only forced ones, are left."""
     problem = record.problem
     fewest = max(1, problem.always_keep.size)
     with problem.progress.task("Pruning the network", problem.n_features) as advance:
         while True:
-            saliency = machines.saliencies()
-            record.sizes.append(machines.alive.size)
-            record.scores[machines.alive] = np.maximum(saliency[0], 0.0).sum(axis=1)
-            if machines.alive.size <= fewest:
+            saliency = models.saliencies()
+            record.sizes.append(models.active.size)
+            record.scores[models.active] = np.maximum(saliency[0], 0.0).sum(axis=1)
+            if models.active.size <= fewest:
                 break
-            gone = machines.prune(saliency, step, problem.always_keep)
+            gone = models.prune(saliency, step, problem.always_keep)
             if gone.size:
                 record.remove(gone)
-                machines.remove(gone)
+                models.remove(gone)
                 advance(gone.size)
-            machines.train()
-    record.note(machines)
+            models.train()
+    record.note(models)

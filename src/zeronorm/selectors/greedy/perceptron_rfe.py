@@ -118,16 +118,16 @@ class PerceptronRFE(BaseSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        machines = PerceptronMachines(problem, self.accuracy, self.power, self.max_iter)
-        self._warn_if_long(problem, machines.powers_of_a_pass())
+        models = PerceptronModels(problem, self.accuracy, self.power, self.max_iter)
+        self._warn_if_long(problem, models.powers_of_a_pass())
         record = Elimination(problem)
-        eliminate(machines, record, machines.n_affordable if self.rule == "margin" else 0.5)
-        self.margins_ = np.asarray(machines.margins)
+        eliminate(models, record, models.n_affordable if self.rule == "margin" else 0.5)
+        self.margins_ = np.asarray(models.margins)
         path = record.path()
-        separated = machines.margins[0] > 0.0
+        separated = models.margins[0] > 0.0
         return replace(
             path,
-            own_size=record.sizes[-1] if self.rule == "margin" else None,
+            selected_size=record.sizes[-1] if self.rule == "margin" else None,
             converged=separated,
             remedy="" if separated else NOT_SEPARATED,
         )
@@ -145,14 +145,14 @@ class PerceptronRFE(BaseSelector):
             )
 
 
-class PerceptronMachines:
+class PerceptronModels:
     """``Machines`` of the elimination loop around ALMA; a constant input, which never leaves, is the bias."""
 
     def __init__(self, problem: Problem, accuracy: float, power: float | None, max_epochs: int) -> None:
         self.design, self.y = problem.design, problem.target.columns()[:, 0]
         self.accuracy, self.max_epochs = accuracy, max_epochs
         self.fixed_power = power
-        self.alive: IntArray = np.arange(problem.n_features)
+        self.active: IntArray = np.arange(problem.n_features)
         self.status, self.n_iter = Status.CONVERGED, 0
         self.margins: list[float] = []
         self.solution: AlmaSolution | None = None
@@ -160,13 +160,13 @@ class PerceptronMachines:
 
     @property
     def power(self) -> float:
-        return self.fixed_power or max(2.0, math.log(self.alive.size))
+        return self.fixed_power or max(2.0, math.log(self.active.size))
 
     @property
     def rows(self) -> FloatArray | SparseRows:
         """Samples with the features that are left, and a constant."""
         if self._rows is None:
-            self._rows = _rows_with_constant(self.design, self.alive)
+            self._rows = _rows_with_constant(self.design, self.active)
         return self._rows
 
     def powers_of_a_pass(self) -> int:
@@ -198,7 +198,7 @@ class PerceptronMachines:
         return int(np.count_nonzero(np.cumsum(values**self.power) <= budget))
 
     def remove(self, features: IntArray) -> None:
-        self.alive = self.alive[~np.isin(self.alive, features)]
+        self.active = self.active[~np.isin(self.active, features)]
         self._rows = None
 
 

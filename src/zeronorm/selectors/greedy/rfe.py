@@ -27,6 +27,7 @@ from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria.kernels import make_kernel
 from zeronorm.design import Design, check_container
+from zeronorm.engines.cost import C_of, epsilon_of, known_cost
 from zeronorm.engines.elimination.estimator import (
     Refits,
     Rounds,
@@ -35,15 +36,14 @@ from zeronorm.engines.elimination.estimator import (
 )
 from zeronorm.engines.elimination.kernel import (
     CallableSource,
-    KernelMachines,
+    KernelModels,
     KernelSource,
     PiecesSource,
     make_source,
 )
 from zeronorm.engines.elimination.known_models import KnownRanker, known_model
-from zeronorm.engines.elimination.linear import GramMachines, LogisticMachines, TallMachines
-from zeronorm.engines.elimination.loop import Elimination, FollowingPrice, Machines, eliminate
-from zeronorm.engines.price import known_cost, price_of, tube_of
+from zeronorm.engines.elimination.linear import GramModels, LogisticModels, TallModels
+from zeronorm.engines.elimination.loop import Elimination, FollowingCost, Models, eliminate
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
@@ -400,19 +400,19 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             return n_features
         return self._requested_size(n_features) or max(1, n_features // 2)
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return self.loss == "squared"
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self.C_ = self._price(problem)
-        self.epsilon_ = tube_of(self, problem)
+        self.C_ = self._cost(problem)
+        self.epsilon_ = epsilon_of(self, problem)
         record = Elimination(problem)
         if self.learner == "svm" and self.kernel == "linear":
             self._eliminate_linear(record)
         else:
-            machines = self._machines(problem)
-            eliminate(machines, record, self.step)
-            if isinstance(machines, KernelMachines) and not machines.is_psd:
+            models = self._models(problem)
+            eliminate(models, record, self.step)
+            if isinstance(models, KernelModels) and not models.is_psd:
                 warnings.warn(
                     "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the machine. "
                     "Check the kernel, or use 'rbf' or 'poly'.",
@@ -421,7 +421,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
                 )
         return record.path()
 
-    def _price(self, problem: Problem) -> float:
+    def _cost(self, problem: Problem) -> float:
         """The cost in use."""
         known = known_cost(self, problem)
         if known is not None:
@@ -430,7 +430,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
         unit = problem.target.unit(problem.sample_weight) if self.loss == "hinge" else 1.0
-        return price_of(self, problem, K=K) * unit
+        return C_of(self, problem, K=K) * unit
 
     def _svm_settings(self) -> dict[str, Any]:
         return {
@@ -447,29 +447,29 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         settings = self._svm_settings()
         stop_at = smallest_gram_size(*problem.design.shape, regression=self.epsilon_ is not None)
         if problem.n_features >= stop_at:
-            machines = GramMachines(problem, price_follows=follows, **settings)
+            models = GramModels(problem, cost_follows=follows, **settings)
             one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
             if one_by_one and problem.feature_groups is None:
-                machines.eliminate_one_by_one(record, stop_at)
+                models.eliminate_one_by_one(record, stop_at)
             else:
-                eliminate(machines, record, self.step, stop_at)
+                eliminate(models, record, self.step, stop_at)
         if stop_at > 1 and record.status is not Status.UNBOUNDED:
-            alive = record.alive
+            active = record.active
             if follows:
-                settings["C"] *= FollowingPrice.of(problem).growth(alive)
-            eliminate(TallMachines(problem, alive, price_follows=follows, **settings), record, self.step)
+                settings["C"] *= FollowingCost.of(problem).growth(active)
+            eliminate(TallModels(problem, active, cost_follows=follows, **settings), record, self.step)
 
-    def _machines(self, problem: Problem) -> Machines:
+    def _models(self, problem: Problem) -> Models:
         if self.learner == "svm":
-            return KernelMachines(problem, self._kernel_source(problem), **self._svm_settings())
+            return KernelModels(problem, self._kernel_source(problem), **self._svm_settings())
         if not problem.target.has_classes:
             raise parameter_error(self, "learner", "'svm' for task='regression'")
-        return LogisticMachines(
+        return LogisticModels(
             problem,
             C=min(self.C_, HARDEST),
             tol=self.tol,
             max_iter=self.max_iter,
-            price_follows=isinstance(self.C, str),
+            cost_follows=isinstance(self.C, str),
             multi_class=self.multi_class,
         )
 

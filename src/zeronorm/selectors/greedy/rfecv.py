@@ -40,7 +40,7 @@ from zeronorm.engines.elimination.estimator import (
 from zeronorm.engines.elimination.known_models import KnownRanker
 from zeronorm.registry import register
 from zeronorm.resampling.splits import require_two_classes
-from zeronorm.selection.problem import warn_of_gross_targets
+from zeronorm.selection.problem import warn_of_target_outliers
 from zeronorm.selectors.greedy.rfe import EstimatorElimination, estimator_has
 
 # Scorers that ask an estimator for nothing but predictions.
@@ -169,8 +169,8 @@ class RFECV(EstimatorElimination):
         fixed = self._requested_size(n_features)
         if self.estimator is None:
             X, y = self._checked_by_ourselves(X, y)
-        elif self._follows_gross_targets() and self._scores_by_squares(y):
-            warn_of_gross_targets(type(self).__name__, np.asarray(y, dtype=np.float64))
+        elif self._follows_target_outliers() and self._scores_by_squares(y):
+            warn_of_target_outliers(type(self).__name__, np.asarray(y, dtype=np.float64))
         pairs = self._folds(y, groups).split(X, y, **routed.splitter.split)
         results = self._over_folds(X, y, pairs, fewest, routed)
         sizes = np.array(results[0].sizes)[::-1]
@@ -208,7 +208,7 @@ class RFECV(EstimatorElimination):
         self._is_misled_by_target(problem, None)
         return X, problem.target.labels()
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return self.n_features_to_select is None  # their number is chosen by squared errors
 
     def _scores_by_squares(self, y: Any) -> bool:
@@ -352,11 +352,11 @@ def _accuracy_of_columns(y: Any, predicted: Any) -> FloatArray:
 
 def _r2_of_columns(y: Any, predicted: Any) -> FloatArray:
     y = np.asarray(y, dtype=np.float64)
-    spread = float(((y - y.mean()) ** 2).sum())
-    if y.size < 2 or spread == 0.0:  # scikit-learn says what R² is there
+    scale = float(((y - y.mean()) ** 2).sum())
+    if y.size < 2 or scale == 0.0:  # scikit-learn says what R² is there
         return np.array([r2_score(y, column) for column in predicted.T])
     errors = predicted - y[:, None]
-    return np.asarray(1.0 - np.einsum("ij,ij->j", errors, errors) / spread)
+    return np.asarray(1.0 - np.einsum("ij,ij->j", errors, errors) / scale)
 
 
 SCORES_OF_COLUMNS = {"accuracy": _accuracy_of_columns, "r2": _r2_of_columns}

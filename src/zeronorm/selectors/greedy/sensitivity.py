@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
-from zeronorm.engines.price import tube_of
+from zeronorm.engines.cost import epsilon_of
 from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel, SensitiveModel
 from zeronorm.engines.sensitivity.search import SEARCHES, NumericalModel, Sensitivity
 from zeronorm.registry import register
@@ -166,7 +166,7 @@ class SensitivityElimination(BaseSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return self.loss == "squared"
 
     def _select(self, problem: Problem) -> SelectionPath:
@@ -203,7 +203,7 @@ class SensitivityElimination(BaseSelector):
             design=problem.design,
         )
         settings: dict[str, Any] = {"C": self.C, "loss": self.loss, "tol": self.tol}
-        settings["epsilon"] = tube_of(self, problem)
+        settings["epsilon"] = epsilon_of(self, problem)
         if isinstance(kernel, LinearKernel):
             return LinearFunction(problem, **settings)
         assert isinstance(kernel, (PolynomialKernel, RBFKernel))

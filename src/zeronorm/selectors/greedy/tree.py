@@ -165,7 +165,7 @@ class TreeSelector(BaseSelector):
                 used, importance = self._used(problem.n_features), self.tree_.feature_importances_
         return SelectionPath.from_scores(
             _ranked_scores(np.asarray(importance, dtype=np.float64), used, _association(problem)),
-            own_size=int(used.sum()),
+            selected_size=int(used.sum()),
             last=problem.design.column_stats().is_constant(problem.design.dtype),
         )
 
@@ -220,9 +220,9 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
     require_finite_stats(design, stats)
     # Splits do not depend on origin and unit of a column: one far from zero loses its differences to rounding.
     offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
-    spread = stats.maximum - stats.minimum
-    is_extreme = (spread > 0.0) & ((spread < NARROW) | (spread > WIDE))
-    factor = np.where(is_extreme, np.exp2(-np.floor(np.log2(np.where(is_extreme, spread, 1.0)))), 1.0)
+    scale = stats.maximum - stats.minimum
+    is_extreme = (scale > 0.0) & ((scale < NARROW) | (scale > WIDE))
+    factor = np.where(is_extreme, np.exp2(-np.floor(np.log2(np.where(is_extreme, scale, 1.0)))), 1.0)
     with np.errstate(over="ignore"):
         for columns, block in design.iter_blocks():
             data[:, columns] = (block - offset[columns]) * factor[columns]
@@ -234,8 +234,8 @@ def _association(problem: Problem) -> FloatArray:
     design = problem.design
     if not problem.target.has_classes:
         centred = problem.y - problem.y.mean()
-        spread = design.column_stats().variance * problem.n_samples * float(centred @ centred)
-        return safe_ratio(design.transpose_dot(centred) ** 2, spread)
+        scale = design.column_stats().variance * problem.n_samples * float(centred @ centred)
+        return safe_ratio(design.transpose_dot(centred) ** 2, scale)
     stats = design.column_stats(problem.y)
     share = (stats.weight / stats.weight.sum())[:, None]
     return safe_ratio((share * (stats.class_mean - stats.mean) ** 2).sum(axis=0), stats.variance)

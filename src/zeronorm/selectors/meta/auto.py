@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import register
-from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
+from zeronorm.resampling.folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling.predictors.pairwise_svm import StandardizedSVC
-from zeronorm.resampling.predictors.ridge import StandardizedPricedRidge
+from zeronorm.resampling.predictors.ridge import StandardizedTunedRidge
 from zeronorm.resampling.splits import Split, make_splits
-from zeronorm.resampling.suppressed_warnings import quiet_inside
+from zeronorm.resampling.suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection.kinds import parameter_error
 from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import GrossTargetWarning, Problem, Progress
+from zeronorm.selection.problem import Problem, Progress, TargetOutlierWarning
 from zeronorm.selection.shared import SharedValues
 from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.base import BaseSelector, SplittingSelector
@@ -35,7 +35,7 @@ from zeronorm.selectors.meta.consensus import (
     DEFAULT_METHODS,
     SHORTLIST,
     Consensus,
-    default_roster,
+    default_candidates,
     named_selectors,
     quick_elimination,
     work_of_elimination,
@@ -61,11 +61,11 @@ WORK_OF_ONE_THREAD = 2e9
 FEW_OF_A_CLASS = 30  # they all stay
 # The price of the ℓ1 norm falls as one over the root of the number of samples: up to here by less than a step of its
 # path.
-PART_OF_THE_SAME_PRICE = 0.25
+PART_OF_THE_SAME_COST = 0.25
 CLEARLY = 3.0  # standard errors
 WORTH_A_WORD = 0.05  # of the score
-SIZES_OF_CURVES = 6  # of more every other one tells enough
-PARTS_OF_CURVES = 3  # of the sizes; after each it is asked whether the others can still be worth a word
+NONLINEARITY_SIZES = 6  # of more every other one tells enough
+NONLINEARITY_FOLDS = 3  # of the sizes; after each it is asked whether the others can still be worth a word
 LARGEST_DEFAULT_SIZE = 1000
 # Of the variance that is explained: nothing bounds the error of a line far from its samples.
 WORST_SHARE = -1.0
@@ -213,15 +213,15 @@ class AutoSelector(SplittingSelector):
         self.selector_ = self._fitted(members, problem, target, every_row, seed)
         paths = self._paths(members, self.selector_, problem)
         sizes = self._sizes_to_try(paths, problem.n_features_to_select)
-        is_small_part = splits[0].train.size < PART_OF_THE_SAME_PRICE * whole[0].train.size
-        known_C = () if is_small_part else tuple(self.selector_.prices_)
+        is_small_part = splits[0].train.size < PART_OF_THE_SAME_COST * whole[0].train.size
+        known_C = () if is_small_part else tuple(self.selector_.costs_)
         ranked = self._rank_folds(members, problem, target, splits, seed, known_C)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
         is_real = not problem.target.has_classes
         if self.estimator is None and is_real:
-            plan = replace(plan, estimator=StandardizedPricedRidge(), unset_in_estimator=[])
+            plan = replace(plan, estimator=StandardizedTunedRidge(), unset_in_estimator=[])
         scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
         if self.scoring is None and is_real:
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
@@ -233,8 +233,8 @@ class AutoSelector(SplittingSelector):
         self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
         is_small = problem.n_samples <= MOST_SAMPLES_OF_A_KERNEL
         if self.estimator is None and not is_real and "relief" in scores and is_small:
-            self._warn_of_curves(plan, ranked, splits, scores[self.chosen_])
-        return replace(paths[self.chosen_], own_size=self.method_sizes_[self.chosen_])
+            self._warn_of_nonlinearity(plan, ranked, splits, scores[self.chosen_])
+        return replace(paths[self.chosen_], selected_size=self.method_sizes_[self.chosen_])
 
     def _sizes_to_try(self, paths: dict[str, SelectionPath], fixed: int | None) -> IntArray:
         path = next(iter(paths.values()))
@@ -273,7 +273,10 @@ class AutoSelector(SplittingSelector):
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
         # The path says what did not converge, and this selector warns.
-        with quiet_inside(ConvergenceWarning, GrossTargetWarning), _threads_worth_their_while(problem):
+        with (
+            suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
+            _threads_worth_their_while(problem),
+        ):
             design = problem.design.take_rows(rows).in_one_piece()
             return consensus._fit(
                 design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
@@ -330,16 +333,16 @@ class AutoSelector(SplittingSelector):
         tasks, places = [], []
         for split, paths in zip(splits, ranked, strict=True):
             seen: dict[bytes, tuple[str, int]] = {}
-            judges = first_to_name(paths, plan.sizes, seen)
-            places.append(judges)
+            scorers = first_to_name(paths, plan.sizes, seen)
+            places.append(scorers)
             columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
             for name, path in paths.items():
-                mine = tuple(size for at, size in enumerate(plan.sizes) if judges[name][at] == (name, at))
+                mine = tuple(size for at, size in enumerate(plan.sizes) if scorers[name][at] == (name, at))
                 tasks.append(
-                    CellTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
+                    FoldTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
                 )
         tasks = [task for task in tasks if task.sizes]
-        cells = run_cells(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
+        cells = run_tasks(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
         found = {
             (task.key, plan.sizes.index(size)): cell
             for task in tasks
@@ -348,8 +351,8 @@ class AutoSelector(SplittingSelector):
         scores, selected = {}, {}
         for name in ranked[0]:
             rows = [
-                [found[f"{judge}\n{split.index}", at] for judge, at in judges[name]]
-                for split, judges in zip(splits, places, strict=True)
+                [found[f"{scorer}\n{split.index}", at] for scorer, at in scorers[name]]
+                for split, scorers in zip(splits, places, strict=True)
             ]
             scores[name] = np.asarray(
                 [[metric.score(cell["metrics"][metric.name]) for cell in row] for row in rows],
@@ -358,7 +361,7 @@ class AutoSelector(SplittingSelector):
             selected[name] = [[np.asarray(cell["selected"], dtype=np.intp) for cell in row] for row in rows]
         return scores, selected
 
-    def _warn_of_curves(
+    def _warn_of_nonlinearity(
         self,
         plan: FoldPlan,
         ranked: list[dict[str, SelectionPath]],
@@ -367,20 +370,22 @@ class AutoSelector(SplittingSelector):
     ) -> None:
         """Warn where few features of relief with a Gaussian machine are clearly better than what was chosen."""
         few = [i for i, size in enumerate(plan.sizes) if size is not None and size <= FEW_FEATURES]
-        few = few[:: 1 if len(few) <= SIZES_OF_CURVES else 2]
+        few = few[:: 1 if len(few) <= NONLINEARITY_SIZES else 2]
         sizes = tuple(plan.sizes[i] for i in few)
         if not few or len(splits) < 2:
             return
-        curved = replace(plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[])
+        nonlinear = replace(
+            plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[]
+        )
         relief = [{"relief": paths["relief"]} for paths in ranked]
         linear = chosen[:, few]
         found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # what may be at most
         at_once = effective_n_jobs(self.n_jobs)
         # Small sizes first, which leave most to gain and take the least time.
-        parts = [part for part in np.array_split(np.arange(len(few)), PARTS_OF_CURVES) if part.size]
+        parts = [part for part in np.array_split(np.arange(len(few)), NONLINEARITY_FOLDS) if part.size]
         for part, start in product(parts, range(0, len(splits), at_once)):
             rows = slice(start, start + at_once)
-            some = replace(curved, sizes=sizes[part[0] : part[-1] + 1])
+            some = replace(nonlinear, sizes=sizes[part[0] : part[-1] + 1])
             scores, _ = self._score_folds(some, relief[rows], splits[rows], Progress())
             found[rows, part[0] : part[-1] + 1] = scores["relief"]
             if np.mean(found - linear) <= WORTH_A_WORD:  # whatever the others say
@@ -415,7 +420,7 @@ class AutoSelector(SplittingSelector):
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_roster(self.task, elimination, names_of_roster(self.task))
+            return default_candidates(self.task, elimination, names_of_candidates(self.task))
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
@@ -467,7 +472,7 @@ def usual_folds(n_samples: int, sample_groups: NDArray[Any] | None) -> int:
     return FOLDS_OF_MANY if n_units >= MANY else FOLDS
 
 
-def names_of_roster(task: str) -> tuple[str, ...]:
+def names_of_candidates(task: str) -> tuple[str, ...]:
     """Methods that are compared when none are named."""
     return (*DEFAULT_METHODS[task], *OUTSIDE[task])
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.engines.cost import automatic_C
 from zeronorm.engines.elimination.smooth_models import least_missed_last
 from zeronorm.engines.error_control import draw_halves, false_selection_bound
-from zeronorm.engines.price import automatic_price
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling.fitted_path import fitted_path
@@ -123,7 +123,7 @@ class Consensus(SplittingSelector):
         Weight of each selector; the weights add up to one.
     subset_size_ : int
         The number q of features in a subset.
-    prices_ : list of float or None
+    costs_ : list of float or None
         The C that each selector found, None where it had none to find; empty if there are halves.
 
     Examples
@@ -188,18 +188,18 @@ class Consensus(SplittingSelector):
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         ranks = np.empty((len(parts), len(named), p), dtype=np.int32)
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
-        prices = []
+        costs = []
         with problem.progress.task("Ranking", len(tasks)) as advance:
             data = problem.design, target, problem.sample_groups
             fits = (delayed(_rank)(selector, *data, *rest) for selector, *rest in tasks)
-            for i, (rank, has_converged, price) in enumerate(parallel(fits)):
+            for i, (rank, has_converged, cost) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
-                prices.append(price)
+                costs.append(cost)
                 if not has_converged:
                     stopped[named[i % len(named)][0]] = None
                 advance(1)
         self.ranks_ = ranks[0] if len(parts) == 1 else ranks.mean(axis=0)
-        self.prices_ = prices if len(parts) == 1 else []
+        self.costs_ = costs if len(parts) == 1 else []
         path = self._path(ranks, list(stopped))
         n_refined = min(self._length_of_shortlist(), p)
         return path if n_refined < 2 else _refined(path, problem, n_refined)
@@ -261,7 +261,7 @@ class Consensus(SplittingSelector):
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_roster(self.task, elimination)
+            return default_candidates(self.task, elimination)
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
@@ -308,11 +308,11 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     targets = problem.target.around_zero().columns()
     targets = targets - np.average(targets, axis=0, weights=weight)
-    price = automatic_price(replace(problem, design=design)).raw
+    cost = automatic_C(replace(problem, design=design)).raw
     are_few = not problem.target.has_classes and problem.n_samples <= problem.n_features
     factor = PENALTY_OF_FEW if are_few else PENALTY
-    pull = design.transpose_dot(weight[:, None] * targets)
-    kept = distinct[least_missed_last(design.sandwich(weight), pull, factor / price)]
+    gradient = design.transpose_dot(weight[:, None] * targets)
+    kept = distinct[least_missed_last(design.sandwich(weight), gradient, factor / cost)]
     order = path.order.copy()
     order[:n_refined] = first[np.concatenate([kept, np.setdiff1d(np.arange(n_refined), distinct)])]
     assert path.scores is not None
@@ -341,25 +341,25 @@ def named_selectors(given: Sequence[Any], task: str) -> list[tuple[str, Any]]:
     named = []
     for item in given:
         if isinstance(item, str):
-            named += default_roster(task, {}, (item,))
+            named += default_candidates(task, {}, (item,))
         else:
             named.append(item if isinstance(item, tuple) else (type(item).__name__, item))
     return named
 
 
-def default_roster(
+def default_candidates(
     task: str, elimination: dict[str, Any], names: tuple[str, ...] | None = None
 ) -> list[tuple[str, Any]]:
     """Names and selectors that take part when none are named; one of them eliminates with the settings given."""
-    roster = []
+    candidates = []
     for name in DEFAULT_METHODS[task] if names is None else names:
         cls = get_method(name).cls
         known = cls().get_params(deep=False)
         settings: dict[str, Any] = {"task": task} if "task" in known else {}
         if name == "rfe":
             settings |= elimination
-        roster.append((name, cls(**settings)))
-    return roster
+        candidates.append((name, cls(**settings)))
+    return candidates
 
 
 def _rank(
@@ -377,10 +377,10 @@ def _rank(
         groups = None if groups is None else groups[rows]
     fitted = fit_inside(selector, design, target, rng, groups, shared)
     path = fitted_path(fitted, design.n_features)
-    return (path.position() + 1).astype(np.int32), path.converged, _price_found(fitted)
+    return (path.position() + 1).astype(np.int32), path.converged, _C_found(fitted)
 
 
-def _price_found(fitted: Any) -> float | None:
+def _C_found(fitted: Any) -> float | None:
     is_open = isinstance(fitted, BaseSelector) and isinstance(getattr(fitted, "C", None), str)
-    price = getattr(fitted, "C_", None) if is_open else None
-    return float(price) if isinstance(price, numbers.Real) else None
+    cost = getattr(fitted, "C_", None) if is_open else None
+    return float(cost) if isinstance(cost, numbers.Real) else None

@@ -168,7 +168,7 @@ class KnockoffSelector(ErrorControlSelector):
         return SelectionPath(
             order=np.lexsort((-self.statistics_, -rank_key)),
             scores=self.statistics_,
-            own_size=n_passing,
+            selected_size=n_passing,
             converged=converged,
             remedy="give the wrapped selector more iterations or a looser tol.",
         ).demote(constant)

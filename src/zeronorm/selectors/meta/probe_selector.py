@@ -138,7 +138,7 @@ class ProbeSelector(ErrorControlSelector):
         return SelectionPath(
             order=np.lexsort((place, self.p_values_)),
             scores=1 - self.p_values_,
-            own_size=int(np.sum(adjusted <= self.level)),
+            selected_size=int(np.sum(adjusted <= self.level)),
             converged=converged,
             remedy="give the wrapped selector more iterations or a looser tol.",
         )

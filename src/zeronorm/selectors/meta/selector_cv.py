@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
 from zeronorm.registry import Registered, register
-from zeronorm.resampling.folds import CellTask, FoldPlan, run_cells, smallest_size
+from zeronorm.resampling.folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling.metrics import scoring_metric
 from zeronorm.resampling.predictors.default import default_estimator
 from zeronorm.resampling.seeds import unset_random_states
@@ -131,7 +131,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
         self.cv_results_ = summary(sizes, scores, selected, splits)
         return replace(
             path,
-            own_size=int(sizes[choose_size(scores, self.rule)]),
+            selected_size=int(sizes[choose_size(scores, self.rule)]),
             converged=path.converged and all_converged,
             remedy=f"{type(self._innermost()).__name__} inside it stopped early; there, "
             f"{path.remedy or 'raise max_iter or loosen tol.'}",
@@ -156,8 +156,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
         plan = plan_of_sizes(self, problem, X, target, sizes, seed)
         metric = plan.metrics[0]
         unset = unset_random_states(self.selector)
-        tasks = [CellTask("", self.selector, unset, split, str(split.index)) for split in splits]
-        found = run_cells(
+        tasks = [FoldTask("", self.selector, unset, split, str(split.index)) for split in splits]
+        found = run_tasks(
             plan,
             tasks,
             n_jobs=self.n_jobs,
@@ -214,8 +214,8 @@ def _first_at_least(mean: FloatArray, threshold: float) -> int:
 
 def _standard_error(scores: FloatArray) -> FloatArray:
     n_folds = len(scores)
-    spread = scores.std(axis=0, ddof=1) if n_folds > 1 else np.zeros(scores.shape[1])
-    return np.asarray(spread / np.sqrt(n_folds))
+    scale = scores.std(axis=0, ddof=1) if n_folds > 1 else np.zeros(scores.shape[1])
+    return np.asarray(scale / np.sqrt(n_folds))
 
 
 def summary(

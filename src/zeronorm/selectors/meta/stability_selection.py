@@ -167,7 +167,7 @@ class StabilitySelection(ErrorControlSelector):
         return SelectionPath(
             order=np.lexsort((place, -chosen)),
             scores=self.frequencies_,
-            own_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),
+            selected_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),
             converged=converged,
             remedy="give the wrapped selector more iterations or a looser tol.",
         )

@@ -149,11 +149,11 @@ class AdaptiveScaling(WeightedSelector):
         objective = ScaledCriterion(
             problem.design.take(varying), kernel, criterion, problem.target.columns()[:, 0]
         )
-        alive, start, sigma_norm = self._start(objective)
-        norm = NormedFactors(objective.take(alive), self.q, sigma_norm)
+        active, start, sigma_norm = self._start(objective)
+        norm = NormedFactors(objective.take(active), self.q, sigma_norm)
         found = descend(norm, start, norm.region, tol=self.tol, max_iter=self.max_iter)
         scale_sq = np.zeros(varying.size)
-        scale_sq[alive] = norm.scale_sq(found.point)
+        scale_sq[active] = norm.scale_sq(found.point)
         _, slope = objective(scale_sq)
         scores[varying] = standing(scale_sq, slope, self.zero_tol)
         self.scale_[varying] = np.sqrt(scale_sq)
@@ -161,7 +161,7 @@ class AdaptiveScaling(WeightedSelector):
         return SelectionPath.from_scores(
             scores,
             scale=self.scale_,
-            own_size=int(np.count_nonzero(~is_zero(scale_sq, self.zero_tol))),
+            selected_size=int(np.count_nonzero(~is_zero(scale_sq, self.zero_tol))),
             n_iter=found.n_iter,
             converged=found.converged and objective.converged,
             remedy=found.remedy,
@@ -180,10 +180,10 @@ class AdaptiveScaling(WeightedSelector):
         share = 1.0 if self.sigma_norm is None else self.sigma_norm / default_norm(m, self.q)
         smooth = NormedFactors(objective, 2.0, share * np.sqrt(m))
         found = descend(smooth, np.ones(m), smooth.region, tol=self.tol, max_iter=self.max_iter)
-        alive = np.flatnonzero(~is_zero(found.point, self.zero_tol))
-        powers = smooth.scale_sq(found.point)[alive] ** (0.5 * self.q)
+        active = np.flatnonzero(~is_zero(found.point, self.zero_tol))
+        powers = smooth.scale_sq(found.point)[active] ** (0.5 * self.q)
         norm = float(powers.sum() ** (1.0 / self.q)) if self.sigma_norm is None else self.sigma_norm
-        return alive, np.asarray(alive.size * powers / powers.sum()), norm
+        return active, np.asarray(active.size * powers / powers.sum()), norm
 
 
 def default_norm(m: int, q: float) -> float:

@@ -169,7 +169,7 @@ class ARD(WeightedSelector):
             warn_of_empty_answer(self, problem, "raise prior_rate")
         return SelectionPath.from_scores(
             relevance_scores(solution),
-            own_size=solution.active.size,
+            selected_size=solution.active.size,
             last=problem.design.column_stats().is_constant(problem.design.dtype) if self.prior_rate else None,
             scale=1.0 / np.sqrt(solution.precision),
             n_iter=solution.n_iter,

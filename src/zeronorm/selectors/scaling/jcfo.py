@@ -138,7 +138,7 @@ class JCFO(BaseSelector):
         scores = np.where(self.scale_ > 0.0, self.scale_, 0.5 * smallest * left_at)
         return SelectionPath.from_scores(
             scores,
-            own_size=model.features.size,
+            selected_size=model.features.size,
             scale=self.scale_,
             n_iter=len(self.objective_) - 1,
             converged=converged,
@@ -371,11 +371,11 @@ class SparseProbit:
             self._set_scale(np.asarray(found.x))
 
     def _set_scale(self, scale: FloatArray) -> None:
-        staying = scale > 0.0
-        if not staying.all():
-            self.features = self.features[staying]
+        kept = scale > 0.0
+        if not kept.all():
+            self.features = self.features[kept]
             self._columns = self.design.take(self.features)
-        self.scale = scale[staying]
+        self.scale = scale[kept]
         self.K = self.kernel.matrix(self._columns.gram(self.scale**2))
 
     def prune(self) -> bool:

@@ -12,8 +12,8 @@ from zeronorm._jit import kernel
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel
 from zeronorm.design import Design
+from zeronorm.engines.cost import C_of, known_cost
 from zeronorm.engines.factor_descent.criterion import chosen_kernel, distinct_columns
-from zeronorm.engines.price import known_cost, price_of
 from zeronorm.engines.rescaling.iteration import (
     NO_SOLUTION,
     Rescaling,
@@ -22,7 +22,7 @@ from zeronorm.engines.rescaling.iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.machines import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
+from zeronorm.engines.rescaling.models import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
@@ -150,10 +150,10 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
         kernel = chosen_kernel(self, problem.design)
         candidates, self.representative_ = distinct_columns(problem.design, kernel)
         linear = isinstance(kernel, LinearKernel)
-        self.C_ = self._price(problem, kernel)
+        self.C_ = self._cost(problem, kernel)
         rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
-            SingleFeatureMachine(parts_of(problem, self.C_, self.multi_class), kernel),
+            SingleFeatureModel(parts_of(problem, self.C_, self.multi_class), kernel),
             problem.design,
             candidates,
             rule,
@@ -169,18 +169,18 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
             _forget_smaller(result, self.stop_at)
         return result.path()
 
-    def _price(self, problem: Problem, kernel: ScaledKernel) -> float:
+    def _cost(self, problem: Problem, kernel: ScaledKernel) -> float:
         if isinstance(kernel, LinearKernel):
-            return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+            return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
         K = kernel.matrix(problem.design.gram()) if known_cost(self, problem) is None else None
-        return price_of(self, problem, K=K)
+        return C_of(self, problem, K=K)
 
 
 def constant_sum_rule(total: float) -> Rule:
     r"""The multiplicative rule, rescaled so that :math:`\sum_k z_k^2` is ``total``."""
 
-    def rule(scale: FloatArray, strength: FloatArray) -> FloatArray:
-        product = scale * strength
+    def rule(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
+        product = scale * abs_weight
         norm = float(np.linalg.norm(product))
         return np.asarray(product * (np.sqrt(total) / norm)) if norm > 0.0 else product
 
@@ -271,7 +271,7 @@ def direct_form(x: FloatArray, a: float, v: FloatArray) -> float:
 # -- A kernel machine on rescaled features, which values each feature by the kernel of that feature alone --
 
 
-class SingleFeatureMachine:
+class SingleFeatureModel:
     r"""``Machine`` of the rescaling engine with :math:`s_k^2 = \sum_c v_c^\top K_k v_c`, K_k the kernel of feature k.
 
     For the linear kernel and two classes :math:`s_k = |w_k|`.
@@ -289,7 +289,7 @@ class SingleFeatureMachine:
             part.solution = solve_svm_dual(
                 K,
                 part.target,
-                C=part.price,
+                C=part.cost,
                 loss="squared_hinge",
                 warm_start=part.solution,
                 tol=SOLVER_TOL,
@@ -301,7 +301,7 @@ class SingleFeatureMachine:
         V = np.column_stack([part.solution.dual_coef for part in self.parts])
         return np.asarray(np.sqrt(single_feature_forms(design, self.kernel, scale, V).sum(axis=1)))
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """The dual variables belong to samples: there is nothing to forget."""
 
 

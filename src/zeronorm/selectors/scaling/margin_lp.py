@@ -112,25 +112,25 @@ class MarginLP(WeightedSelector):
         program = l1_svm_program(design, problem.target.columns()[:, 0], C=problem.sample_costs(self.C))
         if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
             _warn_of_many_features(design.n_features)
-        machine = program.solve()
-        if machine.status in NO_SOLUTION:
+        model = program.solve()
+        if model.status in NO_SOLUTION:
             Status.UNBOUNDED.check("MarginLP with a hard margin (C=inf)")
         weights = np.zeros(problem.n_features)
-        weights[distinct] = machine.weights
+        weights[distinct] = model.weights
         share = np.abs(weights) / max(float(np.abs(weights).sum()), np.finfo(float).tiny)
         self.scale_ = np.sqrt(share)
-        self.coef_, self.intercept_ = weights[None, :], np.array([machine.bias])
-        self.dual_coef_ = machine.dual_coef
+        self.coef_, self.intercept_ = weights[None, :], np.array([model.bias])
+        self.dual_coef_ = model.dual_coef
         # A feature without a factor has |x'v| below one: the closer, the better.
-        closeness = np.minimum(np.abs(problem.design.transpose_dot(machine.dual_coef)), 1.0)
+        closeness = np.minimum(np.abs(problem.design.transpose_dot(model.dual_coef)), 1.0)
         return SelectionPath.from_scores(
             np.where(share > 0.0, 1.0 + share, closeness),
             last=problem.design.column_stats().is_constant(problem.design.dtype),
             scale=self.scale_,
-            own_size=max(1, int(np.count_nonzero(weights))),
-            n_iter=machine.n_iter,
-            converged=machine.converged,
-            remedy=machine.status.remedy,
+            selected_size=max(1, int(np.count_nonzero(weights))),
+            n_iter=model.n_iter,
+            converged=model.converged,
+            remedy=model.status.remedy,
         )
 
 

@@ -130,13 +130,13 @@ class MaxEntropyDiscrimination(WeightedSelector):
         self.coef_ = unit * probability * solution.field
         self.intercept_ = centre + unit * solution.bias
         self.objective_ = solution.objective
-        own_size = int(np.count_nonzero(probability > 0.5))
-        if own_size == 0:
+        selected_size = int(np.count_nonzero(probability > 0.5))
+        if selected_size == 0:
             warn_of_empty_answer(self, problem, "raise inclusion_prior or C")
         # Probabilities round to one for several features; their order is that of the fields.
         return SelectionPath.from_scores(
             np.abs(solution.field),
-            own_size=own_size,
+            selected_size=selected_size,
             scale=probability,
             n_iter=solution.n_iter,
             converged=solution.status.converged,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray
-from zeronorm.engines.price import automatic_l1_price, known_cost, price_of, tube_of
+from zeronorm.engines.cost import C_of, automatic_l1_C, epsilon_of, known_cost
 from zeronorm.engines.rescaling.iteration import (
     RescaledModel,
     Rescaling,
@@ -20,8 +20,8 @@ from zeronorm.engines.rescaling.iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.l1_and_probit import JointL1Machine, L1Machine, SwitchingMachine
-from zeronorm.engines.rescaling.machines import JointMachine, LinearMachine, Part, SlackRescaling, parts_of
+from zeronorm.engines.rescaling.l1_and_probit import JointL1Model, L1Model, SwitchingModel
+from zeronorm.engines.rescaling.models import JointModel, LinearModel, Part, SlackRescaling, parts_of
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import parameter_error
@@ -172,44 +172,44 @@ class AROM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)
-        self.epsilon_ = tube_of(self, problem)
-        self.C_ = self._price(problem)
+        self.epsilon_ = epsilon_of(self, problem)
+        self.C_ = self._cost(problem)
         pairs = self.multi_class == "one_vs_one"
         parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
-            joint = JointL1Machine if self.norm == "l1" else JointMachine
+            joint = JointL1Model if self.norm == "l1" else JointModel
             return self._run(problem, joint(problem, self.C_)).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
             return self._select_for_each(problem, parts)
-        return self._run(problem, self._machine(problem, parts)).path()
+        return self._run(problem, self._model(problem, parts)).path()
 
-    def _price(self, problem: Problem) -> float:
+    def _cost(self, problem: Problem) -> float:
         if self.norm == "l1" and known_cost(self, problem) is None:
-            return automatic_l1_price(problem, self.epsilon_)
-        return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+            return automatic_l1_C(problem, self.epsilon_)
+        return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
 
-    def _machine(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
+    def _model(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
         epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
         # The two norms have prices of different units: a chosen one is chosen for each of them.
-        own = automatic_l1_price(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
-        l1_parts = [replace(part, price=own * part.price) for part in parts]
-        l1 = L1Machine(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
+        own = automatic_l1_C(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
+        l1_parts = [replace(part, cost=own * part.cost) for part in parts]
+        l1 = L1Model(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
         if self.norm == "l1":
             return l1
-        plain = LinearMachine(parts, loss="squared", epsilon=epsilon)
+        plain = LinearModel(parts, loss="squared", epsilon=epsilon)
         l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
-        return l2 if self.norm == "l2" else SwitchingMachine(l2, l1, problem.n_samples)
+        return l2 if self.norm == "l2" else SwitchingModel(l2, l1, problem.n_samples)
 
     def _chooses_twice(self) -> bool:
         return self.norm == "switch" and isinstance(self.C, str)
 
-    def _run(self, problem: Problem, machine: RescaledModel, place: int | None = None) -> Rescaling:
+    def _run(self, problem: Problem, model: RescaledModel, place: int | None = None) -> Rescaling:
         """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""
         units = self._units(problem)
         result = rescale_until_sparse(
-            machine,
+            model,
             problem.design,
             distinct_columns(self.representative_),
             multiplicative,
@@ -221,15 +221,15 @@ class AROM(WeightedSplittingSelector):
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
-            tube = "" if self.epsilon_ is None else " or lower epsilon"
-            warn_of_empty_answer(self, problem, f"raise C{tube}")
-        if isinstance(machine, (L1Machine, JointL1Machine)) and machine.first_pull is not None:
+            epsilon = "" if self.epsilon_ is None else " or lower epsilon"
+            warn_of_empty_answer(self, problem, f"raise C{epsilon}")
+        if isinstance(model, (L1Model, JointL1Model)) and model.first_gradient is not None:
             result.fallback = np.zeros(problem.n_features)
-            result.fallback[distinct_columns(self.representative_)] = machine.first_pull
-        self.coef_ = np.zeros((machine.weights.shape[1], problem.n_features))
+            result.fallback[distinct_columns(self.representative_)] = model.first_gradient
+        self.coef_ = np.zeros((model.weights.shape[1], problem.n_features))
         if result.trained.size:
-            self.coef_[:, result.trained] = machine.weights.T
-        self.intercept_ = machine.bias
+            self.coef_[:, result.trained] = model.weights.T
+        self.intercept_ = model.bias
         return result
 
     def _units(self, problem: Problem) -> UnitFactors | None:
@@ -249,7 +249,7 @@ class AROM(WeightedSplittingSelector):
         """Every machine with its own factors; a feature stands where its best machine puts it."""
         results, coefficients, biases = [], [], []
         for place, part in enumerate(parts):
-            results.append(self._run(problem, self._machine(problem, [part]), place))
+            results.append(self._run(problem, self._model(problem, [part]), place))
             coefficients.append(self.coef_[0])
             biases.append(self.intercept_[0])
         self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)
@@ -261,7 +261,7 @@ class AROM(WeightedSplittingSelector):
         return SelectionPath(
             order=order_by_score(scores),
             scores=scores,
-            own_size=max(1, np.unique(np.concatenate([result.alive for result in results])).size),
+            selected_size=max(1, np.unique(np.concatenate([result.active for result in results])).size),
             n_iter=max(result.n_iter for result in results),
             converged=all(result.converged for result in results),
             remedy=next((r.remedy for r in results if not r.converged), ""),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import tube_of
+from zeronorm.engines.cost import epsilon_of
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -139,26 +139,26 @@ class FSV(WeightedSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return False
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self.epsilon_ = tube_of(self, problem)
+        self.epsilon_ = epsilon_of(self, problem)
         middle, problem = problem.target.middle, problem.around_zero()
         unit = problem.target.unit(problem.sample_weight)
-        machines = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
+        models = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
         steps: list[_Step] = []
         objectives: list[float] = []
         alpha, converged, rested = float(self.alpha), False, np.empty(0, dtype=np.intp)
         weights = np.zeros(problem.n_features)
         with problem.progress.task("Linear programs", int(self.max_iter)) as advance:
             for _ in range(int(self.max_iter)):
-                step = machines.solve(alpha * np.exp(-alpha * weights))
+                step = models.solve(alpha * np.exp(-alpha * weights))
                 self._check_solution(step.status)
                 moved = float(np.abs(step.size - weights).max(initial=0.0))
                 weights = step.size
                 steps.append(step)
-                objectives.append(step.loss - machines.rate * float(np.expm1(-alpha * weights).sum()))
+                objectives.append(step.loss - models.rate * float(np.expm1(-alpha * weights).sum()))
                 advance(1)
                 if moved > self.tol:
                     continue
@@ -174,8 +174,8 @@ class FSV(WeightedSelector):
         self.intercept_: Any = middle + unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
         if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
-        assert machines.first_pull is not None
-        return _path_of_programs(steps, machines.first_pull, converged)
+        assert models.first_gradient is not None
+        return _path_of_programs(steps, models.first_gradient, converged)
 
     def _check_solution(self, status: Status) -> None:
         if status is Status.INFEASIBLE:
@@ -212,39 +212,39 @@ class _SharedPrograms:
     def __init__(self, problem: Problem, sparsity: float | None, epsilon: float | None, unit: float) -> None:
         self.n_features = problem.n_features
         self.rate = 1.0 if sparsity is None else float(sparsity)
-        self.first_pull: FloatArray | None = None  # of the first programs, summed over the machines
+        self.first_gradient: FloatArray | None = None  # of the first programs, summed over the machines
         # A program could share a weight between copies in any way: it sees the first alone.
         self.distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(self.distinct)
-        tube = None if epsilon is None else epsilon / unit
-        self.prices = [_price(problem, t, sparsity) for t in problem.target.columns().T]
+        scaled_epsilon = None if epsilon is None else epsilon / unit
+        self.costs = [_cost(problem, t, sparsity) for t in problem.target.columns().T]
         self.programs = [
-            l1_svm_program(design, t / unit, C=price, epsilon=tube)
-            for t, price in zip(np.ascontiguousarray(problem.target.columns().T), self.prices, strict=True)
+            l1_svm_program(design, t / unit, C=cost, epsilon=scaled_epsilon)
+            for t, cost in zip(np.ascontiguousarray(problem.target.columns().T), self.costs, strict=True)
         ]
 
-    def solve(self, cost: FloatArray) -> _Step:
+    def solve(self, penalty: FloatArray) -> _Step:
         """All machines for these costs of the features."""
-        machines = [program.solve(self.rate * cost[self.distinct]) for program in self.programs]
-        weights = np.zeros((len(machines), self.n_features))
-        weights[:, self.distinct] = [machine.weights for machine in machines]
-        if self.first_pull is None:
-            self.first_pull = np.zeros(self.n_features)
-            self.first_pull[self.distinct] = np.sum([np.abs(machine.pull) for machine in machines], axis=0)
+        models = [program.solve(self.rate * penalty[self.distinct]) for program in self.programs]
+        weights = np.zeros((len(models), self.n_features))
+        weights[:, self.distinct] = [model.weights for model in models]
+        if self.first_gradient is None:
+            self.first_gradient = np.zeros(self.n_features)
+            self.first_gradient[self.distinct] = np.sum([np.abs(model.gradient) for model in models], axis=0)
         loss = sum(
-            float(price[np.isfinite(price)] @ machine.slack[np.isfinite(price)])
-            for price, machine in zip(self.prices, machines, strict=True)
+            float(cost[np.isfinite(cost)] @ model.slack[np.isfinite(cost)])
+            for cost, model in zip(self.costs, models, strict=True)
         )
         return _Step(
             weights=weights,
-            bias=np.array([machine.bias for machine in machines]),
+            bias=np.array([model.bias for model in models]),
             size=np.abs(weights).sum(axis=0),
             loss=loss,
-            status=max(machine.status for machine in machines),
+            status=max(model.status for model in models),
         )
 
 
-def _price(problem: Problem, target: FloatArray, sparsity: float | None) -> FloatArray:
+def _cost(problem: Problem, target: FloatArray, sparsity: float | None) -> FloatArray:
     """Price of an error for each sample: means within both sides of a machine, or over all of a regression."""
     if sparsity is None:
         return np.full(problem.n_samples, np.inf)
@@ -255,9 +255,9 @@ def _price(problem: Problem, target: FloatArray, sparsity: float | None) -> Floa
     return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(side, weights=weight)[side])
 
 
-def _path_of_programs(steps: list[_Step], first_pull: FloatArray, converged: bool) -> SelectionPath:
+def _path_of_programs(steps: list[_Step], first_gradient: FloatArray, converged: bool) -> SelectionPath:
     """Supports of all programs; a feature scores by the last program in which it has a weight."""
-    scores = 0.5 * relative(first_pull)
+    scores = 0.5 * relative(first_gradient)
     supports: list[IntArray] = []
     for level, step in enumerate(steps, start=1):
         support = np.flatnonzero(relative(step.size) > ZERO_WEIGHT)
@@ -268,7 +268,7 @@ def _path_of_programs(steps: list[_Step], first_pull: FloatArray, converged: boo
         n_features=scores.size,
         tie_break=scores,
         scores=scores,
-        own_size=supports[-1].size,
+        selected_size=supports[-1].size,
         n_iter=len(steps),
         converged=converged,
         remedy="raise max_iter or loosen tol.",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.price import known_cost, l1_path, nearly_best_l1_prices, tube_of
+from zeronorm.engines.cost import epsilon_of, known_cost, l1_path, nearly_best_l1_costs
 from zeronorm.engines.sparse_paths import entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
@@ -132,47 +132,47 @@ class L1SVM(WeightedSplittingSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return False
 
     def _select(self, problem: Problem) -> SelectionPath:
-        self.epsilon_ = tube_of(self, problem)
+        self.epsilon_ = epsilon_of(self, problem)
         middle, problem = problem.target.middle, problem.around_zero()
         n_steps = int(self.n_steps)
         asked, automatic = problem.n_features_to_select, isinstance(self.C, str)
         known = known_cost(self, problem)
-        chosen = nearly_best_l1_prices(problem, self.epsilon_, n_steps)[0] if known is None else known
-        prices = l1_path(problem, n_steps) if automatic else _prices(problem, chosen, n_steps)
-        walk = _PriceWalk(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
-        with problem.progress.task("Prices", n_steps) as advance:
-            for C in prices[prices <= max(chosen, prices[0])]:
+        chosen = nearly_best_l1_costs(problem, self.epsilon_, n_steps)[0] if known is None else known
+        costs = l1_path(problem, n_steps) if automatic else _costs(problem, chosen, n_steps)
+        walk = _CostPath(problem, _tasks(problem, self.multi_class), self.epsilon_, n_steps)
+        with problem.progress.task("Costs", n_steps) as advance:
+            for C in costs[costs <= max(chosen, costs[0])]:
                 walk.solve(C)
                 advance(1)
                 if walk.without_slack:
                     break
             if automatic:  # a price chosen on noise may pay for no feature
-                walk.grow_to(1, prices)
-            own_size = walk.last_support.size
+                walk.grow_to(1, costs)
+            selected_size = walk.last_support.size
             self.coef_, self.intercept_ = walk.weights, middle + walk.bias
             self.C_ = walk.visited[-1].C
             if automatic:
-                walk.grow_to(MANY_FEATURES if asked is None else asked, prices)
+                walk.grow_to(MANY_FEATURES if asked is None else asked, costs)
         if np.isinf(chosen) and not walk.without_slack:
             raise ValueError(
                 "L1SVM with C=inf needs samples that a linear machine fits without errors. "
                 "No linear machine fits these samples without errors; use a finite C."
             )
-        if own_size == 0:
+        if selected_size == 0:
             remedy = "raise C" if self.epsilon_ is None else "raise C or lower epsilon"
             warn_of_empty_answer(self, problem, remedy)
         if len(walk.programs) > 1:
             return walk.path_in_turns(self.C_)
         if asked is not None:
             walk.look_for_size(asked)
-        return walk.path(own_size)
+        return walk.path(selected_size)
 
 
-def _prices(problem: Problem, last: float, n_steps: int) -> FloatArray:
+def _costs(problem: Problem, last: float, n_steps: int) -> FloatArray:
     """Growing values of C up to the one asked for."""
     if np.isinf(last):
         return l1_path(problem, 3 * n_steps, beyond=SEPARABLE_BY)
@@ -203,7 +203,7 @@ class _Step:
     weights: FloatArray
 
 
-class _PriceWalk:
+class _CostPath:
     """Machines solved for one C after the other."""
 
     def __init__(
@@ -228,22 +228,22 @@ class _PriceWalk:
             )
             for rows, y in tasks
         ]
-        self.machines: list[L1Svm] = []
+        self.models: list[L1Svm] = []
         self.weights = np.zeros((len(self.programs), problem.n_features))
         self.unit = max(float(np.abs(y - y.mean()).max()) for _, y in tasks) if epsilon is not None else 1.0
         self.visited: list[_Step] = []
-        self.pull = np.zeros(problem.n_features)
+        self.gradient = np.zeros(problem.n_features)
         self.converged = True
 
     def solve(self, C: float) -> int:
         """Solve for C; returns the number of features with a weight."""
         for program, rows in zip(self.programs, self.rows, strict=True):
-            program.set_price(self._costs(C, rows))
-        self.machines = [program.solve() for program in self.programs]
-        self.converged &= all(machine.converged for machine in self.machines)
-        self.pull = np.max([np.abs(machine.pull) for machine in self.machines], axis=0)[self.position]
+            program.set_cost(self._costs(C, rows))
+        self.models = [program.solve() for program in self.programs]
+        self.converged &= all(model.converged for model in self.models)
+        self.gradient = np.max([np.abs(model.gradient) for model in self.models], axis=0)[self.position]
         self.weights = np.zeros_like(self.weights)
-        self.weights[:, self.distinct] = [machine.weights for machine in self.machines]
+        self.weights[:, self.distinct] = [model.weights for model in self.models]
         self._drop_rounding()
         total = np.abs(self.weights).sum(axis=0)
         support = np.flatnonzero(total)
@@ -265,7 +265,7 @@ class _PriceWalk:
 
     @property
     def bias(self) -> FloatArray:
-        return np.asarray([machine.bias for machine in self.machines])
+        return np.asarray([model.bias for model in self.models])
 
     @property
     def last_support(self) -> IntArray:
@@ -274,19 +274,20 @@ class _PriceWalk:
     @property
     def without_slack(self) -> bool:
         """Whether no sample misses its margin: a larger C would change nothing."""
-        return all(float(machine.slack.max(initial=0.0)) <= NO_SLACK for machine in self.machines)
+        return all(float(model.slack.max(initial=0.0)) <= NO_SLACK for model in self.models)
 
-    def grow_to(self, size: int, prices: FloatArray) -> None:
+    def grow_to(self, size: int, costs: FloatArray) -> None:
         """Solve for larger C until so many features have a weight; small steps first, as much larger ones cost more."""
-        ratio, share = float(prices[-1] / prices[-2]), FIRST_SHARE
+        ratio, share = float(costs[-1] / costs[-2]), FIRST_SHARE
         C = self.visited[-1].C
-        while self.last_support.size < size and not self.without_slack and prices[-1] > C:
+        while self.last_support.size < size and not self.without_slack and costs[-1] > C:
             # Most multipliers stay at the price, so pulls grow about as it does; those of noise pass 1 all at once.
             while (
-                share > SMALLEST_SHARE and np.count_nonzero(self.pull * ratio**share >= 1.0) > FAR_MORE * size
+                share > SMALLEST_SHARE
+                and np.count_nonzero(self.gradient * ratio**share >= 1.0) > FAR_MORE * size
             ):
                 share *= 0.5
-            C = min(C * ratio**share, float(prices[-1]))
+            C = min(C * ratio**share, float(costs[-1]))
             self.solve(C)
             share = min(1.0, 2.0 * share) if self.last_support.size else FIRST_SHARE
 
@@ -313,8 +314,8 @@ class _PriceWalk:
             else:
                 high, many = middle, found
 
-    def path(self, own_size: int) -> SelectionPath:
-        return path_of_entries(*self._entries(), own_size=own_size, **self._outcome())
+    def path(self, selected_size: int) -> SelectionPath:
+        return path_of_entries(*self._entries(), selected_size=selected_size, **self._outcome())
 
     def path_in_turns(self, C: float) -> SelectionPath:
         """Features in the turns of the machines, those with a weight at ``C`` before all others."""
@@ -329,17 +330,17 @@ class _PriceWalk:
         return path_of_entries(
             supports,
             1.0 / (1.0 + np.arange(turns.size)),
-            self.pull,
+            self.gradient,
             [by_entry[support] for support in supports],
-            own_size=own.size,
+            selected_size=own.size,
             **self._outcome(),
         )
 
     def _entries(self) -> tuple[list[IntArray], list[float], FloatArray, list[FloatArray]]:
         """Supports by growing C, their levels, what orders the features in none of them, and their strengths."""
         steps = sorted(self.visited, key=lambda step: step.C)
-        strengths = [step.weights.sum(axis=0) for step in steps]
-        return [step.support for step in steps], [1.0 / step.C for step in steps], self.pull, strengths
+        abs_weights = [step.weights.sum(axis=0) for step in steps]
+        return [step.support for step in steps], [1.0 / step.C for step in steps], self.gradient, abs_weights
 
     def _outcome(self) -> dict[str, Any]:
         return {
@@ -352,10 +353,10 @@ class _PriceWalk:
 def _turns(steps: list[_Step], n_features: int) -> FloatArray:
     """How many features enter a machine before each feature does, the least over the machines; inf for none."""
     turn = np.full(n_features, np.inf)
-    for machine in range(len(steps[0].weights)):
+    for model in range(len(steps[0].weights)):
         is_new, n_entered = np.ones(n_features, dtype=bool), 0
         for step in steps:
-            weight = step.weights[machine]
+            weight = step.weights[model]
             entering = np.flatnonzero((weight > 0.0) & is_new[step.support])
             features = step.support[entering[np.argsort(-weight[entering], kind="stable")]]
             turn[features] = np.minimum(turn[features], n_entered + np.arange(features.size))

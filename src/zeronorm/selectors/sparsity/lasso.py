@@ -130,37 +130,37 @@ class LassoSelector(WeightedSelector):
         self.representative_ = first_copies(problem.design)
         distinct = distinct_columns(self.representative_)
         X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
-        pull = np.atleast_2d(X.transpose_dot(Y).T)
-        correlation = spread_over(distinct, problem.n_features, np.abs(pull).max(axis=0))
+        gradient = np.atleast_2d(X.transpose_dot(Y).T)
+        correlation = spread_over(distinct, problem.n_features, np.abs(gradient).max(axis=0))
         most_steps = max(MOST_STEPS, 2 * (problem.n_features_to_select or 0))
         if self.method == "lars":
-            return self._entry_order(X, pull, distinct, correlation, most_steps)
+            return self._entry_order(X, gradient, distinct, correlation, most_steps)
         if Y.shape[1] == 1:
-            steps, optimal = self._path_of_one_target(X, Y, pull[0], most_steps)
+            steps, optimal = self._path_of_one_target(X, Y, gradient[0], most_steps)
             levels = _levels_of_entry(steps)
         else:
             steps, optimal = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps), True
             levels = np.asarray([step.penalty for step in steps])
         supports = [distinct[step.columns] for step in steps]
         self.coef_ = spread_over(supports[-1], problem.n_features, steps[-1].weights)
-        own_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
+        selected_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
         return path_of_entries(
             supports,
             levels,
             correlation,
             [np.abs(step.weights) for step in steps],
-            own_size=own_size,
+            selected_size=selected_size,
             n_iter=len(steps),
             converged=optimal,
             remedy="some columns are nearly dependent on others; leave out columns that repeat others.",
         )
 
     def _path_of_one_target(
-        self, X: LassoFactor, Y: FloatArray, pull: FloatArray, most_steps: int
+        self, X: LassoFactor, Y: FloatArray, gradient: FloatArray, most_steps: int
     ) -> tuple[list[LassoStep], bool]:
         """The solutions up to the bound, and whether all of them are optimal."""
         bound = np.inf if self.norm_bound is None else float(self.norm_bound)
-        steps = follow_lasso_path(X, pull, most_steps=most_steps, most_norm=bound)
+        steps = follow_lasso_path(X, gradient, most_steps=most_steps, most_norm=bound)
         wrong = np.flatnonzero(_violations(X, Y[:, 0], steps) > OPTIMAL)
         if not wrong.size:
             return _cut_at_bound(steps, bound), True
@@ -175,17 +175,17 @@ class LassoSelector(WeightedSelector):
 
     @staticmethod
     def _entry_order(
-        X: LassoFactor, pull: FloatArray, distinct: IntArray, correlation: FloatArray, most_steps: int
+        X: LassoFactor, gradient: FloatArray, distinct: IntArray, correlation: FloatArray, most_steps: int
     ) -> SelectionPath:
         """Score by the step at which a feature enters; of several targets the one where it enters first."""
         scores, n_steps = np.zeros(correlation.size), 0
-        for q in pull:
+        for q in gradient:
             steps = follow_lasso_path(X, q, removes=False, most_steps=most_steps)
             supports = [distinct[step.columns] for step in steps]
             levels = 1.0 / np.arange(1, len(steps) + 1)
             scores = np.maximum(scores, entry_scores(supports, levels, correlation))
             n_steps = max(n_steps, len(steps))
-        return SelectionPath.from_scores(scores, own_size=min(n_steps - 1, scores.size), n_iter=n_steps)
+        return SelectionPath.from_scores(scores, selected_size=min(n_steps - 1, scores.size), n_iter=n_steps)
 
     def _check_parameters(self) -> None:
         if self.method == "lars" and self.norm_bound is not None:
@@ -234,10 +234,10 @@ def _violations(X: LassoFactor, y: FloatArray, steps: list[LassoStep]) -> FloatA
     for start in range(0, len(steps), STEPS_AT_A_TIME):
         some = steps[start : start + STEPS_AT_A_TIME]
         residuals = [y - X.take(step.columns).dot(step.weights) for step in some]
-        for step, pull in zip(some, X.transpose_dot(np.column_stack(residuals)).T, strict=True):
-            off_support = np.abs(pull) - step.penalty
+        for step, gradient in zip(some, X.transpose_dot(np.column_stack(residuals)).T, strict=True):
+            off_support = np.abs(gradient) - step.penalty
             off_support[step.columns] = 0.0
-            on_support = np.abs(pull[step.columns] - step.penalty * np.sign(step.weights))
+            on_support = np.abs(gradient[step.columns] - step.penalty * np.sign(step.weights))
             found.append(max(off_support.max(initial=0.0), on_support.max(initial=0.0)))
     return np.asarray(found) / max(steps[0].penalty, np.finfo(float).tiny)
 
@@ -294,18 +294,18 @@ def _descend(
         found = _descend_columns(X.block(every), Y, penalties, tol)
         return [_step(penalty, every, w) for penalty, w in zip(penalties, found, strict=True)]
     steps: list[LassoStep] = []
-    columns, pull, before = np.empty(0, dtype=np.intp), X.transpose_dot(Y), np.inf
+    columns, gradient, before = np.empty(0, dtype=np.intp), X.transpose_dot(Y), np.inf
     for penalty in penalties:
         # Most features that will have a weight pull nearly as much already; the others are found afterwards.
         above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)
         while True:
-            joining = _joining(_norms(pull), above, columns)
+            joining = _joining(_norms(gradient), above, columns)
             columns = np.union1d(columns, joining)
             block = X.block(columns)
             weights = _descend_columns(block, Y, np.asarray([penalty]), tol)[0]
-            pull = X.transpose_dot(Y - block @ weights)
+            gradient = X.transpose_dot(Y - block @ weights)
             above = penalty * (1.0 + JOIN_TOL)
-            if not _joining(_norms(pull), above, columns).size:
+            if not _joining(_norms(gradient), above, columns).size:
                 break
         steps.append(_step(penalty, columns, weights))
         columns, before = steps[-1].columns, penalty
@@ -314,10 +314,10 @@ def _descend(
     return steps
 
 
-def _joining(pull: FloatArray, above: float, columns: IntArray) -> IntArray:
+def _joining(gradient: FloatArray, above: float, columns: IntArray) -> IntArray:
     """Features outside with a larger pull than this, of many the ones with the largest."""
-    found = np.setdiff1d(np.flatnonzero(pull > above), columns)
-    return found[np.argsort(-pull[found], kind="stable")[: max(MOST_JOINING, columns.size)]]
+    found = np.setdiff1d(np.flatnonzero(gradient > above), columns)
+    return found[np.argsort(-gradient[found], kind="stable")[: max(MOST_JOINING, columns.size)]]
 
 
 def _descend_columns(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:

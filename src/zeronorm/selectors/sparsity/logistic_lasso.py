@@ -108,15 +108,15 @@ class LogisticLasso(WeightedSelector):
         merged, distinct = without_copies(problem)  # copies would share a weight at random
         walk = _PenaltyWalk(CoupledLogistic(merged, float(self.tol)), distinct, problem.n_features)
         with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
-            for penalty in self._grid(problem, walk.machines.largest_penalty):
+            for penalty in self._grid(problem, walk.models.largest_penalty):
                 walk.visit(float(penalty))
                 advance(1)
                 if walk.ends(self.norm_bound, problem.n_features_to_select):
                     break
         if self.norm_bound is not None:
             walk.meet(float(self.norm_bound))
-        self.coef_ = spread_over(distinct, problem.n_features, walk.machines.weights())
-        self.intercept_ = walk.machines.bias()
+        self.coef_ = spread_over(distinct, problem.n_features, walk.models.weights())
+        self.intercept_ = walk.models.bias()
         self.penalty_ = walk.penalties[-1]
         return walk.path()
 
@@ -128,26 +128,26 @@ class LogisticLasso(WeightedSelector):
 class _PenaltyWalk:
     """Solutions for falling penalties."""
 
-    def __init__(self, machines: CoupledLogistic, columns: IntArray, n_features: int) -> None:
-        self.machines = machines
+    def __init__(self, models: CoupledLogistic, columns: IntArray, n_features: int) -> None:
+        self.models = models
         self.columns, self.n_features = columns, n_features  # of the machines, among all features
         self.penalties: list[float] = []
         self.supports: list[IntArray] = []
-        self.strengths: list[FloatArray] = []
+        self.abs_weights: list[FloatArray] = []
         self.norms: list[float] = []
 
     def visit(self, penalty: float) -> None:
         """Solve and remember."""
         norm = self._norm_at(penalty)
-        support = self.machines.support
+        support = self.models.support
         self.penalties.append(penalty)
         self.supports.append(self.columns[support])
-        self.strengths.append(self.machines.absolute_weights()[support])
+        self.abs_weights.append(self.models.absolute_weights()[support])
         self.norms.append(norm)
 
     def _norm_at(self, penalty: float) -> float:
-        self.machines.solve(np.full(self.machines.n_features, penalty))
-        return self.machines.norm
+        self.models.solve(np.full(self.models.n_features, penalty))
+        return self.models.norm
 
     def ends(self, norm_bound: float | None, asked: int | None) -> bool:
         """Whether the bound is reached, or, without one, the loss explained or many more features found than asked."""
@@ -155,16 +155,16 @@ class _PenaltyWalk:
             return self.norms[-1] >= norm_bound
         if asked is not None and self.supports[-1].size >= max(MANY_FEATURES, 2 * asked):
             return True
-        return self.machines.loss <= (1.0 - EXPLAINED) * self.machines.loss_without_features
+        return self.models.loss <= (1.0 - EXPLAINED) * self.models.loss_without_features
 
     def meet(self, norm_bound: float) -> None:
         """Replace what lies beyond the bound by the solution at the bound."""
-        low = SMALLEST_PENALTY * self.machines.largest_penalty
+        low = SMALLEST_PENALTY * self.models.largest_penalty
         while self.norms and self.norms[-1] > norm_bound:
             low = self.penalties[-1]
-            for remembered in (self.penalties, self.supports, self.strengths, self.norms):
+            for remembered in (self.penalties, self.supports, self.abs_weights, self.norms):
                 remembered.pop()
-        high = self.penalties[-1] if self.penalties else self.machines.largest_penalty
+        high = self.penalties[-1] if self.penalties else self.models.largest_penalty
         if high > low:
             self.visit(penalty_at_bound(self._norm_at, high, low, norm_bound))
 
@@ -172,10 +172,10 @@ class _PenaltyWalk:
         return path_of_entries(
             self.supports,
             self.penalties,
-            spread_over(self.columns, self.n_features, self.machines.first_slopes()),
-            self.strengths,
-            own_size=int(self.supports[-1].size),
-            n_iter=self.machines.n_solved,
-            converged=self.machines.all_converged,
+            spread_over(self.columns, self.n_features, self.models.first_slopes()),
+            self.abs_weights,
+            selected_size=int(self.supports[-1].size),
+            n_iter=self.models.n_solved,
+            converged=self.models.all_converged,
             remedy="raise tol, or lower norm_bound.",
         )

@@ -150,9 +150,9 @@ class PotentialSVM(WeightedSelector):
         return path_of_entries(
             [distinct[step.columns] for _, step in steps],
             [epsilon for epsilon, _ in steps],
-            spread_over(distinct, problem.n_features, np.abs(solution.pull)),
+            spread_over(distinct, problem.n_features, np.abs(solution.gradient)),
             [np.abs(step.weights) for _, step in steps],
-            own_size=solution.columns.size,
+            selected_size=solution.columns.size,
             n_iter=len(steps),
             converged=all(step.converged for _, step in steps),
             remedy="raise max_iter, or raise epsilon or tol.",
@@ -169,11 +169,11 @@ def _filled_in_order(step: BoxLassoSolution, copies: list[IntArray], C: float) -
 
     The problem leaves open how copies share a weight: rounding would decide.
     """
-    weight = np.zeros(step.pull.size)
+    weight = np.zeros(step.gradient.size)
     weight[step.columns] = step.weights
     for group in copies:
         filled = np.clip(np.abs(weight[group]).sum() - C * np.arange(group.size), 0.0, C)
-        weight[group] = np.where(filled > ROUNDING * C, np.copysign(filled, step.pull[group]), 0.0)
+        weight[group] = np.where(filled > ROUNDING * C, np.copysign(filled, step.gradient[group]), 0.0)
     columns = np.flatnonzero(weight)
     return replace(step, columns=columns, weights=weight[columns])
 

@@ -15,8 +15,8 @@ from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem
 from zeronorm.selectors.base import WeightedSelector
 from zeronorm.solvers.lasso import (
+    GRADIENT_ROUNDING,
     MAX_ROUNDS,
-    PULL_ROUNDING,
     BoxLassoSolution,
     descend_coordinates,
     empty_solution,
@@ -141,9 +141,9 @@ class SparseKernelFisher(WeightedSelector):
         return path_of_entries(
             [distinct[step.columns] for step in steps],
             penalties,
-            spread_over(distinct, problem.n_features, np.abs(steps[-1].pull)),
+            spread_over(distinct, problem.n_features, np.abs(steps[-1].gradient)),
             [np.abs(step.weights) for step in steps],
-            own_size=steps[-1].columns.size,
+            selected_size=steps[-1].columns.size,
             n_iter=len(steps),
             converged=all(step.converged for step in steps),
             remedy="raise max_iter, penalty_l1 or tol.",
@@ -196,17 +196,17 @@ class _Fisher:
 
     def _stiffness(self) -> float:
         z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
-        spread = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)
-        return float(STIFFNESS * spread / self.mean_difference[self.first] ** 2)
+        scale = max(float(z @ z), 1e-3 * float(self.weight.sum()) * self.mean_difference[self.first] ** 2)
+        return float(STIFFNESS * scale / self.mean_difference[self.first] ** 2)
 
     def entry_of_second(self) -> float:
         """The C below which the feature with the most distant means is no longer alone."""
         m = self.mean_difference / self.mean_difference[self.first]
         z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
         alone = DISTANCE / abs(float(self.mean_difference[self.first]))
-        pull = 2.0 * alone * (m * float(z @ z) - self.adjoint(z))
+        gradient = 2.0 * alone * (m * float(z @ z) - self.adjoint(z))
         with np.errstate(divide="ignore", invalid="ignore"):
-            entries = np.maximum(pull / (1.0 - m), -pull / (1.0 + m))
+            entries = np.maximum(gradient / (1.0 - m), -gradient / (1.0 + m))
         entries[~np.isfinite(entries)] = 0.0
         entries[np.abs(np.abs(m) - 1.0) < 1e-9] = 0.0
         highest = float(entries.max(initial=0.0))
@@ -216,7 +216,7 @@ class _Fisher:
         """The weights for one C, from those of the last."""
         found = self._start(C) if self._last is None else self._last
         for n_rounds in range(MAX_ROUNDS):
-            tol = max(tol, PULL_ROUNDING * float(np.max(np.abs(self._pull_of_target()))))
+            tol = max(tol, GRADIENT_ROUNDING * float(np.max(np.abs(self._gradient_of_target()))))
             joining = most_violating(found, C, tol)
             if n_rounds and joining.size == 0:
                 break
@@ -234,7 +234,7 @@ class _Fisher:
         m = abs(float(self.mean_difference[self.first]))
         z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
         self.target = DISTANCE + (DISTANCE * float(z @ z) / m + 0.5 * C) / (self.stiffness * m)
-        return empty_solution(self._pull_of_target(), 0)
+        return empty_solution(self._gradient_of_target(), 0)
 
     def _solve_among(
         self, columns: IntArray, start: BoxLassoSolution, C: float, tol: float, max_iter: int
@@ -244,7 +244,7 @@ class _Fisher:
         m, converged = self.mean_difference[columns], False
         square = 2.0 * (self._products_of(columns) + self.stiffness * np.multiply.outer(m, m))
         for _ in range(MULTIPLIER_STEPS):
-            q = self._pull_of_target()[columns]
+            q = self._gradient_of_target()[columns]
             settled = descend_coordinates(square, q, C, np.inf, weights, 0.1 * tol, max_iter) > 0
             missing = DISTANCE - float(m @ weights)
             if abs(missing) <= CONSTRAINT_TOL * DISTANCE:
@@ -254,11 +254,13 @@ class _Fisher:
         kept = weights != 0.0
         columns, weights, m = columns[kept], weights[kept], m[kept]
         image = self.within(self.design.take(columns).dot(weights)[:, None])[:, 0]
-        pull = self._pull_of_target() - 2.0 * self.stiffness * float(m @ weights) * self.mean_difference
-        pull -= 2.0 * self.adjoint(image)
-        return BoxLassoSolution(columns, weights, image, pull, converged)
+        gradient = (
+            self._gradient_of_target() - 2.0 * self.stiffness * float(m @ weights) * self.mean_difference
+        )
+        gradient -= 2.0 * self.adjoint(image)
+        return BoxLassoSolution(columns, weights, image, gradient, converged)
 
-    def _pull_of_target(self) -> FloatArray:
+    def _gradient_of_target(self) -> FloatArray:
         """Of all features without weights: that of the constraint's row alone."""
         return np.asarray(2.0 * self.stiffness * self.target * self.mean_difference)
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm.engines.price import automatic_l1_price, known_cost, price_of, tube_of
+from zeronorm.engines.cost import C_of, automatic_l1_C, epsilon_of, known_cost
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
-from zeronorm.engines.rescaling.l1_and_probit import L1Machine
-from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
+from zeronorm.engines.rescaling.l1_and_probit import L1Model
+from zeronorm.engines.rescaling.models import LinearModel, parts_of
 from zeronorm.registry import register
 from zeronorm.selection.path import SelectionPath
 from zeronorm.selection.problem import Problem, warn_of_empty_answer
@@ -97,40 +97,40 @@ class SVMWeights(WeightedSplittingSelector):
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
-    def _follows_gross_targets(self) -> bool:
+    def _follows_target_outliers(self) -> bool:
         return False
 
     def _select(self, problem: Problem) -> SelectionPath:
-        epsilon = self.epsilon_ = tube_of(self, problem)
-        self.C_ = self._price(problem)
+        epsilon = self.epsilon_ = epsilon_of(self, problem)
+        self.C_ = self._cost(problem)
         parts = parts_of(problem, self.C_, self.multi_class)
-        l1 = L1Machine(parts, epsilon=epsilon)
-        machine = l1 if self.norm == "l1" else LinearMachine(parts, loss="hinge", epsilon=epsilon)
-        scores = machine.train(problem.design, np.ones(problem.n_features))
-        if machine.status in NO_SOLUTION:
-            machine.status.check("SVMWeights with a hard margin (C=inf)")
-        own_size = None
-        if l1.first_pull is not None:
-            own_size = int(np.count_nonzero(scores))
-            if own_size == 0:
+        l1 = L1Model(parts, epsilon=epsilon)
+        model = l1 if self.norm == "l1" else LinearModel(parts, loss="hinge", epsilon=epsilon)
+        scores = model.train(problem.design, np.ones(problem.n_features))
+        if model.status in NO_SOLUTION:
+            model.status.check("SVMWeights with a hard margin (C=inf)")
+        selected_size = None
+        if l1.first_gradient is not None:
+            selected_size = int(np.count_nonzero(scores))
+            if selected_size == 0:
                 warn_of_empty_answer(self, problem, "raise C")
             # Features without a weight rank below all that have one.
             smallest = float(scores[scores > 0.0].min(initial=1.0))
-            closeness = l1.first_pull / max(float(l1.first_pull.max()), 1e-300)
+            closeness = l1.first_gradient / max(float(l1.first_gradient.max()), 1e-300)
             scores = np.where(scores > 0.0, scores, 0.5 * smallest * closeness)
-        self.coef_, self.intercept_ = machine.weights.T, machine.bias
+        self.coef_, self.intercept_ = model.weights.T, model.bias
         return SelectionPath.from_scores(
             scores,
-            own_size=own_size,
-            converged=machine.status.converged,
-            remedy=machine.status.remedy,
+            selected_size=selected_size,
+            converged=model.status.converged,
+            remedy=model.status.remedy,
         )
 
-    def _price(self, problem: Problem) -> float:
+    def _cost(self, problem: Problem) -> float:
         known = known_cost(self, problem)
         if known is not None:
             return known
         if self.norm == "l1":
-            return automatic_l1_price(problem, self.epsilon_)
+            return automatic_l1_C(problem, self.epsilon_)
         # The price of a distance is in units of one over the target where that of its square has none.
-        return price_of(self, problem) * problem.target.unit(problem.sample_weight)
+        return C_of(self, problem) * problem.target.unit(problem.sample_weight)

@@ -185,7 +185,7 @@ class ZeroNormLogistic(WeightedSelector):
             tie_break=scores,
             scores=scores,
             objective=np.asarray([fit.objective for fit in visited]),
-            own_size=visited[int(np.argmin(criterion))].size if visited else None,
+            selected_size=visited[int(np.argmin(criterion))].size if visited else None,
             remedy="raise ridge, or max_reweightings, or loosen tol.",
             **fields,
         )
@@ -194,16 +194,16 @@ class ZeroNormLogistic(WeightedSelector):
 
     def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies would share a weight at random
-        machines = CoupledLogistic(merged, self.tol)
-        penalties = machines.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
+        models = CoupledLogistic(merged, self.tol)
+        penalties = models.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
         # A weight of two is two samples.
         most: float = max(float(model.weight.sum()), float(np.count_nonzero(model.weight)))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
         with problem.progress.task("Penalties", penalties.size) as advance:
             for penalty in penalties:
-                self._solve_reweighted(machines, float(penalty))
-                support = distinct[machines.support]
+                self._solve_reweighted(models, float(penalty))
+                support = distinct[models.support]
                 if support.size and support.tobytes() not in fits and support.size <= most:
                     fits[support.tobytes()] = model.fit(support)
                 supports.append(support)
@@ -211,20 +211,20 @@ class ZeroNormLogistic(WeightedSelector):
                 advance(1)
                 if support.size >= largest:
                     break
-        slopes = spread_over(distinct, problem.n_features, machines.first_slopes())
+        slopes = spread_over(distinct, problem.n_features, models.first_slopes())
         scores = entry_scores(supports, levels, slopes)
-        converged = machines.all_converged and model.all_converged
+        converged = models.all_converged and model.all_converged
         return self._path(
-            problem, model, list(fits.values()), scores, n_iter=machines.n_solved, converged=converged
+            problem, model, list(fits.values()), scores, n_iter=models.n_solved, converged=converged
         )
 
-    def _solve_reweighted(self, machines: CoupledLogistic, penalty: float) -> None:
+    def _solve_reweighted(self, models: CoupledLogistic, penalty: float) -> None:
         """Weighted ℓ1 problems until the factors settle, starting with equal factors."""
-        factors = np.ones(machines.n_features)
+        factors = np.ones(models.n_features)
         for _ in range(int(self.max_reweightings)):
-            machines.solve(penalty * factors)
+            models.solve(penalty * factors)
             before = factors
-            factors = tangent_factors(self.penalty, machines.absolute_weights(), penalty, self.epsilon)
+            factors = tangent_factors(self.penalty, models.absolute_weights(), penalty, self.epsilon)
             if np.abs(factors - before).max(initial=0.0) <= REWEIGHTED_ENOUGH:
                 break
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray
 from zeronorm.design.base import Design
-from zeronorm.engines.price import automatic_price, known_cost, price_of
+from zeronorm.engines.cost import C_of, automatic_C, known_cost
 from zeronorm.engines.rescaling.iteration import (
     SHRUNK,
     RescaledModel,
@@ -20,8 +20,8 @@ from zeronorm.engines.rescaling.iteration import (
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.l1_and_probit import ProbitMachine
-from zeronorm.engines.rescaling.machines import LinearMachine, parts_of
+from zeronorm.engines.rescaling.l1_and_probit import ProbitModel
+from zeronorm.engines.rescaling.models import LinearModel, parts_of
 from zeronorm.engines.sparse_paths import distinct_columns, first_copies
 from zeronorm.registry import register
 from zeronorm.selection.kinds import INFINITE, exceptions, number, parameter_error
@@ -169,14 +169,14 @@ class ZeroNormSVM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)
-        self.C_ = None if self.loss == "probit" else self._price(problem)
+        self.C_ = None if self.loss == "probit" else self._cost(problem)
         return self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem)
 
     def _rescale(self, problem: Problem) -> SelectionPath:
-        machine = self._machine(problem)
+        model = self._model(problem)
         units = UnitFactors.of(problem) if self.scaling == "unit" else None
         result = rescale_until_sparse(
-            machine,
+            model,
             problem.design,
             distinct_columns(self.representative_),
             power_rule(self.q),
@@ -188,10 +188,10 @@ class ZeroNormSVM(WeightedSplittingSelector):
         )
         if not result.iterates:
             result.status.check("ZeroNormSVM with a hard margin (C=inf)")
-        self.coef_ = np.zeros((machine.bias.size, problem.n_features))
+        self.coef_ = np.zeros((model.bias.size, problem.n_features))
         if result.trained.size:
-            self.coef_[:, result.trained] = machine.weights.T
-        self.intercept_ = machine.bias
+            self.coef_[:, result.trained] = model.weights.T
+        self.intercept_ = model.bias
         if self.loss == "probit" and result.remedy == SHRUNK:
             result.remedy = "all weights shrank to zero; use loss='hinge' with a larger C."
         return result.path()
@@ -202,38 +202,38 @@ class ZeroNormSVM(WeightedSplittingSelector):
             return self.start == "correlation"
         return self.C_ is not None and np.isfinite(self.C_) and self.q < 1.0 and self.scaling == "unit"
 
-    def _price(self, problem: Problem) -> float:
+    def _cost(self, problem: Problem) -> float:
         if not np.isinf(self.q):
-            return price_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+            return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
         # Many weights at one bound t decide like weights of length t √p.
         known = known_cost(self, problem)
         if known is not None:
             return known
-        found = automatic_price(problem)
+        found = automatic_C(problem)
         return found.unit / float(np.sqrt(found.diagonal))
 
-    def _machine(self, problem: Problem) -> RescaledModel:
+    def _model(self, problem: Problem) -> RescaledModel:
         if self.loss == "probit":
-            return ProbitMachine(parts_of(problem, 1.0, self.multi_class), self.tol)
+            return ProbitModel(parts_of(problem, 1.0, self.multi_class), self.tol)
         assert self.C_ is not None
         parts = parts_of(problem, self.C_ / 2.0, self.multi_class)
-        return LinearMachine(parts, loss="hinge")
+        return LinearModel(parts, loss="hinge")
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """One linear program per machine; weights at the bound are ordered by how hard they press on it."""
         scores = np.zeros(problem.n_features)
-        machines = []
+        models = []
         assert self.C_ is not None
         for part in parts_of(problem, self.C_, self.multi_class):
-            machine = solve_linf_svm(problem.design, part.target, C=part.price)
-            machine.status.check("ZeroNormSVM with q=inf")
-            machines.append(machine)
-            pressure = np.abs(machine.pull)
-            scores += np.abs(machine.weights) / max(machine.bound, 1e-300)
+            model = solve_linf_svm(problem.design, part.target, C=part.cost)
+            model.status.check("ZeroNormSVM with q=inf")
+            models.append(model)
+            pressure = np.abs(model.gradient)
+            scores += np.abs(model.weights) / max(model.bound, 1e-300)
             scores += pressure / max(float(pressure.max()), 1e-300)
         scores[self.representative_ != np.arange(problem.n_features)] = 0.0
-        self.coef_ = np.array([machine.weights for machine in machines])
-        self.intercept_ = np.array([machine.bias for machine in machines])
+        self.coef_ = np.array([model.weights for model in models])
+        self.intercept_ = np.array([model.bias for model in models])
         return SelectionPath.from_scores(scores)
 
     def _zero_tol(self) -> float:
@@ -258,7 +258,7 @@ class LinfSvm:
     weights: FloatArray
     bias: float
     bound: float
-    pull: FloatArray
+    gradient: FloatArray
     objective: float
     status: Status
 
@@ -270,8 +270,8 @@ def solve_linf_svm(design: Design, y: ArrayLike, *, C: float | ArrayLike) -> Lin
     """
     labels = np.asarray(y, dtype=np.float64)
     n, p = design.shape
-    price = per_sample(C, n)
-    hard = np.isinf(price)
+    cost = per_sample(C, n)
+    hard = np.isinf(cost)
     margins = sp.csc_array(labels[:, None] * design.block(np.arange(p)))
     identity, ones = sp.eye_array(p), sp.csc_array(np.ones((p, 1)))
     matrix = sp.block_array(
@@ -282,7 +282,7 @@ def solve_linf_svm(design: Design, y: ArrayLike, *, C: float | ArrayLike) -> Lin
         ]
     )
     program = LinearProgram(
-        cost=np.concatenate([[1.0], np.zeros(p + 1), np.where(hard, 0.0, price)]),
+        cost=np.concatenate([[1.0], np.zeros(p + 1), np.where(hard, 0.0, cost)]),
         matrix=matrix,
         row_lower=np.concatenate([np.ones(n), np.zeros(2 * p)]),
         row_upper=np.inf,
@@ -294,7 +294,7 @@ def solve_linf_svm(design: Design, y: ArrayLike, *, C: float | ArrayLike) -> Lin
         weights=found.x[1 : p + 1],
         bias=float(found.x[p + 1]),
         bound=float(found.x[0]),
-        pull=design.transpose_dot(labels * found.row_duals[:n]),
+        gradient=design.transpose_dot(labels * found.row_duals[:n]),
         objective=found.objective,
         status=found.status,
     )

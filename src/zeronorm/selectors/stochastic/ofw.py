@@ -357,7 +357,7 @@ class OptimalFeatureWeighting(BaseSelector):
         path = SelectionPath(
             order=order,
             scores=ranked,
-            own_size=int(np.count_nonzero(self.weights_ > 1.0 / active.size)),
+            selected_size=int(np.count_nonzero(self.weights_ > 1.0 / active.size)),
             n_iter=n_iter,
             converged=outcome.converged,
             remedy=outcome.reason,
@@ -397,6 +397,8 @@ class OptimalFeatureWeighting(BaseSelector):
         Each is trained on a bootstrap sample of X and tested on one of X_test, by default of X too.
         """
         check_is_fitted(self, "weights_")
-        law = self.weights_ if weights is None else np.asarray(weights, dtype=np.float64)
+        distribution = self.weights_ if weights is None else np.asarray(weights, dtype=np.float64)
         test = None if X_test is None else (X_test, y_test)
-        return estimate_energy(self, law, (X, y), test, n_subsets=n_subsets, random_state=random_state)
+        return estimate_energy(
+            self, distribution, (X, y), test, n_subsets=n_subsets, random_state=random_state
+        )

@@ -20,12 +20,12 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design.base import Design
 from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
 from zeronorm.solvers.l1_svm.program import (
+    LARGEST_COST,
     LARGEST_NORM,
-    LARGEST_PRICE,
     SLACK_TOL,
     L1Svm,
     L1SvmProgram,
-    separating_machine,
+    separating_model,
 )
 from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.linear_program import LinearProgram
@@ -64,7 +64,7 @@ class SignedRows(Sides):
         rows = sparse.hstack([columns, np.ones((n, 1))], format="csr")
         return sparse.vstack([sparse.csr_array(rows * side[:, None]) for side in self.sides], format="csr")
 
-    def machine(
+    def model(
         self, weights: FloatArray, alpha: FloatArray, objective: float, n_iter: int, status: Status
     ) -> L1Svm:
         """The machine with these weights, the bias last, and multipliers of the rows."""
@@ -105,23 +105,23 @@ class L1SvmDualProgram:
     ) -> None:
         self.signed = SignedRows(design, y, epsilon) if signed is None else signed
         self.y = self.signed.y
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
         self.n_iter = 0
         rows = self.signed.rows if self.signed.sparse_rows is None else self.signed.sparse_rows
         zeros = np.zeros(rows.shape[1])
         self._program = LinearProgram(-self.signed.targets, rows.T, zeros, zeros, 0.0, np.inf, presolve=False)
 
-    def set_price(self, C: ArrayLike) -> None:
+    def set_cost(self, C: ArrayLike) -> None:
         """Change the price of the loss."""
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
 
-    def solve(self, cost: ArrayLike = 1.0, *, interior: bool = False) -> L1Svm:
+    def solve(self, penalty: ArrayLike = 1.0, *, interior: bool = False) -> L1Svm:
         """The machine for these costs of the features, from the last basis if there is one.
 
         ``interior``: by an interior-point method at first, for thousands of features with a weight.
         """
-        bounds = np.append(np.broadcast_to(cost, self.signed.design.n_features), 0.0)
-        self._program.set_column_bounds(0.0, self.signed.per_row(self.price))
+        bounds = np.append(np.broadcast_to(penalty, self.signed.design.n_features), 0.0)
+        self._program.set_column_bounds(0.0, self.signed.per_row(self.cost))
         self._program.set_row_bounds(-bounds, bounds)
         found = self._program.solve(interior=interior)
         self.n_iter += found.n_iter
@@ -130,7 +130,7 @@ class L1SvmDualProgram:
         weights = -found.row_duals
         rounding = np.finfo(float).eps * np.abs(weights[:-1]).max(initial=0.0)
         weights[:-1][np.abs(weights[:-1]) <= rounding] = 0.0
-        return self.signed.machine(weights, found.x, -found.objective, self.n_iter, status)
+        return self.signed.model(weights, found.x, -found.objective, self.n_iter, status)
 
 
 class L1SvmInteriorProgram:
@@ -144,47 +144,47 @@ class L1SvmInteriorProgram:
     ) -> None:
         self.signed = SignedRows(design, y, epsilon)
         self.y = self.signed.y
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
         self.n_iter = 0
         self._simplex: L1SvmProgram | L1SvmDualProgram | None = None
 
-    def set_price(self, C: ArrayLike) -> None:
+    def set_cost(self, C: ArrayLike) -> None:
         """Change the price of the loss."""
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
 
-    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+    def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
-        found = self.solve_interior(cost)
-        return found if found is not None else self._solve_simplex(cost)
+        found = self.solve_interior(penalty)
+        return found if found is not None else self._solve_simplex(penalty)
 
-    def solve_interior(self, cost: ArrayLike = 1.0) -> L1Svm | None:
+    def solve_interior(self, penalty: ArrayLike = 1.0) -> L1Svm | None:
         """The machine, should the interior-point method find and prove it."""
-        costs = np.array(np.broadcast_to(cost, self.signed.design.n_features), dtype=np.float64)
-        price = self.signed.per_row(self.price)
-        if not (np.all(np.isfinite(price)) and np.all(costs > 0.0)):
+        penalties = np.array(np.broadcast_to(penalty, self.signed.design.n_features), dtype=np.float64)
+        cost = self.signed.per_row(self.cost)
+        if not (np.all(np.isfinite(cost)) and np.all(penalties > 0.0)):
             return None
-        rows, targets, in_play = self.signed.rows, self.signed.targets, price > 0.0
+        rows, targets, in_play = self.signed.rows, self.signed.targets, cost > 0.0
         if in_play.all():
-            found = solve_l1_interior(rows, targets, price, costs)
+            found = solve_l1_interior(rows, targets, cost, penalties)
         else:
-            found = solve_l1_interior(rows[in_play], targets[in_play], price[in_play], costs)
+            found = solve_l1_interior(rows[in_play], targets[in_play], cost[in_play], penalties)
         if found is None:
             return None
         self.n_iter += found.n_iter
-        alpha = np.zeros(price.size)
+        alpha = np.zeros(cost.size)
         alpha[in_play] = found.alpha
-        return self.signed.machine(found.weights, alpha, found.objective, self.n_iter, Status.CONVERGED)
+        return self.signed.model(found.weights, alpha, found.objective, self.n_iter, Status.CONVERGED)
 
-    def _solve_simplex(self, cost: ArrayLike) -> L1Svm:
+    def _solve_simplex(self, penalty: ArrayLike) -> L1Svm:
         signed = self.signed
         n, p = signed.design.shape
         if self._simplex is None and n >= p:
-            self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.price, signed=signed)
+            self._simplex = L1SvmDualProgram(signed.design, self.y, C=self.cost, signed=signed)
         elif self._simplex is None:
-            self._simplex = L1SvmProgram(signed.design, self.y, C=self.price, epsilon=signed.epsilon)
+            self._simplex = L1SvmProgram(signed.design, self.y, C=self.cost, epsilon=signed.epsilon)
         before = self._simplex.n_iter
-        self._simplex.set_price(self.price)
-        found = self._simplex.solve(cost)
+        self._simplex.set_cost(self.cost)
+        found = self._simplex.solve(penalty)
         self.n_iter += self._simplex.n_iter - before
         return found
 
@@ -192,8 +192,8 @@ class L1SvmInteriorProgram:
 WEIGHT_ROUNDING = 1e-10  # of the largest weight
 FIRST_ROWS = 1000  # samples next to the boundary, with which a hard margin begins,
 ROWS_OF_A_PROGRAM = 2  # or so many for each feature, if that is more
-HIGH_PRICE = 1e4  # of a slack, relative to the largest cost: exact for machines whose norm is smaller
-NEXT_PRICE = 1e4  # its factor where slacks are left
+HIGH_COST = 1e4  # of a slack, relative to the largest cost: exact for machines whose norm is smaller
+NEXT_COST = 1e4  # its factor where slacks are left
 NEARLY_WITHIN = 2.0  # samples with smaller margins join along with those within the margin
 
 
@@ -211,32 +211,32 @@ class L1SvmHardProgram:
         self.design = design
         self.y = np.asarray(y, dtype=np.float64)
         self.n_iter = 0
-        self._machine = separating_machine(design, self.y)
+        self._model = separating_model(design, self.y)
 
     @property
     def overlap_is_proved(self) -> bool:
         """Whether it is known before the program that there is no solution."""
-        return self._machine is None
+        return self._model is None
 
-    def set_price(self, C: ArrayLike) -> None:
+    def set_cost(self, C: ArrayLike) -> None:
         """Nothing: errors have no price."""
 
-    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+    def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
         weights, bias = np.zeros(self.design.n_features), 0.0
-        if self._machine is None:
+        if self._model is None:
             return self._lifted(weights, bias, np.zeros(self.y.size), Status.INFEASIBLE)
-        unit = max(float(np.max(cost)), np.finfo(float).tiny)
-        price = HIGH_PRICE * unit
-        rows = self._nearest(*self._machine, max(FIRST_ROWS, ROWS_OF_A_PROGRAM * self.design.n_features))
+        unit = max(float(np.max(penalty)), np.finfo(float).tiny)
+        cost = HIGH_COST * unit
+        rows = self._nearest(*self._model, max(FIRST_ROWS, ROWS_OF_A_PROGRAM * self.design.n_features))
         while True:
             part = self.design.take_rows(rows)
-            found = L1SvmDualProgram(part, self.y[rows], C=price).solve(cost, interior=True)
+            found = L1SvmDualProgram(part, self.y[rows], C=cost).solve(penalty, interior=True)
             self.n_iter += found.n_iter
             status = found.status
             if found.converged and float(found.slack.max()) > SLACK_TOL:
-                if found.objective <= LARGEST_NORM * unit and price <= LARGEST_PRICE * unit:
-                    price *= NEXT_PRICE
+                if found.objective <= LARGEST_NORM * unit and cost <= LARGEST_COST * unit:
+                    cost *= NEXT_COST
                     continue
                 status = Status.INFEASIBLE
             joined = np.union1d(rows, self._nearest(found.weights, found.bias, rows.size, NEARLY_WITHIN))

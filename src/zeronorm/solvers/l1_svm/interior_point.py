@@ -49,7 +49,7 @@ CLOSE = 1e-2  # relative gap from which the end is tried
 CLOSED = 1e-10  # relative gap at which going on is of no use
 FAR = 0.02  # a multiplier this small against the distance from the kink belongs to a fixed row
 FAINT = 0.02  # share of the objective, against its slope, of a feature that may be left out
-PULLS = 0.6  # relative to the cost, pull on balanced multipliers of features to start with
+GRADIENTS = 0.6  # relative to the cost, pull on balanced multipliers of features to start with
 WORTH_STARTING = 0.5  # share of the features that may be left for a start without the others
 FEW_DATA = 20_000  # entries; of fewer, nothing need be left out
 OPEN = 4.0  # a slope whose square is this multiple of the gap may not become zero any more
@@ -58,7 +58,7 @@ WORTH_FIXING = 0.8  # share of the rows or of the features that may stay
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedMachine:
+class CertifiedModel:
     """Weights, the bias last, and multipliers of all rows that prove them optimal."""
 
     weights: FloatArray
@@ -68,13 +68,13 @@ class CertifiedMachine:
 
 
 def solve_l1_interior(
-    rows: FloatArray, target: FloatArray, price: FloatArray, cost: FloatArray
-) -> CertifiedMachine | None:
+    rows: FloatArray, target: FloatArray, cost: FloatArray, penalty: FloatArray
+) -> CertifiedModel | None:
     """The solution for signed ``rows`` with their sign last; None where it is not unique or not found.
 
     Prices and costs are positive and finite.
     """
-    problem = SignedProblem(rows, target, price, cost, np.zeros(cost.size + 1))
+    problem = SignedProblem(rows, target, cost, penalty, np.zeros(penalty.size + 1))
     # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
     # The matrices are small: one thread is faster than several that wait for each other.
     with np.errstate(all="ignore"), one_thread():
@@ -125,21 +125,21 @@ class _InteriorPoint:
             None  # rows and features, where a solution showed them
         )
         self.may_fix = np.ones(problem.target.size, dtype=bool)
-        self.may_drop = np.ones(problem.cost.size, dtype=bool)
+        self.may_drop = np.ones(problem.penalty.size, dtype=bool)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
         """Views of the two parts of the rows and the two parts of the features."""
         n, p = self.left.samples.size, self.left.features.size
         return pairs[:n], pairs[n : 2 * n], pairs[2 * n : 2 * n + p], pairs[2 * n + p :]
 
-    def without_features(self) -> CertifiedMachine | None:
+    def without_features(self) -> CertifiedModel | None:
         """The bias alone that puts the heavier side on its targets, should that be a solution."""
         weights = np.zeros(self.left.features.size + 1)
-        heavier = self.left.problem.price @ self.left.problem.rows[:, -1] >= 0.0
+        heavier = self.left.problem.cost @ self.left.problem.rows[:, -1] >= 0.0
         weights[-1] = self.distance if heavier else -self.distance
         return self._certified(weights, self.balanced)
 
-    def run(self) -> CertifiedMachine | None:
+    def run(self) -> CertifiedModel | None:
         """Iterate until the solution can be read off and proved."""
         for _ in range(MAX_ITER):
             self.n_iter += 1
@@ -178,12 +178,14 @@ class _InteriorPoint:
         problem = self.left.problem
         t, xi, up, down = self._parts(self.x)
         weights = np.append(up - down, self.bias)
-        pull = self._parts(self.s)[0] @ problem.rows + problem.pull
+        gradient = self._parts(self.s)[0] @ problem.rows + problem.gradient
         short = problem.target - problem.rows @ weights
         self.missing = short - xi + t
         slopes = self.s[2 * t.size :]
-        self.missing_slopes = np.concatenate([problem.cost - pull[:-1], problem.cost + pull[:-1]]) - slopes
-        self.off_balance = -float(pull[-1])
+        self.missing_slopes = (
+            np.concatenate([problem.penalty - gradient[:-1], problem.penalty + gradient[:-1]]) - slopes
+        )
+        self.off_balance = -float(gradient[-1])
         return float(self.x @ self.s), max(problem.objective(weights, short), TINY)
 
     def _factorise(self, precise: bool) -> None:
@@ -206,8 +208,8 @@ class _InteriorPoint:
         parts = aim[2 * n :] - self.ratio[2 * n :] * self.missing_slopes
         drift = parts[:p] - parts[p:]
         change, alpha = self.system.solve(right, drift, self.off_balance)
-        pull = self.stiffness * (change[:-1] - drift)
-        s = np.concatenate([alpha, -alpha, -pull, pull])
+        gradient = self.stiffness * (change[:-1] - drift)
+        s = np.concatenate([alpha, -alpha, -gradient, gradient])
         s[2 * n :] += self.missing_slopes
         return _Step(aim - self.ratio * s, s, float(change[-1]))
 
@@ -228,26 +230,26 @@ class _InteriorPoint:
         alpha, spare, _, _ = self._parts(self.s)
         t, xi, _, _ = self._parts(self.x)
         # Multipliers of separable classes stay far below their price.
-        unit = self.far * np.minimum(self.left.problem.price, alpha.max()) / self.distance
+        unit = self.far * np.minimum(self.left.problem.cost, alpha.max()) / self.distance
         at_zero = alpha < unit * t
-        at_price = (spare < unit * xi) & ~at_zero
+        at_cost = (spare < unit * xi) & ~at_zero
         at_zero &= self.may_fix[self.left.samples]
-        at_price &= self.may_fix[self.left.samples]
-        rows_stay = ~(at_zero | at_price)
+        at_cost &= self.may_fix[self.left.samples]
+        rows_stay = ~(at_zero | at_cost)
         features_stay = self._features_in_play(gap, objective) | ~self.may_drop[self.left.features]
         if not 0 < rows_stay.sum() <= WORTH_FIXING * rows_stay.size:
-            rows_stay[:], at_price[:] = True, False
+            rows_stay[:], at_cost[:] = True, False
         if not 0 < features_stay.sum() <= WORTH_FIXING * features_stay.size:
             features_stay[:] = True
         if rows_stay.all() and features_stay.all():
             return None
-        self._restrict(rows_stay, at_price, features_stay)
+        self._restrict(rows_stay, at_cost, features_stay)
         return self._residuals()
 
     def start_with_few_features(self) -> None:
         """Leave out features that pull little on balanced multipliers."""
-        pull = np.abs(self.balanced @ self.left.whole.rows)[:-1] / self.left.whole.cost
-        stay = (pull >= PULLS) | ~self.may_drop
+        gradient = np.abs(self.balanced @ self.left.whole.rows)[:-1] / self.left.whole.penalty
+        stay = (gradient >= GRADIENTS) | ~self.may_drop
         if self.far > 0.0 and 0 < stay.sum() <= WORTH_STARTING * stay.size:
             every = np.ones(self.left.samples.size, dtype=bool)
             self._restrict(every, ~every, stay)
@@ -273,7 +275,7 @@ class _InteriorPoint:
 
     def _has_converged(self) -> bool:
         """Whether there is a solution of the rows and features left, which then is not unique."""
-        met = np.abs(self.missing_slopes) <= CLOSE * np.tile(self.left.problem.cost, 2)
+        met = np.abs(self.missing_slopes) <= CLOSE * np.tile(self.left.problem.penalty, 2)
         return self.closed and bool(met.all())
 
     def _return_to(self, saved: _Saved) -> None:
@@ -288,20 +290,20 @@ class _InteriorPoint:
         """Those that have a share in the objective, or a slope that the gap may still change to zero."""
         _, _, up, down = self._parts(self.x)
         _, _, up_slope, down_slope = self._parts(self.s)
-        cost = self.left.problem.cost
-        slope = np.minimum(up_slope, down_slope) / cost
-        share = cost * np.maximum(up, down) / objective
+        penalty = self.left.problem.penalty
+        slope = np.minimum(up_slope, down_slope) / penalty
+        share = penalty * np.maximum(up, down) / objective
         return np.asarray((share > FAINT * slope) | (slope**2 < OPEN * gap / objective))
 
-    def _restrict(self, rows_stay: BoolArray, at_price: BoolArray, features_stay: BoolArray) -> None:
+    def _restrict(self, rows_stay: BoolArray, at_cost: BoolArray, features_stay: BoolArray) -> None:
         self.earlier.append(_Saved(self.left, self.x, self.s, self.bias))
-        self.left = self.left.restricted(rows_stay, at_price, features_stay)
+        self.left = self.left.restricted(rows_stay, at_cost, features_stay)
         pairs = np.concatenate([rows_stay, rows_stay, features_stay, features_stay])
         self.x, self.s = self.x[pairs], self.s[pairs]
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _finish(self, affine: _Step) -> CertifiedMachine | None:
+    def _finish(self, affine: _Step) -> CertifiedModel | None:
         """Solve for the rows on the kink and the features with a weight, as the affine step tells them."""
         guess = self._guess(affine)
         sizes = (guess.kink.size, guess.active.size)
@@ -313,27 +315,27 @@ class _InteriorPoint:
         if found is None:
             return None
         weights, alpha = self.left.lifted(*found)
-        machine = self._certified(weights, alpha)
-        if machine is None and self.left.problem.proven_objective(*found) is not None:
+        model = self._certified(weights, alpha)
+        if model is None and self.left.problem.proven_objective(*found) is not None:
             self.wrong = self.left.contradicted(weights, alpha)
-        return machine
+        return model
 
     def _guess(self, affine: _Step) -> Guess:
         """Of two factors whose product must vanish, the one that the step shrinks by more than half is zero."""
         vanishing_x, vanishing_s = affine.x < -0.5 * self.x, affine.s < -0.5 * self.s
-        at_zero, at_price, _, _ = self._parts(vanishing_s)
+        at_zero, at_cost, _, _ = self._parts(vanishing_s)
         _, _, no_up, no_down = self._parts(vanishing_x)
         active = np.flatnonzero(~(no_up & no_down))
         return Guess(
-            kink=np.flatnonzero(~(at_zero | at_price)),
-            at_price=at_price,
+            kink=np.flatnonzero(~(at_zero | at_cost)),
+            at_cost=at_cost,
             active=active,
             signs=np.where(no_up[active], -1.0, 1.0),
         )
 
-    def _certified(self, weights: FloatArray, alpha: FloatArray) -> CertifiedMachine | None:
+    def _certified(self, weights: FloatArray, alpha: FloatArray) -> CertifiedModel | None:
         objective = self.left.whole.proven_objective(weights, alpha)
-        return None if objective is None else CertifiedMachine(weights, alpha, objective, self.n_iter)
+        return None if objective is None else CertifiedModel(weights, alpha, objective, self.n_iter)
 
 
 def _longest(value: FloatArray, change: FloatArray, share: float) -> float:

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.geometry import PullBounds
+from zeronorm.solvers.geometry import GradientBounds
 from zeronorm.solvers.linear_program import LinearProgram, LinearProgramSolution
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.box_dual import BoxDual
@@ -29,9 +29,9 @@ from zeronorm.solvers.svm.tall import solve_squared_loss
 ALL_AT_ONCE = 200  # so few features are all in the program from the start
 FIRST = 50  # of more features, those the program starts with
 BATCH = 25  # features added at a time: rounds are cheap, needless columns are not
-PRICE_TOL = 1e-7  # relative violation of |x'v| <= c that is left alone
+COST_TOL = 1e-7  # relative violation of |x'v| <= c that is left alone
 SLACK_TOL = 1e-7  # slacks of a hard margin that are rounding
-LARGEST_PRICE = 1e12  # beyond, a hard margin cannot be told from one that does not exist
+LARGEST_COST = 1e12  # beyond, a hard margin cannot be told from one that does not exist
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class L1Svm(Ended):
     status: Status
 
     @cached_property
-    def pull(self) -> FloatArray:
+    def gradient(self) -> FloatArray:
         """x'v of every feature, at most its cost, equal where it has a weight; one reading of the data."""
         return self.design.transpose_dot(self.dual_coef)
 
@@ -68,47 +68,47 @@ class L1SvmProgram:
     ) -> None:
         self.design = design
         self.y = np.asarray(y, dtype=np.float64)
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
         self.sign = self.y if epsilon is None else np.ones(self.y.size)
         self.pool: Int64Array = self._first_columns()
         self._program = self._build(epsilon)
         self._n_fixed = self._program.shape[1]
         self._shift = np.empty(0)  # of the columns in the program
         self._add(self.pool)
-        self._bounds = PullBounds(design)
+        self._bounds = GradientBounds(design)
         self._feasible = False  # known to be, for hard margins
         self.n_iter = 0
 
-    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+    def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
-        costs = np.broadcast_to(np.asarray(cost, dtype=np.float64), (self.design.n_features,))
-        hard = np.isinf(self.price)
+        penalties = np.broadcast_to(np.asarray(penalty, dtype=np.float64), (self.design.n_features,))
+        hard = np.isinf(self.cost)
         if hard.any():
-            return self._solve_hard(costs, hard)
-        found = self._generate(costs, self.price)
-        return self._machine(found, found.status)
+            return self._solve_hard(penalties, hard)
+        found = self._generate(penalties, self.cost)
+        return self._model(found, found.status)
 
-    def set_price(self, C: ArrayLike) -> None:
+    def set_cost(self, C: ArrayLike) -> None:
         """Change the price of the loss; which samples have an infinite one must stay the same."""
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
 
-    def _solve_hard(self, costs: FloatArray, hard: BoolArray) -> L1Svm:
+    def _solve_hard(self, penalties: FloatArray, hard: BoolArray) -> L1Svm:
         """A large enough finite price is exact: raise it until no slack is left.
 
         That some solution has no slack is made sure of first, with costs for the slacks alone.
         """
         if not self._feasible:
-            found = self._generate(np.zeros_like(costs), np.where(hard, 1.0, 0.0))
+            found = self._generate(np.zeros_like(penalties), np.where(hard, 1.0, 0.0))
             if not found.converged or self._slacks(found)[hard].max() > SLACK_TOL:
-                return self._machine(found, Status.INFEASIBLE if found.converged else found.status)
+                return self._model(found, Status.INFEASIBLE if found.converged else found.status)
             self._feasible = True
-        bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.price[~hard].max(initial=0.0)), 1e-6)
-        while bound <= LARGEST_PRICE:
-            found = self._generate(costs, np.where(hard, bound, self.price))
+        bound = 10.0 * max(float(penalties.max(initial=0.0)), float(self.cost[~hard].max(initial=0.0)), 1e-6)
+        while bound <= LARGEST_COST:
+            found = self._generate(penalties, np.where(hard, bound, self.cost))
             if not found.converged or self._slacks(found)[hard].max() <= SLACK_TOL:
-                return self._machine(found, found.status)
+                return self._model(found, found.status)
             bound *= 10.0
-        return self._machine(found, Status.INFEASIBLE)
+        return self._model(found, Status.INFEASIBLE)
 
     # -- the program ----------------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ class L1SvmProgram:
         p = self.design.n_features
         if p <= ALL_AT_ONCE:
             return np.arange(p)
-        pull = np.abs(self.design.transpose_dot(self.y - self.y.mean()))
-        return np.sort(np.argsort(-pull, kind="stable")[:FIRST])
+        gradient = np.abs(self.design.transpose_dot(self.y - self.y.mean()))
+        return np.sort(np.argsort(-gradient, kind="stable")[:FIRST])
 
     def _build(self, epsilon: float | None) -> LinearProgram:
         """Bias and slacks; the features come later. Costs are set before each solution."""
@@ -152,17 +152,17 @@ class L1SvmProgram:
         self._program.add_columns(0.0, both)
         self._shift = np.concatenate([self._shift, shift])
 
-    def _generate(self, costs: FloatArray, price: FloatArray) -> LinearProgramSolution:
+    def _generate(self, penalties: FloatArray, cost: FloatArray) -> LinearProgramSolution:
         """Solve, adding features as long as one can improve the solution."""
         while True:
-            slack_costs = np.tile(price, (self._n_fixed - 1) // self.y.size)
-            own = np.repeat(costs[self.pool], 2)
+            slack_costs = np.tile(cost, (self._n_fixed - 1) // self.y.size)
+            own = np.repeat(penalties[self.pool], 2)
             self._program.set_costs(np.concatenate([[0.0], slack_costs, own]))
             found = self._program.solve()
             self.n_iter += found.n_iter
             if not found.converged or self.pool.size == self.design.n_features:
                 return found
-            allowed = costs + PRICE_TOL * np.where(costs > 0.0, costs, 1.0)
+            allowed = penalties + COST_TOL * np.where(penalties > 0.0, penalties, 1.0)
             allowed[self.pool] = np.inf
             entering = self._bounds.beyond(self.sign * found.row_duals, allowed, BATCH)
             if entering.size == 0:
@@ -174,7 +174,7 @@ class L1SvmProgram:
         slacks: FloatArray = found.x[1 : self._n_fixed].reshape(-1, self.y.size).sum(axis=0)
         return slacks
 
-    def _machine(self, found: LinearProgramSolution, status: Status) -> L1Svm:
+    def _model(self, found: LinearProgramSolution, status: Status) -> L1Svm:
         weights = np.zeros(self.design.n_features)
         parts = found.x[self._n_fixed :].reshape(-1, 2)
         weights[self.pool] = parts[:, 0] - parts[:, 1]
@@ -194,13 +194,13 @@ class L1SvmProgram:
 
 
 ROWS_PER_FEATURE = 4.0  # of the samples to begin with: labels drawn by lot can be separated up to two
-SQUARED_PRICE = 1e4  # of squared losses; what is missing is then far below the losses
+SQUARED_COST = 1e4  # of squared losses; what is missing is then far below the losses
 LARGEST_NORM = 1e7  # of the weights of a machine, beyond which it cannot be told from none
 NEWTON_STEPS = 5  # between two looks at what has been found
 MOST_LOOKS = 12  # at machines of one price; where they do not settle, linear programs decide
 
 
-def separating_machine(design: Design, y: FloatArray) -> tuple[FloatArray, float] | None:
+def separating_model(design: Design, y: FloatArray) -> tuple[FloatArray, float] | None:
     r"""Weights and bias of a machine that separates the classes -1 and +1, or nearly; None where none can.
 
     None is proved: with margin one the norm :math:`\|w\|_1` would be larger than 1e7. Where neither is seen soon, the
@@ -238,15 +238,15 @@ def _separating(
 
     Where the classes overlap, the last factor vanishes beside the multipliers as the price of losses grows.
     """
-    price, n_looks = SQUARED_PRICE, 0
-    while price <= LARGEST_PRICE and n_looks < MOST_LOOKS:
-        problem = BoxDual.classification(y, np.full(y.size, price), squared=True)
+    cost, n_looks = SQUARED_COST, 0
+    while cost <= LARGEST_COST and n_looks < MOST_LOOKS:
+        problem = BoxDual.classification(y, np.full(y.size, cost), squared=True)
         found = solve_squared_loss(design, problem, start, tol=1e-8, max_iter=NEWTON_STEPS)
         start = found.weights, found.bias
         if float((y * (design.dot(found.weights) + found.bias)).min()) > 0.0:
             return start
-        pull = design.transpose_dot(found.dual_coef)
-        if float(found.alpha.sum()) > LARGEST_NORM * float(np.abs(pull).max(initial=0.0)):
+        gradient = design.transpose_dot(found.dual_coef)
+        if float(found.alpha.sum()) > LARGEST_NORM * float(np.abs(gradient).max(initial=0.0)):
             return None
-        price, n_looks = (100.0 * price, 0) if found.converged else (price, n_looks + 1)
+        cost, n_looks = (100.0 * cost, 0) if found.converged else (cost, n_looks + 1)
     return start

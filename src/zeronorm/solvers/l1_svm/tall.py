@@ -11,7 +11,7 @@ from scipy import sparse
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design.base import Design
-from zeronorm.solvers.l1_svm.program import PRICE_TOL, L1Svm
+from zeronorm.solvers.l1_svm.program import COST_TOL, L1Svm
 from zeronorm.solvers.linear_program import LinearProgram
 from zeronorm.solvers.status import Ended, Status
 from zeronorm.solvers.svm.dual import per_sample
@@ -33,9 +33,9 @@ class Sides:
             self.sides = np.vstack([np.ones(self.y.size), -np.ones(self.y.size)])
             self.targets = np.concatenate([self.y - epsilon, -self.y - epsilon])
 
-    def per_row(self, price: FloatArray) -> FloatArray:
+    def per_row(self, cost: FloatArray) -> FloatArray:
         """Prices of the samples for each of their rows."""
-        return np.tile(price, len(self.sides))
+        return np.tile(cost, len(self.sides))
 
     def dual_coef(self, alpha: FloatArray) -> FloatArray:
         """Multipliers of the samples from those of their rows."""
@@ -53,7 +53,7 @@ ROWS_OF_A_FEATURE = 500  # at least, in a program
 SMALLER = 8  # times fewer rows tell where to look
 ON_ITS_SIDE = 1e-9  # of the kink, relative to the largest target: rounding
 TALL_BATCH = 50  # features that join at a time, or half as many as have a weight
-STILL_PULLS = 0.9  # of its cost: a feature without a weight that stays for the next program
+STILL_GRADIENTS = 0.9  # of its cost: a feature without a weight that stays for the next program
 NO_GAIN = 1e-10  # relative decrease of the objective that shows no use of the features that joined
 LARGEST_GAP = 1e-6  # of the two objectives, relative
 ROOM = 0.02  # of its cost, by which a feature is to pull less when multipliers are shared anew
@@ -69,10 +69,10 @@ class _Rows:
 
     matrix: Any
     target: FloatArray
-    price: FloatArray
+    cost: FloatArray
 
     def take(self, chosen: Int64Array) -> _Rows:
-        return _Rows(self.matrix[chosen], self.target[chosen], self.price[chosen])
+        return _Rows(self.matrix[chosen], self.target[chosen], self.cost[chosen])
 
     def short(self, weights: FloatArray) -> FloatArray:
         """What the rows lack of their targets."""
@@ -90,18 +90,18 @@ class _Rows:
         group = np.empty(order.size, dtype=np.int64)
         group[order] = np.cumsum(is_new) - 1
         first = order[is_new]
-        return _Rows(self.matrix[first], self.target[first], _sums(group, self.price)), group
+        return _Rows(self.matrix[first], self.target[first], _sums(group, self.cost)), group
 
     def sampled(self, size: int) -> _Rows:
         """About so many rows: the heavy ones, and a part of the others that stands for all of them."""
-        is_heavy = self.price * size > self.price.sum()
+        is_heavy = self.cost * size > self.cost.sum()
         light = np.flatnonzero(~is_heavy)
         n_light = max(size - int(is_heavy.sum()), size // 2)
         part = np.random.default_rng(0).choice(light, n_light, replace=False)
         chosen = np.sort(np.concatenate([np.flatnonzero(is_heavy), part]))
         found = self.take(chosen)
-        stands_for = float(self.price[light].sum()) / max(float(self.price[part].sum()), np.finfo(float).tiny)
-        return replace(found, price=np.where(is_heavy[chosen], 1.0, stands_for) * found.price)
+        stands_for = float(self.cost[light].sum()) / max(float(self.cost[part].sum()), np.finfo(float).tiny)
+        return replace(found, cost=np.where(is_heavy[chosen], 1.0, stands_for) * found.cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,26 +114,26 @@ class _Vertex(Ended):
     status: Status
 
 
-def _solve_rows(rows: _Rows, cost: FloatArray) -> _Vertex:
+def _solve_rows(rows: _Rows, penalty: FloatArray) -> _Vertex:
     """The solution for all rows; of many, a part tells which of them are near the kink."""
     n = rows.target.size
     if n <= 2 * WINDOW:
-        return _solve_program(rows, cost, np.zeros(cost.size + 1))
-    start = _solve_rows(rows.sampled(max(WINDOW, n // SMALLER)), cost)
-    found = _solve_near(rows, cost, start.weights)
+        return _solve_program(rows, penalty, np.zeros(penalty.size + 1))
+    start = _solve_rows(rows.sampled(max(WINDOW, n // SMALLER)), penalty)
+    found = _solve_near(rows, penalty, start.weights)
     return replace(found, n_iter=found.n_iter + start.n_iter)
 
 
-def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
+def _solve_near(rows: _Rows, penalty: FloatArray, weights: FloatArray) -> _Vertex:
     """The solution, with the rows far from the kink for these weights fixed until it is seen that they are not."""
     n, n_iter = rows.target.size, 0
     rounding = ON_ITS_SIDE * float(np.abs(rows.target).max())
     short, size = rows.short(weights), WINDOW
-    is_inside, at_price = _window(rows, np.abs(short), size), short > 0.0
+    is_inside, at_cost = _window(rows, np.abs(short), size), short > 0.0
     while True:
         inside = np.flatnonzero(is_inside)
-        alpha = np.where(at_price & ~is_inside, rows.price, 0.0)
-        found = _solve_program(rows.take(inside), cost, np.asarray(rows.matrix.T @ alpha))
+        alpha = np.where(at_cost & ~is_inside, rows.cost, 0.0)
+        found = _solve_program(rows.take(inside), penalty, np.asarray(rows.matrix.T @ alpha))
         n_iter += found.n_iter
         if not found.converged:
             if inside.size == n:
@@ -143,7 +143,7 @@ def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
             continue
         alpha[inside] = found.alpha
         new_short = rows.short(found.weights)
-        crossed = ~is_inside & np.where(at_price, new_short < -rounding, new_short > rounding)
+        crossed = ~is_inside & np.where(at_cost, new_short < -rounding, new_short > rounding)
         n_crossed = int(crossed.sum())
         if n_crossed == 0:
             return _Vertex(found.weights, alpha, n_iter, found.status)
@@ -151,19 +151,19 @@ def _solve_near(rows: _Rows, cost: FloatArray, weights: FloatArray) -> _Vertex:
             is_inside |= crossed
             continue
         # Far off: start again from the best point on the way, with more rows.
-        weights = _best_between(rows, cost, weights, found.weights)
+        weights = _best_between(rows, penalty, weights, found.weights)
         short, size = rows.short(weights), 2 * size
-        is_inside, at_price = _window(rows, np.abs(short), size), short > 0.0
+        is_inside, at_cost = _window(rows, np.abs(short), size), short > 0.0
 
 
-def _best_between(rows: _Rows, cost: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+def _best_between(rows: _Rows, penalty: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
     """The best of some points between two."""
     points = [start + t * (end - start) for t in (0.0, 0.0625, 0.125, 0.25, 0.5, 1.0)]
-    return min(points, key=lambda weights: _objective(rows, cost, weights))
+    return min(points, key=lambda weights: _objective(rows, penalty, weights))
 
 
-def _objective(rows: _Rows, cost: FloatArray, weights: FloatArray) -> float:
-    return float(cost @ np.abs(weights[:-1]) + rows.price @ np.maximum(rows.short(weights), 0.0))
+def _objective(rows: _Rows, penalty: FloatArray, weights: FloatArray) -> float:
+    return float(penalty @ np.abs(weights[:-1]) + rows.cost @ np.maximum(rows.short(weights), 0.0))
 
 
 def _sums(group: Int64Array, values: FloatArray) -> FloatArray:
@@ -193,16 +193,16 @@ def _window(rows: _Rows, distance: FloatArray, size: int) -> BoolArray:
     return inside
 
 
-def _solve_program(rows: _Rows, cost: FloatArray, pull: FloatArray) -> _Vertex:
+def _solve_program(rows: _Rows, penalty: FloatArray, gradient: FloatArray) -> _Vertex:
     """The dual program of these rows; ``pull`` is that of further rows whose multipliers are fixed."""
-    unit = max(float(rows.price.mean()), np.finfo(float).tiny)  # the solver's tolerances are absolute
-    most = np.append(cost, 0.0)
-    lower, upper = (-most - pull) / unit, (most - pull) / unit
-    program = LinearProgram(-rows.target, rows.matrix.T, lower, upper, 0.0, rows.price / unit, presolve=False)
+    unit = max(float(rows.cost.mean()), np.finfo(float).tiny)  # the solver's tolerances are absolute
+    most = np.append(penalty, 0.0)
+    lower, upper = (-most - gradient) / unit, (most - gradient) / unit
+    program = LinearProgram(-rows.target, rows.matrix.T, lower, upper, 0.0, rows.cost / unit, presolve=False)
     found = program.solve()
     weights = -found.row_duals
     weights[:-1][np.abs(weights[:-1]) <= np.finfo(float).eps * np.abs(weights[:-1]).max(initial=0.0)] = 0.0
-    alpha = np.clip(unit * found.x, 0.0, rows.price)
+    alpha = np.clip(unit * found.x, 0.0, rows.cost)
     return _Vertex(weights, alpha, found.n_iter, found.status)
 
 
@@ -225,40 +225,40 @@ class L1SvmTallProgram:
         self.design = design
         self.sides = Sides(y, epsilon)
         self.y = self.sides.y
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
         self.pool: Int64Array = np.empty(0, dtype=np.int64)
         self.n_iter = 0
         self._is_useful: BoolArray = np.empty(0, dtype=bool)
-        self._pull = np.zeros(design.n_features)
+        self._gradient = np.zeros(design.n_features)
 
-    def set_price(self, C: ArrayLike) -> None:
+    def set_cost(self, C: ArrayLike) -> None:
         """Change the price of the loss."""
-        self.price = per_sample(C, self.y.size)
+        self.cost = per_sample(C, self.y.size)
 
-    def solve(self, cost: ArrayLike = 1.0) -> L1Svm:
+    def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
         """The machine for these costs of the features."""
-        costs = np.array(np.broadcast_to(cost, self.design.n_features), dtype=np.float64)
-        price = self.sides.per_row(self.price)
+        penalties = np.array(np.broadcast_to(penalty, self.design.n_features), dtype=np.float64)
+        cost = self.sides.per_row(self.cost)
         self.pool = self.pool[
-            self._is_useful | (np.abs(self._pull[self.pool]) >= STILL_PULLS * costs[self.pool])
+            self._is_useful | (np.abs(self._gradient[self.pool]) >= STILL_GRADIENTS * penalties[self.pool])
         ]
         before = np.inf
         while True:
             matrix, shift = self._signed_rows()
-            rows, group = _Rows(matrix, self.sides.targets, price).merged()
-            found = _solve_rows(rows, costs[self.pool])
+            rows, group = _Rows(matrix, self.sides.targets, cost).merged()
+            found = _solve_rows(rows, penalties[self.pool])
             self.n_iter += found.n_iter
-            objective = _objective(rows, costs[self.pool], found.weights)
-            share = np.divide(found.alpha, rows.price, out=np.zeros(rows.price.size), where=rows.price > 0.0)
-            alpha = share[group] * price
+            objective = _objective(rows, penalties[self.pool], found.weights)
+            share = np.divide(found.alpha, rows.cost, out=np.zeros(rows.cost.size), where=rows.cost > 0.0)
+            alpha = share[group] * cost
             self._is_useful = found.weights[:-1] != 0.0
-            joining = self._violators(alpha, costs)
+            joining = self._violators(alpha, penalties)
             if joining.size and objective >= (1.0 - NO_GAIN) * before:
                 is_between = (share > 0.0) & (share < 1.0)
-                alpha = self._shared_anew(alpha, price, np.where(is_between[group], group, -1), costs)
-                joining = self._violators(alpha, costs)
+                alpha = self._shared_anew(alpha, cost, np.where(is_between[group], group, -1), penalties)
+                joining = self._violators(alpha, penalties)
             if not (joining.size and found.converged):
-                return self._machine(found, alpha, shift, objective)
+                return self._model(found, alpha, shift, objective)
             self.pool, before = np.concatenate([self.pool, joining]), objective
 
     def _signed_rows(self) -> tuple[Any, FloatArray]:
@@ -279,20 +279,20 @@ class L1SvmTallProgram:
         ]
         return (signed[0] if len(signed) == 1 else sparse.vstack(signed, format="csr")), shift
 
-    def _violators(self, alpha: FloatArray, costs: FloatArray) -> Int64Array:
+    def _violators(self, alpha: FloatArray, penalties: FloatArray) -> Int64Array:
         """Features outside that could lower the objective, the worst first."""
-        self._pull = self.design.transpose_dot(self.sides.dual_coef(alpha))
-        excess = np.abs(self._pull) - costs
+        self._gradient = self.design.transpose_dot(self.sides.dual_coef(alpha))
+        excess = np.abs(self._gradient) - penalties
         excess[self.pool] = -np.inf
-        beyond = np.flatnonzero(excess > PRICE_TOL * np.where(costs > 0.0, costs, 1.0))
+        beyond = np.flatnonzero(excess > COST_TOL * np.where(penalties > 0.0, penalties, 1.0))
         most = max(TALL_BATCH, int(self._is_useful.sum()) // 2)
         return beyond[np.argsort(-excess[beyond], kind="stable")[:most]]
 
     def _shared_anew(
-        self, alpha: FloatArray, price: FloatArray, group: Int64Array, costs: FloatArray
+        self, alpha: FloatArray, cost: FloatArray, group: Int64Array, penalties: FloatArray
     ) -> FloatArray:
         """Multipliers with the same sums over equal rows that call for fewer features; rows of group -1 keep theirs."""
-        outside = np.ones(costs.size, dtype=bool)
+        outside = np.ones(penalties.size, dtype=bool)
         outside[self.pool] = False
         size = np.bincount(group + 1)
         rows = np.flatnonzero((group >= 0) & (size[group + 1] > 1))
@@ -301,14 +301,14 @@ class L1SvmTallProgram:
         shared = _Sharing(
             self.design.take_rows(rows % self.y.size),
             self.sides.sides.ravel()[rows],
-            price[rows],
+            cost[rows],
             np.unique(group[rows], return_inverse=True)[1],
         )
         result = alpha.copy()
-        result[rows] = shared.calling_for_fewer(alpha[rows], self._pull, costs, outside)
+        result[rows] = shared.calling_for_fewer(alpha[rows], self._gradient, penalties, outside)
         return result
 
-    def _machine(self, found: _Vertex, alpha: FloatArray, shift: FloatArray, objective: float) -> L1Svm:
+    def _model(self, found: _Vertex, alpha: FloatArray, shift: FloatArray, objective: float) -> L1Svm:
         weights = np.zeros(self.design.n_features)
         weights[self.pool] = found.weights[:-1]
         bias = float(found.weights[-1] + found.weights[:-1] @ shift)
@@ -329,27 +329,27 @@ class L1SvmTallProgram:
 class _Sharing:
     """Multipliers of rows between zero and their prices with a fixed sum over each group."""
 
-    def __init__(self, design: Design, sign: FloatArray, price: FloatArray, group: Int64Array) -> None:
-        self.design, self.sign, self.price, self.group = design, sign, price, group
+    def __init__(self, design: Design, sign: FloatArray, cost: FloatArray, group: Int64Array) -> None:
+        self.design, self.sign, self.cost, self.group = design, sign, cost, group
         self.size = np.bincount(group)
 
     def calling_for_fewer(
-        self, alpha: FloatArray, pull: FloatArray, cost: FloatArray, outside: BoolArray
+        self, alpha: FloatArray, gradient: FloatArray, penalty: FloatArray, outside: BoolArray
     ) -> FloatArray:
         """Multipliers for which no feature outside pulls more than its cost, or fewer do.
 
         Accelerated projected gradients lower the squares of what the pulls exceed a little less than the costs.
         """
-        unit = np.where(outside & (cost > 0.0), cost, np.inf)
+        unit = np.where(outside & (penalty > 0.0), penalty, np.inf)
         total = _sums(self.group, alpha)
-        rest = pull - self._pull(alpha)
+        rest = gradient - self._gradient(alpha)
         step = 1.0 / self._curvature(unit)
         x = ahead = alpha
         momentum, worst = 1.0, []
         for n_steps in range(MOST_SHARING_STEPS):
-            relative = (rest + self._pull(ahead)) / unit
+            relative = (rest + self._gradient(ahead)) / unit
             worst.append(float(np.abs(relative).max()))
-            if worst[-1] <= 1.0 and float(np.abs((rest + self._pull(x)) / unit).max()) <= 1.0:
+            if worst[-1] <= 1.0 and float(np.abs((rest + self._gradient(x)) / unit).max()) <= 1.0:
                 break
             if n_steps >= 10 and worst[-1] > (1.0 - HOPELESS) * worst[-11]:
                 break
@@ -361,7 +361,7 @@ class _Sharing:
             x, momentum = new, next_momentum
         return x
 
-    def _pull(self, alpha: FloatArray) -> FloatArray:
+    def _gradient(self, alpha: FloatArray) -> FloatArray:
         return self.design.transpose_dot(self.sign * alpha)
 
     def _curvature(self, unit: FloatArray) -> float:
@@ -370,16 +370,16 @@ class _Sharing:
         for _ in range(8):
             direction -= (np.bincount(self.group, direction) / self.size)[self.group]
             direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-            direction = self.sign * self.design.dot(self._pull(direction) / unit**2)
+            direction = self.sign * self.design.dot(self._gradient(direction) / unit**2)
             found = float(np.linalg.norm(direction))
         return 1.2 * max(found, np.finfo(float).tiny)
 
     def _projected(self, x: FloatArray, total: FloatArray) -> FloatArray:
         """The nearest multipliers with these sums: all of a group move by the same amount, up to their bounds."""
-        low = np.full(total.size, float((x - self.price).min()))
+        low = np.full(total.size, float((x - self.cost).min()))
         high = np.full(total.size, float(x.max()))
         for _ in range(50):
             middle = 0.5 * (low + high)
-            too_much = np.bincount(self.group, np.clip(x - middle[self.group], 0.0, self.price)) > total
+            too_much = np.bincount(self.group, np.clip(x - middle[self.group], 0.0, self.cost)) > total
             low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
-        return np.asarray(np.clip(x - (0.5 * (low + high))[self.group], 0.0, self.price))
+        return np.asarray(np.clip(x - (0.5 * (low + high))[self.group], 0.0, self.cost))

@@ -131,7 +131,7 @@ class DualMode:
     curvature: FloatArray
     bias: FloatArray
     log_likelihood: float
-    machines: tuple[LogisticDual, ...] = ()
+    models: tuple[LogisticDual, ...] = ()
 
 
 class Likelihood(Protocol):
@@ -263,23 +263,23 @@ class BernoulliLikelihood:
         return posterior
 
     def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
-        machines = tuple(
+        models = tuple(
             solve_logistic_dual(
                 K,
                 2.0 * self.targets[:, c] - 1.0,
                 C=self.sample_weight,
-                warm_start=None if start is None else start.machines[c],
+                warm_start=None if start is None else start.models[c],
                 tol=_NEWTON_TOL,
             )
             for c in range(self.n_outputs)
         )
-        residual = np.stack([machine.dual_coef for machine in machines])
-        bias = np.array([machine.bias for machine in machines])
+        residual = np.stack([model.dual_coef for model in models])
+        bias = np.array([model.bias for model in models])
         fitted = residual @ K + bias[:, None]
         probability = expit(fitted)
         curvature = self.sample_weight * np.maximum(probability * (1.0 - probability), _LEAST_CURVATURE)
         losses = np.logaddexp(0.0, np.where(self.targets.T > 0.5, -fitted, fitted))
-        return DualMode(residual, curvature, bias, -float((losses @ self.sample_weight).sum()), machines)
+        return DualMode(residual, curvature, bias, -float((losses @ self.sample_weight).sum()), models)
 
     def re_estimate(self, mode: DualMode, determined: float) -> float:
         return 0.0
@@ -484,9 +484,9 @@ def sweep_precisions(mean, covariance, precision, least_change):
         if np.isinf(precision[j]):
             continue
         for c in range(n_outputs):
-            spread = covariance[c, j, j]
-            s[c] = max(1.0 / spread - precision[j], 0.0)
-            q[c] = mean[c, j] / spread
+            scale = covariance[c, j, j]
+            s[c] = max(1.0 / scale - precision[j], 0.0)
+            q[c] = mean[c, j] / scale
         variance = best_variance_of(s, q)
         updated = 1.0 / variance if variance > 0.0 else np.inf
         if abs(updated - precision[j]) <= least_change * precision[j]:

@@ -314,10 +314,10 @@ class _State:
         Where that lowers the evidence, they depend too much, and change one after the other.
         """
         before = self.active, self.columns, self.precision, self.posterior, self.last_step.copy()
-        spread = np.sum(self.posterior.root[:, 1:] ** 2, axis=2)
-        s = np.maximum(1.0 / spread - self.precision[1:], 0.0)
+        scale = np.sum(self.posterior.root[:, 1:] ** 2, axis=2)
+        s = np.maximum(1.0 / scale - self.precision[1:], 0.0)
         variance, _ = best_variance(
-            np.ascontiguousarray(s.T), np.ascontiguousarray((self.posterior.mean[:, 1:] / spread).T)
+            np.ascontiguousarray(s.T), np.ascontiguousarray((self.posterior.mean[:, 1:] / scale).T)
         )
         with np.errstate(divide="ignore"):
             change = self._changed_to(np.append(0.0, 1.0 / variance))
@@ -335,13 +335,13 @@ class _State:
 
     def _changed_to(self, updated: FloatArray) -> float:
         """Take over precisions; returns the largest change of a logarithm, infinite where columns leave."""
-        staying = np.isfinite(updated)
+        kept = np.isfinite(updated)
         change = np.inf
-        if staying.all():
+        if kept.all():
             change = float(np.max(np.abs(np.log(updated[1:] / self.precision[1:])), initial=0.0))
         if not self.likelihood.rigid_curvature:
             updated = self._without_swings(updated)
-        self._keep(staying, updated)
+        self._keep(kept, updated)
         return change
 
     def _without_swings(self, updated: FloatArray) -> FloatArray:
@@ -435,25 +435,25 @@ class _State:
         self._refresh(np.zeros((self.likelihood.n_outputs, self.columns.shape[1])))
         while self.n_iter < self.max_iter and not self.settled:
             self.n_iter += 1
-            spread = np.sum(self.posterior.root**2, axis=2)
-            determined = np.sum(1.0 - self.precision * spread, axis=0)
+            scale = np.sum(self.posterior.root**2, axis=2)
+            determined = np.sum(1.0 - self.precision * scale, axis=0)
             squares = np.sum(self.posterior.mean**2, axis=0)
-            staying = (determined > _LEAST_DETERMINED * self.likelihood.n_outputs) & (squares > 0.0)
-            staying[0] = True
+            kept = (determined > _LEAST_DETERMINED * self.likelihood.n_outputs) & (squares > 0.0)
+            kept[0] = True
             updated = np.divide(determined, squares, out=np.zeros(squares.size), where=squares > 0.0)
-            change = np.abs(np.log(updated[staying][1:] / self.precision[staying][1:]))
-            self.settled = bool(staying.all() and np.max(change, initial=0.0) <= self.tol)
+            change = np.abs(np.log(updated[kept][1:] / self.precision[kept][1:]))
+            self.settled = bool(kept.all() and np.max(change, initial=0.0) <= self.tol)
             updated[0] = 0.0
-            self._keep(staying, updated)
+            self._keep(kept, updated)
 
-    def _keep(self, staying: BoolArray, precision: FloatArray) -> None:
-        self.active = self.active[staying[1:]]
+    def _keep(self, kept: BoolArray, precision: FloatArray) -> None:
+        self.active = self.active[kept[1:]]
         if isinstance(self.columns, StoredColumns):
-            self.columns = self.columns.take(np.flatnonzero(staying[1:]))
+            self.columns = self.columns.take(np.flatnonzero(kept[1:]))
         else:
-            self.columns = self.columns[:, staying]
-        self.precision = precision[staying]
-        self._refresh(self.posterior.mean[:, staying])
+            self.columns = self.columns[:, kept]
+        self.precision = precision[kept]
+        self._refresh(self.posterior.mean[:, kept])
 
 
 # -- With a Gamma hyperprior all columns stay ------------------------------------------------------

@@ -121,10 +121,10 @@ def run_smo(
 
 def per_sample(C: float | ArrayLike, n_samples: int) -> FloatArray:
     """C as one number for each sample."""
-    prices = np.asarray(C, dtype=np.float64)
-    if prices.ndim == 0:  # many times as quick as broadcasting it
-        return np.full(n_samples, prices)
-    return np.ascontiguousarray(np.broadcast_to(prices, (n_samples,)))
+    costs = np.asarray(C, dtype=np.float64)
+    if costs.ndim == 0:  # many times as quick as broadcasting it
+        return np.full(n_samples, costs)
+    return np.ascontiguousarray(np.broadcast_to(costs, (n_samples,)))
 
 
 def kernel_matrix(K: FloatArray) -> FloatArray:
@@ -188,20 +188,20 @@ def solve_svr_dual(
     :func:`~zeronorm.solvers.svm.dual.solve_svm_dual`; tol is in units of y, and C must be finite.
     """
     target = np.asarray(y, dtype=np.float64)
-    prices = finite_prices(C, target.size)
+    costs = finite_costs(C, target.size)
     # The bias takes up any common part of the targets, which would drown the steps in rounding where it is large.
     middle = 0.5 * float(target.min() + target.max())
-    problem = BoxDual.regression(target - middle, prices, epsilon, loss == "squared_epsilon_insensitive")
+    problem = BoxDual.regression(target - middle, costs, epsilon, loss == "squared_epsilon_insensitive")
     alpha = None if warm_start is None else warm_start.alpha
     solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), middle)
     return replace(solution, bias=solution.bias + middle)
 
 
-def finite_prices(C: float | ArrayLike, n_samples: int) -> FloatArray:
+def finite_costs(C: float | ArrayLike, n_samples: int) -> FloatArray:
     """C for each sample; an infinite one would demand a perfect fit."""
-    prices = per_sample(C, n_samples)
-    if not np.isfinite(prices).all():
+    costs = per_sample(C, n_samples)
+    if not np.isfinite(costs).all():
         raise ValueError(
             f"The 'C' parameter of support vector regression must be finite. Got {written(C)} instead."
         )
-    return prices
+    return costs

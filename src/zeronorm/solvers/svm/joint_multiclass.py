@@ -144,15 +144,15 @@ class _State:
         self, K: FloatArray, codes: Int64Array, n_classes: int, C: float | ArrayLike, loss: str
     ) -> None:
         n = codes.size
-        price = per_sample(C, n)
-        self.K, self.codes, self.n_classes, self.price = K, codes, n_classes, price
+        cost = per_sample(C, n)
+        self.K, self.codes, self.n_classes, self.cost = K, codes, n_classes, cost
         self.squared = loss == "squared_hinge"
-        present = price > 0.0
+        present = cost > 0.0
         if self.squared:
-            self.ridge = np.divide(1.0, price, out=np.zeros(n), where=present)
+            self.ridge = np.divide(1.0, cost, out=np.zeros(n), where=present)
             self.upper = np.where(present, np.inf, 0.0)
         else:
-            self.ridge, self.upper = np.zeros(n), price.copy()
+            self.ridge, self.upper = np.zeros(n), cost.copy()
         self.hard = np.isinf(self.upper) & (self.ridge == 0.0)
         self.own = codes[:, None] == np.arange(n_classes)
         self.alpha = np.zeros((n, n_classes))
@@ -283,6 +283,6 @@ class _State:
         if reached <= 0.0:
             return float("inf")
         excess = np.maximum(1.0 - margin / reached, 0.0)
-        soft = np.where(self.hard, 0.0, self.price)[:, None]
+        soft = np.where(self.hard, 0.0, self.cost)[:, None]
         losses = soft * (0.5 * excess**2 if self.squared else excess)
         return 0.5 * norm / reached**2 + float(np.sum(losses, where=~self.own))

@@ -17,7 +17,7 @@ from zeronorm.solvers.svm.dual import (
     ClassificationLoss,
     DualSolution,
     RegressionLoss,
-    finite_prices,
+    finite_costs,
     per_sample,
     run_smo,
 )
@@ -50,37 +50,37 @@ class LinearSvm(Ended):
 class OneVsRest:
     """One machine for each class against all others."""
 
-    machines: tuple[LinearSvm, ...]
+    models: tuple[LinearSvm, ...]
 
     @property
     def weights(self) -> FloatArray:
         """The weights of all machines, one row for each class."""
-        return np.stack([machine.weights for machine in self.machines])
+        return np.stack([model.weights for model in self.models])
 
     @property
     def biases(self) -> FloatArray:
         """The biases of all machines."""
-        return np.array([machine.bias for machine in self.machines])
+        return np.array([model.bias for model in self.models])
 
     @property
     def dual_coef(self) -> FloatArray:
         """The coefficients of the samples, one column for each class."""
-        return np.stack([machine.dual_coef for machine in self.machines], axis=1)
+        return np.stack([model.dual_coef for model in self.models], axis=1)
 
     @property
     def gap(self) -> float:
         """The sum of the duality gaps."""
-        return float(sum(machine.gap for machine in self.machines))
+        return float(sum(model.gap for model in self.models))
 
     @property
     def n_iter(self) -> int:
         """The largest number of iterations of any machine."""
-        return max(machine.n_iter for machine in self.machines)
+        return max(model.n_iter for model in self.models)
 
     @property
     def status(self) -> Status:
         """CONVERGED if all machines did, otherwise the worst of their states."""
-        return max(machine.status for machine in self.machines)
+        return max(model.status for model in self.models)
 
     @property
     def converged(self) -> bool:
@@ -128,8 +128,8 @@ def solve_linear_svr(
 ) -> LinearSvm:
     """Fit a linear support vector regression; see :func:`solve_linear_svm` and ``solve_svr_dual``."""
     target = np.asarray(y, dtype=np.float64)
-    prices = finite_prices(C, target.size)
-    problem = BoxDual.regression(target, prices, epsilon, loss == "squared_epsilon_insensitive")
+    costs = finite_costs(C, target.size)
+    problem = BoxDual.regression(target, costs, epsilon, loss == "squared_epsilon_insensitive")
     K = design.gram() if prefers_gram(design.shape, memory_budget, regression=True) else None
     return _solve(design, K, problem, warm_start, tol, max_iter)
 
@@ -147,15 +147,15 @@ def solve_one_vs_rest(
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> OneVsRest:
     """Fit one machine for each class against the rest; they share one Gram matrix. Codes are 0 to q - 1."""
-    prices = per_sample(C, len(codes))
+    costs = per_sample(C, len(codes))
     K = design.gram() if prefers_gram(design.shape, memory_budget) else None
-    starts: Sequence[LinearSvm | None] = [None] * n_classes if warm_start is None else warm_start.machines
-    machines = []
+    starts: Sequence[LinearSvm | None] = [None] * n_classes if warm_start is None else warm_start.models
+    models = []
     for code, start in enumerate(starts):
         labels = np.where(np.asarray(codes) == code, 1.0, -1.0)
-        problem = BoxDual.classification(labels, prices, loss == "squared_hinge")
-        machines.append(_solve(design, K, problem, start, tol, max_iter))
-    return OneVsRest(tuple(machines))
+        problem = BoxDual.classification(labels, costs, loss == "squared_hinge")
+        models.append(_solve(design, K, problem, start, tol, max_iter))
+    return OneVsRest(tuple(models))
 
 
 def prefers_gram(
@@ -295,8 +295,8 @@ class _Multipliers:
         problem, upper = self.problem, self.problem.upper
         for n_steps in range(MOST_STEPS):
             slope = self.alpha + self.sigma * problem.residual(self.decision)
-            pull = problem.signed_sum(np.clip(slope, 0.0, upper))
-            gradient = np.append(self.weights - self.design.transpose_dot(pull), -pull.sum())
+            dual_coef = problem.signed_sum(np.clip(slope, 0.0, upper))
+            gradient = np.append(self.weights - self.design.transpose_dot(dual_coef), -dual_coef.sum())
             left = 0.5 * gradient[:-1] @ gradient[:-1] + abs(gradient[-1]) * (1.0 + abs(self.bias))
             if left <= enough:
                 return n_steps
@@ -319,13 +319,15 @@ class _Multipliers:
         low, high, length = 0.0, np.inf, 1.0
         for _ in range(50):
             moved = slope + length * along
-            falling = straight + length * quadratic + float(np.clip(moved, 0.0, upper) @ along) / self.sigma
-            if abs(falling) <= 1e-2 * abs(at_start):
+            descending = (
+                straight + length * quadratic + float(np.clip(moved, 0.0, upper) @ along) / self.sigma
+            )
+            if abs(descending) <= 1e-2 * abs(at_start):
                 break
             between = (moved > 0.0) & (moved < upper)
             rise = quadratic + float(np.sum(along[between] ** 2)) / self.sigma
-            low, high = (length, high) if falling < 0.0 else (low, length)
-            length -= falling / max(rise, np.finfo(float).tiny)
+            low, high = (length, high) if descending < 0.0 else (low, length)
+            length -= descending / max(rise, np.finfo(float).tiny)
             if not low < length < high:
                 length = 0.5 * (low + high) if high < np.inf else 2.0 * low
         return length
@@ -335,9 +337,9 @@ class _Multipliers:
         problem = self.problem
         slope = self.alpha + self.sigma * problem.residual(self.decision)
         self.alpha = np.clip(slope, 0.0, problem.upper)
-        pull = problem.signed_sum(self.alpha)
-        dual_weights = self.design.transpose_dot(pull)
+        dual_coef = problem.signed_sum(self.alpha)
+        dual_weights = self.design.transpose_dot(dual_coef)
         self.primal = 0.5 * float(self.weights @ self.weights) + problem.loss(self.decision)
         self.sigma *= GROWTH
         dual = -float(problem.linear @ self.alpha + 0.5 * dual_weights @ dual_weights)
-        return abs(self.primal - dual) + abs(float(pull.sum())) * (1.0 + abs(self.bias))
+        return abs(self.primal - dual) + abs(float(dual_coef.sum())) * (1.0 + abs(self.bias))

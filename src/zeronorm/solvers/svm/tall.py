@@ -79,8 +79,8 @@ def solve_squared_loss(
     The loss is quadratic as long as the same residuals r are positive, so that with an exact line
     search the method ends after a finite number of steps.
     """
-    price = np.divide(1.0, problem.ridge, out=np.zeros(problem.n_samples), where=problem.ridge > 0.0)
-    price = price[problem.sample]
+    cost = np.divide(1.0, problem.ridge, out=np.zeros(problem.n_samples), where=problem.ridge > 0.0)
+    cost = cost[problem.sample]
     weights, bias = (np.zeros(design.shape[1]), 0.0) if start is None else start
     decision = design.dot(weights) + bias
     status = Status.ITERATION_LIMIT
@@ -89,23 +89,21 @@ def solve_squared_loss(
         while n_iter < max_iter and status is Status.ITERATION_LIMIT:
             n_iter += 1
             excess = np.maximum(problem.residual(decision), 0.0)
-            pull = problem.signed_sum(price * excess)
-            curvature = problem.sum_by_sample(price * (excess > 0.0))
-            gradient = np.append(weights - design.transpose_dot(pull), -pull.sum())
+            dual_coef = problem.signed_sum(cost * excess)
+            curvature = problem.sum_by_sample(cost * (excess > 0.0))
+            gradient = np.append(weights - design.transpose_dot(dual_coef), -dual_coef.sum())
             step = _step(design, curvature, gradient)
             change = design.dot(step[:-1]) + step[-1]
             # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
             exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
-            length = (
-                1.0 if exact else _exact_line_search(problem, price, weights, step[:-1], decision, change)
-            )
+            length = 1.0 if exact else _exact_line_search(problem, cost, weights, step[:-1], decision, change)
             weights = weights + length * step[:-1]
             bias += length * step[-1]
             decision = decision + length * change
             objective = 0.5 * weights @ weights + problem.loss(decision)
             if exact or -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
                 status = Status.CONVERGED
-    alpha = price * np.maximum(problem.residual(decision), 0.0)
+    alpha = cost * np.maximum(problem.residual(decision), 0.0)
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)
 
 
@@ -161,7 +159,7 @@ def bordered(design: Design, curvature: FloatArray) -> FloatArray:
 
 def _exact_line_search(
     problem: BoxDual,
-    price: FloatArray,
+    cost: FloatArray,
     weights: FloatArray,
     step: FloatArray,
     decision: FloatArray,
@@ -175,8 +173,8 @@ def _exact_line_search(
     length = 1.0
     for _ in range(100):
         excess = np.maximum(residual - length * change_of, 0.0)
-        slope = straight + length * quadratic - float((price * excess) @ change_of)
-        rise = quadratic + float(np.sum(price * change_of**2 * (excess > 0.0)))
+        slope = straight + length * quadratic - float((cost * excess) @ change_of)
+        rise = quadratic + float(np.sum(cost * change_of**2 * (excess > 0.0)))
         if abs(slope) <= 1e-13 * length * rise or rise == 0.0:
             break
         low, high = (length, high) if slope < 0.0 else (low, length)
@@ -268,7 +266,7 @@ class _InteriorPoint:
         self.problem = problem
         self.extra_precision = extra_precision
         self.soft = np.isfinite(problem.upper)
-        self.price = np.where(self.soft, problem.upper, 0.0)
+        self.cost = np.where(self.soft, problem.upper, 0.0)
         self.n_products = problem.sign.size + int(self.soft.sum())
         self.of_samples = (problem.sample, problem.sign)
         self.theta, self.missing, self.right = np.empty((3, problem.sign.size))
@@ -325,10 +323,10 @@ class _InteriorPoint:
         takes its place. Returns the change of weights and bias, and the largest multiple of the step that keeps all
         signs.
         """
-        pull = np.zeros(self.problem.n_samples)
+        dual_coef = np.zeros(self.problem.n_samples)
         conditions = (point.variables, self.step, target, self.soft, self.theta)
-        set_right_side(*conditions, self.missing, *self.of_samples, self.right, pull)
-        wanted = np.append(self.design.transpose_dot(pull) - point.weights, pull.sum())
+        set_right_side(*conditions, self.missing, *self.of_samples, self.right, dual_coef)
+        wanted = np.append(self.design.transpose_dot(dual_coef) - point.weights, dual_coef.sum())
         if not np.all(np.isfinite(wanted)):
             raise LinAlgError("no finite step: variables have reached the smallest numbers")
         change = _solve(factor, wanted)
@@ -340,7 +338,7 @@ class _InteriorPoint:
         dual_weights = self.design.transpose_dot(v)
         off_balance = abs(v.sum()) * (1.0 + abs(point.bias)) + np.sum((dual_weights - point.weights) ** 2)
         gap = complementarity(point.variables, point.variables, 0.0)
-        scale = 0.5 * point.weights @ point.weights + self.price @ point.variables[XI]
+        scale = 0.5 * point.weights @ point.weights + self.cost @ point.variables[XI]
         error = max(gap, off_balance, missing * scale) / max(scale, tol)
         # Rounding keeps the balance from getting better while the gap closes further; steps beyond would lead away.
         gains = gap <= 0.5 * previous_gap and error <= 0.5 * self.error
@@ -416,7 +414,7 @@ def set_right_side(
     sample: Int64Array,
     sign: FloatArray,
     right: FloatArray,
-    pull: FloatArray,
+    dual_coef: FloatArray,
 ) -> None:
     """What a step must achieve for each variable, and its pull on weights and bias for each sample."""
     alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
@@ -426,7 +424,7 @@ def set_right_side(
         for_xi = target - spare[i] * xi[i] + step_alpha[i] * step_xi[i] if soft[i] else 0.0
         right[i] = missing[i] - for_xi / spare[i] + for_t / alpha[i]
     for i in range(right.shape[0]):
-        pull[sample[i]] += sign[i] * (alpha[i] + theta[i] * right[i])
+        dual_coef[sample[i]] += sign[i] * (alpha[i] + theta[i] * right[i])
 
 
 @sweep

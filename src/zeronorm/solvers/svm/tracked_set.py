@@ -39,15 +39,15 @@ class TrackedSets(NamedTuple):
     shift: FloatArray
 
     @classmethod
-    def room_for(cls, n_machines: int, n_samples: int) -> TrackedSets:
+    def room_for(cls, n_models: int, n_samples: int) -> TrackedSets:
         """Empty factors; of size zero where following the optimum does not pay."""
-        fits = n_samples >= TRACK_FROM and 8 * n_machines * n_samples**2 <= MOST_BYTES
+        fits = n_samples >= TRACK_FROM and 8 * n_models * n_samples**2 <= MOST_BYTES
         side = n_samples if fits else 0
         return cls(
-            np.empty((n_machines, side, side)),
-            np.empty((n_machines, side), np.int64),
-            np.zeros(n_machines, np.int64),
-            np.zeros(n_machines),
+            np.empty((n_models, side, side)),
+            np.empty((n_models, side), np.int64),
+            np.zeros(n_models, np.int64),
+            np.zeros(n_models),
         )
 
 

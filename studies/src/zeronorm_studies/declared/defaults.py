@@ -18,7 +18,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from zeronorm.evaluation.significance import adjust_p_values, mean_difference, signed_rank
 from zeronorm.registry import all_methods, get_method
 from zeronorm.selection.target import Binary, Multiclass, Real
-from zeronorm_studies.machines import as_dense, tuned_ridge, tuned_squared_hinge_machine
+from zeronorm_studies.models import as_dense, tuned_ridge, tuned_squared_hinge_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.ranking import METRIC, rank_rows
 from zeronorm_studies.real_data import (
@@ -33,7 +33,7 @@ from zeronorm_studies.real_data import (
     quick_data,
 )
 from zeronorm_studies.results import Claim, Judged, NotMeasured, Results
-from zeronorm_studies.study import Arm, Data, FloatArray, Plan, Study, folds
+from zeronorm_studies.study import Configuration, Data, FloatArray, Plan, Study, folds
 
 SIZES = (5, 10, 20, 50)
 N_FOLDS = 3
@@ -124,67 +124,79 @@ REGRESSION_PEERS: dict[str, tuple[str, Callable[[Any, Any], FloatArray]]] = {
 }
 
 
-def _arms(names: tuple[str, ...]) -> tuple[Arm, ...]:
+def _configurations(names: tuple[str, ...]) -> tuple[Configuration, ...]:
     binary = tuple(name for name in names if name not in SEVERAL_CLASSES)
-    arms = [
-        Arm(method.name, method.name, only=None if Multiclass.kind in method.tasks else binary)
+    configs = [
+        Configuration(method.name, method.name, only=None if Multiclass.kind in method.tasks else binary)
         for method in all_methods("selector", task=Binary.kind)
         if method.name not in LEFT_OUT
     ]
-    arms += [Arm(name, factory=get_method(name).cls) for name in META]
-    arms += [Arm(name, factory=partial(Peer, rank)) for name, (_, rank) in PEERS.items()]
-    return tuple(arms)
+    configs += [Configuration(name, factory=get_method(name).cls) for name in META]
+    configs += [Configuration(name, factory=partial(Peer, rank)) for name, (_, rank) in PEERS.items()]
+    return tuple(configs)
 
 
 def _plan(names: tuple[str, ...]) -> Plan:
     data = tuple(folds(name, partial(probed, name), n_folds=N_FOLDS) for name in names)
     return Plan(
         data,
-        _arms(names),
+        _configurations(names),
         SIZES,
-        tuned_squared_hinge_machine(),
+        tuned_squared_hinge_model(),
         metrics=("balanced_error_rate",),
         cap_s=CAP_S,
         one_timeout_is_enough=True,
     )
 
 
-def _regression_arms() -> tuple[Arm, ...]:
+def _regression_configurations() -> tuple[Configuration, ...]:
     task = {"task": "regression"}
-    arms = [
-        Arm(method.name, method.name, task)
+    configs = [
+        Configuration(method.name, method.name, task)
         for method in all_methods("selector", task=Real.kind)
         if method.name not in LEFT_OUT
     ]
-    arms += [Arm(name, factory=partial(get_method(name).cls, **task)) for name in META]
-    arms += [Arm(CORRELATION, factory=partial(Peer, _by_correlation))]
-    arms += [Arm(name, factory=partial(Peer, rank)) for name, (_, rank) in REGRESSION_PEERS.items()]
-    return tuple(arms)
+    configs += [Configuration(name, factory=partial(get_method(name).cls, **task)) for name in META]
+    configs += [Configuration(CORRELATION, factory=partial(Peer, _by_correlation))]
+    configs += [
+        Configuration(name, factory=partial(Peer, rank)) for name, (_, rank) in REGRESSION_PEERS.items()
+    ]
+    return tuple(configs)
 
 
-def _regression_plan(names: tuple[str, ...], arms: tuple[Arm, ...], sizes: tuple[int, ...] = SIZES) -> Plan:
+def _regression_plan(
+    names: tuple[str, ...], configs: tuple[Configuration, ...], sizes: tuple[int, ...] = SIZES
+) -> Plan:
     data = tuple(folds(name, partial(probed, name), n_folds=N_FOLDS, stratified=False) for name in names)
     return Plan(
-        data, arms, sizes, tuned_ridge(), metrics=(EXPLAINED,), cap_s=CAP_S, one_timeout_is_enough=True
+        data,
+        configs,
+        sizes,
+        tuned_ridge(),
+        metrics=(EXPLAINED,),
+        cap_s=CAP_S,
+        one_timeout_is_enough=True,
     )
 
 
 def full_regression() -> Plan:
-    return _regression_plan(UNSEEN_REGRESSION, _regression_arms())
+    return _regression_plan(UNSEEN_REGRESSION, _regression_configurations())
 
 
 def full_fresh_regression() -> Plan:
     """Only the methods that a claim is about, and what they are compared with."""
-    arms = tuple(arm for arm in _regression_arms() if arm.label in (CORRELATION, *META))
-    plan = _regression_plan((*UNSEEN_REGRESSION, *FRESH_REGRESSION), arms)
+    configs = tuple(config for config in _regression_configurations() if config.label in (CORRELATION, *META))
+    plan = _regression_plan((*UNSEEN_REGRESSION, *FRESH_REGRESSION), configs)
     return replace(plan, cap_s=FRESH_CAP_S)
 
 
 def quick_regression() -> Plan:
-    arms = tuple(
-        arm for arm in _regression_arms() if arm.label in (CORRELATION, "consensus", "lasso", "random")
+    configs = tuple(
+        config
+        for config in _regression_configurations()
+        if config.label in (CORRELATION, "consensus", "lasso", "random")
     )
-    return _regression_plan(("fermentation",), arms, (2, 5))
+    return _regression_plan(("fermentation",), configs, (2, 5))
 
 
 def full() -> Plan:
@@ -195,12 +207,15 @@ def full_fresh() -> Plan:
     """The methods that a claim is about on all data sets, and the others, which give the ranks, on the fresh ones."""
     plan = _plan((*UNSEEN, *FRESH))
     claimed = (BASELINE, *FLAGSHIPS, *META)
-    arms = tuple(arm if arm.label in claimed else _on_fresh_data(arm) for arm in plan.arms)
-    return replace(plan, arms=arms, cap_s=FRESH_CAP_S)
+    configs = tuple(config if config.label in claimed else _on_fresh_data(config) for config in plan.configs)
+    return replace(plan, configs=configs, cap_s=FRESH_CAP_S)
 
 
-def _on_fresh_data(arm: Arm) -> Arm:
-    return replace(arm, only=tuple(name for name in FRESH if arm.only is None or name in arm.only))
+def _on_fresh_data(config: Configuration) -> Configuration:
+    return replace(
+        config,
+        only=tuple(name for name in FRESH if config.only is None or name in config.only),
+    )
 
 
 def tuning() -> Plan:
@@ -209,9 +224,9 @@ def tuning() -> Plan:
 
 
 def quick() -> Plan:
-    arms = tuple(Arm(name, name) for name in (BASELINE, "arom", "rfe", "random"))
-    return Plan(quick_data(2), (*arms, Arm("consensus", factory=get_method("consensus").cls)), (2, 5),
-                tuned_squared_hinge_machine(), metrics=("balanced_error_rate",))  # fmt: skip
+    configs = tuple(Configuration(name, name) for name in (BASELINE, "arom", "rfe", "random"))
+    return Plan(quick_data(2), (*configs, Configuration("consensus", factory=get_method("consensus").cls)), (2, 5),
+                tuned_squared_hinge_model(), metrics=("balanced_error_rate",))  # fmt: skip
 
 
 # -- What the table says --
@@ -225,7 +240,7 @@ def _baseline(results: Results) -> str:
     return CORRELATION if _is_regression(results) else BASELINE
 
 
-def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
+def trial_means(results: Results, config: str) -> dict[tuple[str, int], float]:
     """Error of a method in each trial on each data set, the mean over the sizes; only where all are there.
 
     The balanced error rate, and in regression the share of the variance that is left, 1 - R²: all of it where the
@@ -236,7 +251,7 @@ def trial_means(results: Results, arm: str) -> dict[tuple[str, int], float]:
     found: dict[tuple[str, int], list[float]] = {}
     incomplete = set()
     for row in results.rows:
-        if row["arm"] != arm:
+        if row["configuration"] != config:
             continue
         cell = (row["data"], int(row["trial"]))
         if row.get(metric) is None:
@@ -252,26 +267,26 @@ def _by_data(values: dict[tuple[str, int], float]) -> dict[str, float]:
     return {name: float(np.mean([v for (other, _), v in values.items() if other == name])) for name in names}
 
 
-def curve_means(results: Results, arm: str) -> dict[str, float]:
+def curve_means(results: Results, config: str) -> dict[str, float]:
     """Error of a method on each data set, the mean over sizes and trials."""
-    return _by_data(trial_means(results, arm))
+    return _by_data(trial_means(results, config))
 
 
-def trial_gains(results: Results, arm: str, other: str) -> dict[tuple[str, int], float]:
+def trial_gains(results: Results, config: str, other: str) -> dict[tuple[str, int], float]:
     """By how much the error of ``arm`` is below that of ``other``, in each trial that both have."""
-    ours, theirs = trial_means(results, arm), trial_means(results, other)
+    ours, theirs = trial_means(results, config), trial_means(results, other)
     return {cell: theirs[cell] - ours[cell] for cell in ours if cell in theirs}
 
 
-def gains(results: Results, arm: str, other: str) -> dict[str, float]:
+def gains(results: Results, config: str, other: str) -> dict[str, float]:
     """The same, the mean over the trials on each data set."""
-    return _by_data(trial_gains(results, arm, other))
+    return _by_data(trial_gains(results, config, other))
 
 
-def clearly_worse(results: Results, arm: str, other: str, by: float = ONE_POINT) -> list[str]:
+def clearly_worse(results: Results, config: str, other: str, by: float = ONE_POINT) -> list[str]:
     """Data sets on which the whole interval of the gain lies below a loss of ``by``."""
     found: dict[str, list[float]] = {}
-    for (name, _), gain in trial_gains(results, arm, other).items():
+    for (name, _), gain in trial_gains(results, config, other).items():
         found.setdefault(name, []).append(gain)
     ratio = 1.0 / (N_FOLDS - 1)  # of test to training samples
     return [
@@ -287,7 +302,7 @@ def _shape(data: Data) -> tuple[int, int]:
 
 
 def _labels(results: Results) -> list[str]:
-    return [arm.label for arm in results.plan.arms if arm.label not in results.missing]
+    return [config.label for config in results.plan.configs if config.label not in results.missing]
 
 
 def _errors(results: Results) -> Section:
@@ -383,7 +398,7 @@ def _against_peers(results: Results) -> Section:
 def _better_than_one_by_one(name: str, among: tuple[str, ...] | None = None) -> Callable[[Results], Judged]:
     """On all data sets of the study, or ``among`` some of them."""
 
-    def judge(results: Results) -> Judged:
+    def scorer(results: Results) -> Judged:
         by_data = gains(results, name, _baseline(results))
         found = np.asarray([gain for data, gain in by_data.items() if among is None or data in among])
         if found.size < FEWEST_DATA_SETS:
@@ -392,11 +407,11 @@ def _better_than_one_by_one(name: str, among: tuple[str, ...] | None = None) -> 
         text = f"mean gain {100 * found.mean():+.2f} points on {found.size} data sets, p = {p:.3g}"
         return Judged(text, bool(p < 0.05 and found.mean() > 0.0))
 
-    return judge
+    return scorer
 
 
 def _never_clearly_worse(name: str) -> Callable[[Results], Judged]:
-    def judge(results: Results) -> Judged:
+    def scorer(results: Results) -> Judged:
         baseline = _baseline(results)
         found = gains(results, name, baseline)
         if len(found) < FEWEST_DATA_SETS:
@@ -406,26 +421,26 @@ def _never_clearly_worse(name: str) -> Callable[[Results], Judged]:
         text = f"on {shown} of {len(found)}; the worst mean is {100 * found[worst]:+.1f} on {worst}"
         return Judged(text, not losers)
 
-    return judge
+    return scorer
 
 
 def _in_first_quarter(name: str) -> Callable[[Results], Judged]:
-    def judge(results: Results) -> Judged:
+    def scorer(results: Results) -> Judged:
         ranks = _ranks(results, True)
         if name not in ranks:
             raise NotMeasured(f"{name} has no result on all wide data sets")
         place = 1 + sorted(ranks, key=lambda other: ranks[other]).index(name)
         return Judged(f"place {place} of {len(ranks)} by mean rank", 4 * place <= len(ranks))
 
-    return judge
+    return scorer
 
 
 def _sections(results: Results) -> list[Section]:
     return [_against_one_by_one(results), _rank_section(results), _against_peers(results), _errors(results)]
 
 
-def _claim(what: str, rule: str, judge: Callable[[Results], Judged]) -> Claim:
-    return Claim(what, "a goal set before the run", rule, judge, origin="expected here", in_quick=False)
+def _claim(what: str, rule: str, scorer: Callable[[Results], Judged]) -> Claim:
+    return Claim(what, "a goal set before the run", rule, scorer, origin="expected here", in_quick=False)
 
 
 def _claims_against(baseline: str, fresh: tuple[str, ...] = ()) -> tuple[Claim, ...]:

@@ -18,11 +18,11 @@ from zeronorm.registry import get_method
 from zeronorm.selectors.meta.auto import AutoSelector
 from zeronorm.selectors.meta.selector_cv import SelectorCV
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import BestOfSelectors, CommonScale
+from zeronorm_studies.models import BestOfSelectors, CommonScale
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.study import (
-    Arm,
+    Configuration,
     Data,
     Plan,
     Sample,
@@ -65,13 +65,13 @@ CANDIDATES: dict[str, dict[str, dict[str, Any]]] = {
 FIRST_OPENING = {"ARCENE": 16.88, "DEXTER": 9.00, "DOROTHEA": 14.14, "MADELON": 8.67}
 
 
-def plain_machine(name: str) -> Any:
+def plain_model(name: str) -> Any:
     """Linear machine on the raw columns; MADELON's are standardised, since libsvm hardly ends on the raw ones."""
-    machine = SVC(kernel="linear", C=1.0)
-    return make_pipeline(StandardScaler(), LinearSVC(dual=False)) if name == "MADELON" else machine
+    model = SVC(kernel="linear", C=1.0)
+    return make_pipeline(StandardScaler(), LinearSVC(dual=False)) if name == "MADELON" else model
 
 
-def judge_of(name: str) -> Any:
+def scorer_of(name: str) -> Any:
     """The predictor that scores sizes inside the training part."""
     if name == "MADELON":
         return make_pipeline(StandardScaler(), SVC(C=1.0, gamma=0.3))
@@ -79,7 +79,7 @@ def judge_of(name: str) -> Any:
         return LogisticRegression(C=0.01, class_weight="balanced", solver="liblinear")
     if name == "DEXTER":
         return make_pipeline(square_roots(), Normalizer(), LinearSVC(random_state=0))
-    return make_pipeline(CommonScale(), cubic_machine())
+    return make_pipeline(CommonScale(), cubic_model())
 
 
 def square_roots() -> Any:
@@ -87,7 +87,7 @@ def square_roots() -> Any:
     return FunctionTransformer(np.sqrt, accept_sparse=True)
 
 
-def cubic_machine() -> Any:
+def cubic_model() -> Any:
     return SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=100.0, class_weight="balanced")
 
 
@@ -101,7 +101,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 def final_of(name: str) -> Any:
     """Predictor of the chosen subset, its parameters again chosen by cross-validation on the training part."""
-    return GridSearchCV(judge_of(name), GRIDS[name], scoring="balanced_accuracy", cv=_inner_folds())
+    return GridSearchCV(scorer_of(name), GRIDS[name], scoring="balanced_accuracy", cv=_inner_folds())
 
 
 def _inner_folds() -> StratifiedKFold:
@@ -115,7 +115,7 @@ def choosing_selector(name: str) -> BestOfSelectors:
             method,
             SelectorCV(
                 get_method(method).cls(**params),
-                estimator=judge_of(name),
+                estimator=scorer_of(name),
                 cv=_inner_folds(),
                 scoring="balanced_accuracy",
                 sizes=SIZES[name],
@@ -146,16 +146,16 @@ THRESHOLDS: dict[str, tuple[float | None, ...]] = {
 }
 
 
-def nonlinear_machine() -> Any:
+def nonlinear_model() -> Any:
     """A machine with a Gaussian kernel; columns are scaled and not centred, which keeps sparse ones sparse."""
     return make_pipeline(StandardScaler(with_mean=False), SVC(class_weight="balanced"))
 
 
-def tuned_nonlinear_machine(n_folds: int = PAPER_FOLDS) -> Any:
+def tuned_nonlinear_model(n_folds: int = PAPER_FOLDS) -> Any:
     """The same with cost and width chosen by cross-validation inside the training part."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     grid = {"svc__C": [0.3, 1.0, 3.0, 10.0, 30.0], "svc__gamma": ["scale", 0.01, 0.1, 0.3]}
-    return GridSearchCV(nonlinear_machine(), grid, scoring="balanced_accuracy", cv=folds)
+    return GridSearchCV(nonlinear_model(), grid, scoring="balanced_accuracy", cv=folds)
 
 
 def weighting_selector(
@@ -167,11 +167,11 @@ def weighting_selector(
     """OFW on balanced errors; the size, and the threshold where there are several, by cross-validation."""
     candidates = []
     for threshold in thresholds:
-        law = OptimalFeatureWeighting(cost="balanced", fisher_threshold=threshold, **settings)
+        distribution = OptimalFeatureWeighting(cost="balanced", fisher_threshold=threshold, **settings)
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         judged = SelectorCV(
-            law,
-            estimator=nonlinear_machine(),
+            distribution,
+            estimator=nonlinear_model(),
             cv=folds,
             scoring="balanced_accuracy",
             sizes=sizes,
@@ -189,9 +189,7 @@ def weighted_selector_of(name: str) -> BestOfSelectors:
 
 def automatic_selector(n_folds: int = N_FOLDS) -> AutoSelector:
     """Roster and sizes by default; the judge is the machine that predicts, and errors are balanced."""
-    return AutoSelector(
-        estimator=nonlinear_machine(), cv=n_folds, scoring="balanced_accuracy", random_state=0
-    )
+    return AutoSelector(estimator=nonlinear_model(), cv=n_folds, scoring="balanced_accuracy", random_state=0)
 
 
 def first_part(name: str) -> Sample:
@@ -229,29 +227,29 @@ def draw_gisette(trial: int) -> Trial:
     return Trial(X, y, rows[:1000], rows[1000:2000])
 
 
-def _arms(name: str) -> list[Arm]:
+def _configurations(name: str) -> list[Configuration]:
     only = (name, f"{name} with probes")
     return [
-        Arm(LINEAR, estimator=plain_machine(name), only=(name,)),
-        Arm(
+        Configuration(LINEAR, estimator=plain_model(name), only=(name,)),
+        Configuration(
             CHOSEN,
             factory=partial(choosing_selector, name),
             sizes=(None,),
             estimator=final_of(name),
             only=only,
         ),
-        Arm(
+        Configuration(
             WEIGHTED,
             factory=partial(weighted_selector_of, name),
             sizes=(None,),
-            estimator=tuned_nonlinear_machine(),
+            estimator=tuned_nonlinear_model(),
             only=(name,),
         ),
-        Arm(
+        Configuration(
             AUTOMATIC,
             factory=automatic_selector,
             sizes=(None,),
-            estimator=tuned_nonlinear_machine(),
+            estimator=tuned_nonlinear_model(),
             only=(name,),
         ),
     ]
@@ -259,10 +257,10 @@ def _arms(name: str) -> list[Arm]:
 
 def full() -> Plan:
     data = [part for name in SETS for part in _data(name)]
-    arms = [arm for name in SETS for arm in _arms(name)]
-    arms.append(Arm("Fisher", "fisher", sizes=(50, 200), only=(GISETTE,), estimator=SVC(C=10.0)))
+    configs = [config for name in SETS for config in _configurations(name)]
+    configs.append(Configuration("Fisher", "fisher", sizes=(50, 200), only=(GISETTE,), estimator=SVC(C=10.0)))
     gisette_data = Data(GISETTE, draw_gisette, 1)
-    return Plan((*data, gisette_data), tuple(arms), (), metrics=(BER,), cap_s=1800.0)
+    return Plan((*data, gisette_data), tuple(configs), (), metrics=(BER,), cap_s=1800.0)
 
 
 def quick_sample() -> Sample:
@@ -292,18 +290,20 @@ def quick_weighted_selector() -> BestOfSelectors:
 
 def quick() -> Plan:
     data = published_split("MADELON", quick_sample, quick_second)
-    arms = (
-        Arm(LINEAR, estimator=SVC(kernel="linear")),
-        Arm(CHOSEN, factory=quick_selector, sizes=(None,), estimator=SVC(C=3.0)),
-        Arm(WEIGHTED, factory=quick_weighted_selector, sizes=(None,), estimator=tuned_nonlinear_machine(3)),
-        Arm(
+    configs = (
+        Configuration(LINEAR, estimator=SVC(kernel="linear")),
+        Configuration(CHOSEN, factory=quick_selector, sizes=(None,), estimator=SVC(C=3.0)),
+        Configuration(
+            WEIGHTED, factory=quick_weighted_selector, sizes=(None,), estimator=tuned_nonlinear_model(3)
+        ),
+        Configuration(
             AUTOMATIC,
             factory=partial(automatic_selector, 3),
             sizes=(None,),
-            estimator=tuned_nonlinear_machine(3),
+            estimator=tuned_nonlinear_model(3),
         ),
     )
-    return Plan((data,), arms, (), metrics=(BER,))
+    return Plan((data,), configs, (), metrics=(BER,))
 
 
 def bootstrap_interval(results: Results, name: str) -> tuple[float, float]:
@@ -334,10 +334,10 @@ def _within_interval(results: Results) -> Judged:
     return Judged(", ".join(shown), agrees)
 
 
-def _better_than_linear(arm: str) -> Check:
+def _better_than_linear(config: str) -> Check:
     def check(results: Results) -> Judged:
-        ours, plain = (results.mean("MADELON", label, None, BER) for label in (arm, LINEAR))
-        return Judged(f"{arm} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
+        ours, plain = (results.mean("MADELON", label, None, BER) for label in (config, LINEAR))
+        return Judged(f"{config} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
 
     return check
 
@@ -377,9 +377,9 @@ def _table(results: Results) -> list[Section]:
     return [Section("Tables 2 and 4", (note,), PageTable(header, tuple(rows))), _third_opening(results)]
 
 
-def _shown(results: Results, name: str, arm: str) -> str:
+def _shown(results: Results, name: str, config: str) -> str:
     try:
-        row = results.rows_of(name, arm, None)[0]
+        row = results.rows_of(name, config, None)[0]
     except NotMeasured:
         return "–"
     return "–" if row.get(BER) is None else f"{100 * row[BER]:.2f} (features: {row['n_selected']})"
@@ -388,7 +388,7 @@ def _shown(results: Results, name: str, arm: str) -> str:
 def _third_opening(results: Results) -> Section:
     rows = tuple(
         (name, f"{OFW[name]} ({OFW_SHARE[name]} % of the features)",
-         *(_shown(results, name, arm) for arm in (WEIGHTED, AUTOMATIC)))
+         *(_shown(results, name, config) for config in (WEIGHTED, AUTOMATIC)))
         for name in SETS
     )  # fmt: skip
     note = (
@@ -470,12 +470,12 @@ STUDY = Study(
         ),
         *(
             Claim(
-                f"selection beats the linear SVM on MADELON, {arm}",
+                f"selection beats the linear SVM on MADELON, {config}",
                 "6.83 against 40.17",
                 "lower balanced error rate",
-                _better_than_linear(arm),
+                _better_than_linear(config),
             )
-            for arm in (CHOSEN, WEIGHTED, AUTOMATIC)
+            for config in (CHOSEN, WEIGHTED, AUTOMATIC)
         ),
     ),
     sections=_table,

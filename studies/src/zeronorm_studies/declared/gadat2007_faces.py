@@ -9,10 +9,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from zeronorm_studies.machines import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
+from zeronorm_studies.models import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
 from zeronorm_studies.pages import Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
-from zeronorm_studies.study import Arm, Plan, Study
+from zeronorm_studies.study import Configuration, Plan, Study
 
 DATA, OFW, RFE, L0, FOREST, RANDOM = "faces", "OFW", "RFE", "L0-SVM", "random forest", "random"
 ALL, TREE, FISHER = "linear SVM, all features", "one tree", "Fisher"
@@ -31,51 +31,53 @@ N_DRAWS = 20
 ONE_SPLIT = "one split, no standard error"
 
 
-def _drawn(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _drawn(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     """Single machines on features drawn from a law."""
-    laws = {
+    distributions = {
         EXPONENTIAL: {**settings, "method": "exponential"},
         DIFFUSION: {**settings, "method": "diffusion"},
         UNIFORM: not_learned(settings),
     }
-    machine = LinearSVC(dual=False, max_iter=20_000)
+    model = LinearSVC(dual=False, max_iter=20_000)
     return tuple(
-        Arm(label, estimator=voters(law, N_DRAWS, machine), metrics=("error_rate", VOTER_ERROR))
-        for label, law in laws.items()
+        Configuration(
+            label, estimator=voters(distribution, N_DRAWS, model), metrics=("error_rate", VOTER_ERROR)
+        )
+        for label, distribution in distributions.items()
     )
 
 
-def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     return (
-        Arm(OFW, "ofw", settings),
-        Arm(RANDOM, "random"),
-        Arm(RFE, "rfe", {"C": 1.0, "step": 0.1, "standardize": False}),
-        Arm(L0, "arom", {"C": 10.0, "scaling": "paper", "standardize": False}),
-        Arm(FISHER, "fisher"),
-        Arm(ALL),
-        Arm(TREE, estimator=DecisionTreeClassifier()),
-        Arm(FOREST, estimator=RandomForestClassifier(1000)),
+        Configuration(OFW, "ofw", settings),
+        Configuration(RANDOM, "random"),
+        Configuration(RFE, "rfe", {"C": 1.0, "step": 0.1, "standardize": False}),
+        Configuration(L0, "arom", {"C": 10.0, "scaling": "paper", "standardize": False}),
+        Configuration(FISHER, "fisher"),
+        Configuration(ALL),
+        Configuration(TREE, estimator=DecisionTreeClassifier()),
+        Configuration(FOREST, estimator=RandomForestClassifier(1000)),
         *_drawn(settings),
     )
 
 
 def full() -> Plan:
     data = one_split(DATA, faces_trial, version=3)
-    arms = _arms({"subset_size": 100, "bootstrap_size": 100})
-    return Plan((data,), arms, (20, 100, 200), LinearSVC(dual=True), cap_s=1800.0)
+    configs = _configurations({"subset_size": 100, "bootstrap_size": 100})
+    return Plan((data,), configs, (20, 100, 200), LinearSVC(dual=True), cap_s=1800.0)
 
 
 def quick() -> Plan:
     data = one_split(DATA, partial(digits_trial, 2))
-    arms = _arms({"subset_size": 10, "bootstrap_size": 100, "max_iter": 300})[:2]
-    return Plan((data,), arms, (5, 20), LinearSVC(dual=True, max_iter=20_000))
+    configs = _configurations({"subset_size": 10, "bootstrap_size": 100, "max_iter": 300})[:2]
+    return Plan((data,), configs, (5, 20), LinearSVC(dual=True, max_iter=20_000))
 
 
 def _order(size: int, *, ofw_is_best: bool) -> Check:
     """OFW against RFE and L0-SVM with few or with many features."""
 
     def check(results: Results) -> Judged:
-        ofw, *others = (results.mean(DATA, arm, size) for arm in (OFW, RFE, L0))
+        ofw, *others = (results.mean(DATA, config, size) for config in (OFW, RFE, L0))
         shown = f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}"
         return Judged(shown, ofw < min(others) if ofw_is_best else ofw > max(others))
 
@@ -90,8 +92,8 @@ def _forest_is_best(results: Results) -> Judged:
 
 
 def _learning_lowers(results: Results) -> Judged:
-    means = {arm: results.mean(DATA, arm, None, "voter_error") for arm in MEANS}
-    shown = ", ".join(f"{arm} {value:.4f}" for arm, value in means.items())
+    means = {config: results.mean(DATA, config, None, "voter_error") for config in MEANS}
+    shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
     return Judged(shown, max(means[EXPONENTIAL], means[DIFFUSION]) < means[UNIFORM])
 
 
@@ -102,9 +104,9 @@ def _one_split(value: float) -> dict[str, Any]:
 
 def _figures() -> tuple[PublishedFigure, ...]:
     selected = [
-        PublishedFigure(f"{arm}, {size} features", DATA, arm, size, value, **_one_split(value))
+        PublishedFigure(f"{config}, {size} features", DATA, config, size, value, **_one_split(value))
         for size, figures in PUBLISHED.items()
-        for arm, value in figures.items()
+        for config, value in figures.items()
     ]
     drawn = [
         PublishedFigure(
@@ -131,10 +133,10 @@ def _directions(results: Results) -> list[Section]:
     above: list[str] = []
     for figure in _figures():
         try:
-            ours = 100 * results.mean(figure.data, figure.arm, figure.size, figure.metric)
+            ours = 100 * results.mean(figure.data, figure.config, figure.size, figure.metric)
         except NotMeasured:
             return []
-        if figure.judge(results).verdict == "differs":
+        if figure.scorer(results).verdict == "differs":
             side = below if ours < figure.value else above
             side.append(f"{figure.what} ({ours:.2f}, printed {figure.value:g})")
     texts = [

@@ -8,10 +8,10 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import weight_metric
+from zeronorm_studies.models import weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
-from zeronorm_studies.study import Arm, Plan, Sample, Study, resplits
+from zeronorm_studies.study import Configuration, Plan, Sample, Study, resplits
 
 DATA, ALL = "IRIS", "CART, all features"
 OFW, DIFFUSION, FISHER = "OFW", "OFW, diffusion", "Fisher"
@@ -26,18 +26,18 @@ def iris() -> Sample:
     return X, y
 
 
-def _weight_arms(settings: dict[str, dict[str, Any]]) -> tuple[Arm, ...]:
+def _weight_configurations(settings: dict[str, dict[str, Any]]) -> tuple[Configuration, ...]:
     """The same methods, as models that tell the weight of every feature."""
     metrics = ("error_rate", *(weight_metric(name, place) for place, name in enumerate(NAMES)))
     learned = [
-        Arm(
+        Configuration(
             WEIGHTS[label],
             estimator=OptimalFeatureWeighting(2, estimator=DecisionTreeClassifier(), **params),
             metrics=metrics,
         )
         for label, params in settings.items()
     ]
-    return (*learned, Arm(WEIGHTS[ALL], metrics=metrics))
+    return (*learned, Configuration(WEIGHTS[ALL], metrics=metrics))
 
 
 def _plan(n_trials: int, **shared: Any) -> Plan:
@@ -45,14 +45,14 @@ def _plan(n_trials: int, **shared: Any) -> Plan:
         label: {"learner": "cart", "subset_size": 2, "method": method, **shared}
         for label, method in ((OFW, "exponential"), (DIFFUSION, "diffusion"))
     }
-    arms = (
-        Arm(ALL),
-        *(Arm(label, "ofw", params) for label, params in settings.items()),
-        Arm(FISHER, "fisher"),
-        *_weight_arms(settings),
+    configs = (
+        Configuration(ALL),
+        *(Configuration(label, "ofw", params) for label, params in settings.items()),
+        Configuration(FISHER, "fisher"),
+        *_weight_configurations(settings),
     )
     data = resplits(DATA, iris, n_trials=n_trials, test_size=50, stratify=True)
-    return Plan((data,), arms, (2,), DecisionTreeClassifier())
+    return Plan((data,), configs, (2,), DecisionTreeClassifier())
 
 
 def full() -> Plan:
@@ -65,17 +65,17 @@ def quick() -> Plan:
 
 def _petals_lead(results: Results) -> Judged:
     shown, agrees = [], True
-    for arm in (OFW, DIFFUSION, FISHER):
-        pairs = results.selections(DATA, arm, 2)
+    for config in (OFW, DIFFUSION, FISHER):
+        pairs = results.selections(DATA, config, 2)
         share = sum(set(pair) == PETALS for pair in pairs) / len(pairs)
-        shown.append(f"{arm} {share:.0%}")
+        shown.append(f"{config} {share:.0%}")
         agrees = agrees and share > 0.9
     return Judged(", ".join(shown), agrees)
 
 
-def _mass_on_petals(arm: str) -> Check:
+def _mass_on_petals(config: str) -> Check:
     def check(results: Results) -> Judged:
-        means = [results.mean(DATA, WEIGHTS[arm], None, NAMES[place]) for place in sorted(PETALS)]
+        means = [results.mean(DATA, WEIGHTS[config], None, NAMES[place]) for place in sorted(PETALS)]
         shown = f"length {means[0]:.0%}, width {means[1]:.0%}"
         return Judged(f"{shown}, together {sum(means):.0%}", sum(means) >= MASS)
 
@@ -89,12 +89,12 @@ def _selection_helps(results: Results) -> Judged:
 
 def _weights(results: Results) -> list[Section]:
     rows = []
-    for arm in WEIGHTS.values():
+    for config in WEIGHTS.values():
         try:
-            found = [results.mean_and_error(DATA, arm, None, name) for name in NAMES]
+            found = [results.mean_and_error(DATA, config, None, name) for name in NAMES]
         except NotMeasured:
             continue
-        rows.append((arm, *(f"{100 * mean:.1f} ± {100 * error:.1f}" for mean, error in found)))
+        rows.append((config, *(f"{100 * mean:.1f} ± {100 * error:.1f}" for mean, error in found)))
     text = (
         "Per cent, mean ± corrected standard error over the divisions; the paper has 0, 0, 70 and 30 for OFW."
     )
@@ -123,13 +123,13 @@ STUDY = Study(
         ),
         *(
             Claim(
-                f"the petals hold the weight, {arm}",
+                f"the petals hold the weight, {config}",
                 "approximately the entire weight is on petal length (70 %) and width (30 %)",
                 f"at least {MASS:.0%} of the weight together, in the mean",
-                _mass_on_petals(arm),
+                _mass_on_petals(config),
                 in_quick=False,
             )
-            for arm in (OFW, DIFFUSION)
+            for config in (OFW, DIFFUSION)
         ),
         Claim(
             "the petals lead in the tree as well",
@@ -139,15 +139,15 @@ STUDY = Study(
         ),
         *(
             PublishedFigure(
-                f"weight of {name}, {arm}",
+                f"weight of {name}, {config}",
                 DATA,
-                WEIGHTS[arm],
+                WEIGHTS[config],
                 None,
                 value,
                 metric=name,
                 note="printed as approximate",
             )
-            for arm in (OFW, DIFFUSION)
+            for config in (OFW, DIFFUSION)
             for name, value in (("petal length", 70.0), ("petal width", 30.0))
         ),
         PublishedFigure("test error with two features, OFW", DATA, OFW, 2, 2.6),

@@ -11,9 +11,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import ENERGY_AFTER, MEAN_ENERGY, linear_machine, not_learned
+from zeronorm_studies.models import ENERGY_AFTER, MEAN_ENERGY, linear_model, not_learned
 from zeronorm_studies.results import Check, Claim, Judged, Results, lower_mean
-from zeronorm_studies.study import Arm, Plan, Sample, Study, folds, sample_of, second_part_of
+from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of, second_part_of
 
 DATA, OFW, L0, RFE = "Leukemia", "OFW", "L0-SVM", "RFE"
 ONE_FOLD = "Leukemia, first fold"
@@ -37,55 +37,65 @@ def toy() -> Sample:
     return X, y
 
 
-def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     everywhere = (DATA,)
     return (
-        Arm(ALL, only=everywhere),
-        Arm(OFW, "ofw", settings, only=everywhere),
-        Arm(RANDOM, "random", only=everywhere),
-        Arm(RFE, "rfe", {"C": 1.0, "step": 0.1}, only=everywhere),
-        Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}, only=everywhere),
-        Arm("Fisher", "fisher", only=everywhere),
-        *(Arm(label, estimator=RandomForestClassifier(n), only=everywhere) for n, label in FORESTS.items()),
+        Configuration(ALL, only=everywhere),
+        Configuration(OFW, "ofw", settings, only=everywhere),
+        Configuration(RANDOM, "random", only=everywhere),
+        Configuration(RFE, "rfe", {"C": 1.0, "step": 0.1}, only=everywhere),
+        Configuration(L0, "arom", {"C": 10.0, "scaling": "paper"}, only=everywhere),
+        Configuration("Fisher", "fisher", only=everywhere),
+        *(
+            Configuration(label, estimator=RandomForestClassifier(n), only=everywhere)
+            for n, label in FORESTS.items()
+        ),
     )
 
 
-def _learning_arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _learning_configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     """The errors at the end, and those of draws that nothing was learned from, for one fold."""
     still = {**not_learned(settings), "max_iter": N_UNIFORM // 32, "batch_size": 32, "tol": 1e-12}
-    laws: dict[str, dict[str, Any]] = {LEARNING[rule]: {**settings, "method": rule} for rule in LEARNING}
+    distributions: dict[str, dict[str, Any]] = {
+        LEARNING[rule]: {**settings, "method": rule} for rule in LEARNING
+    }
     return tuple(
-        Arm(
+        Configuration(
             label,
-            estimator=OptimalFeatureWeighting(25, estimator=linear_machine(), **law),
+            estimator=OptimalFeatureWeighting(25, estimator=linear_model(), **distribution),
             only=(ONE_FOLD,),
             metrics=("error_rate", ENERGY_AFTER, MEAN_ENERGY),
         )
-        for label, law in (laws | {UNIFORM: still}).items()
+        for label, distribution in (distributions | {UNIFORM: still}).items()
     )
 
 
 def full() -> Plan:
     settings = {"subset_size": 100, "bootstrap_size": 20}
     data = folds(DATA, leukemia, n_folds=10)
-    arms = (*_arms(settings), *_learning_arms(settings))
-    return Plan((data, replace(data, label=ONE_FOLD, n_trials=1)), arms, SIZES, linear_machine(), cap_s=900.0)
+    configs = (*_configurations(settings), *_learning_configurations(settings))
+    return Plan(
+        (data, replace(data, label=ONE_FOLD, n_trials=1)), configs, SIZES, linear_model(), cap_s=900.0
+    )
 
 
 def quick() -> Plan:
-    arms = _arms({"subset_size": 10, "bootstrap_size": 20, "max_iter": 600})[:3]
-    return Plan((folds(DATA, toy, n_folds=4),), arms, (5, 20), linear_machine())
+    configs = _configurations({"subset_size": 10, "bootstrap_size": 20, "max_iter": 600})[:3]
+    return Plan((folds(DATA, toy, n_folds=4),), configs, (5, 20), linear_model())
 
 
 def _l0_beats_rfe(results: Results) -> Judged:
-    means = {arm: np.mean([results.mean(DATA, arm, size) for size in SIZES]) for arm in (L0, RFE)}
-    return Judged(", ".join(f"{arm} {value:.4f}" for arm, value in means.items()), means[L0] < means[RFE])
+    means = {config: np.mean([results.mean(DATA, config, size) for size in SIZES]) for config in (L0, RFE)}
+    return Judged(
+        ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
+        means[L0] < means[RFE],
+    )
 
 
 def _all_best(results: Results) -> Judged:
     every = results.mean(DATA, ALL, None)
-    others = {arm: results.mean(DATA, arm, 25) for arm in (OFW, RFE, L0)}
-    shown = ", ".join(f"{arm} {value:.4f}" for arm, value in others.items())
+    others = {config: results.mean(DATA, config, 25) for config in (OFW, RFE, L0)}
+    shown = ", ".join(f"{config} {value:.4f}" for config, value in others.items())
     return Judged(f"all {every:.4f}; {shown}", every < min(others.values()))
 
 
@@ -99,14 +109,14 @@ def _energy_falls(rule: Rule) -> Check:
 
 
 def _few_genes(results: Results) -> Judged:
-    ofw, *others = (results.mean(DATA, arm, 5) for arm in (OFW, RFE, L0))
+    ofw, *others = (results.mean(DATA, config, 5) for config in (OFW, RFE, L0))
     return Judged(f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}", ofw > max(others))
 
 
 def _competitive(results: Results) -> Judged:
     shown, agrees = [], True
     for size in (20, 25):
-        (ofw, error), *others = (results.mean_and_error(DATA, arm, size) for arm in (OFW, RFE, L0))
+        (ofw, error), *others = (results.mean_and_error(DATA, config, size) for config in (OFW, RFE, L0))
         best = min(mean for mean, _ in others)
         shown.append(f"{size} genes: OFW {ofw:.4f} ± {error:.4f}, better of RFE and L0-SVM {best:.4f}")
         agrees = agrees and ofw <= best + 2 * error

@@ -15,10 +15,10 @@ from sklearn.svm import LinearSVC
 
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import VOTER_ERROR, not_learned, voters, weight_metric
+from zeronorm_studies.models import VOTER_ERROR, not_learned, voters, weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
-from zeronorm_studies.study import Arm, FloatArray, Plan, Sample, Study, resplits, sample_of
+from zeronorm_studies.study import Configuration, FloatArray, Plan, Sample, Study, resplits, sample_of
 
 # -- The words of the spam data, and those that Gadat and Younes (2007) found to weigh most --
 
@@ -146,7 +146,7 @@ def small_mail() -> Sample:
     return rng.poisson(rate).astype(np.float64), y
 
 
-def _machine() -> Any:
+def _model() -> Any:
     return make_pipeline(StandardScaler(), LinearSVC(dual=False))
 
 
@@ -167,68 +167,74 @@ def _settings(**shared: Any) -> dict[str, Any]:
     }
 
 
-def _drawn(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _drawn(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     """Single classifiers on 15 words drawn from the learned law, and from the uniform one."""
     places = {word: SPAM_WORDS.index(word) for word in FIGURE_18}
     metrics = ("error_rate", VOTER_ERROR, *(weight_metric(word, place) for word, place in places.items()))
-    laws = {
+    distributions = {
         VOTE: settings,
         VOTE_DIFFUSION: {**settings, "method": "diffusion"},
         VOTE_UNIFORM: not_learned(settings),
     }
     return tuple(
-        Arm(label, estimator=voters(law, N_DRAWS, None), metrics=metrics) for label, law in laws.items()
+        Configuration(label, estimator=voters(distribution, N_DRAWS, None), metrics=metrics)
+        for label, distribution in distributions.items()
     )
 
 
-def _arms(**shared: Any) -> tuple[Arm, ...]:
+def _configurations(**shared: Any) -> tuple[Configuration, ...]:
     settings = _settings(**shared)
     neighbours = make_pipeline(StandardScaler(), KNeighborsClassifier(4))
     on_logarithms = OptimalFeatureWeighting(N_WORDS, estimator=neighbours, random_state=0, **settings)
     printed = [SPAM_WORDS.index(word) for word in sorted(FIGURE_18, key=lambda word: -FIGURE_18[word])]
     only_printed = ColumnTransformer([("printed", "passthrough", printed[:N_WORDS])])
     return (
-        Arm(ALL),
-        Arm(RAW, estimator=LinearSVC(dual=False)),
-        Arm(OFW, "ofw", settings),
-        Arm(OFW_NEIGHBOURS, "ofw", settings, neighbours),
-        Arm(OFW_RAW, "ofw", {**settings, "standardize": False}, KNeighborsClassifier(4)),
-        Arm(OFW_LOGARITHMS, estimator=make_pipeline(FunctionTransformer(_logarithms), on_logarithms)),
-        Arm(PRINTED, estimator=make_pipeline(only_printed, KNeighborsClassifier(4))),
-        Arm(RFE, "rfe", {"C": 1.0}),
-        Arm(L0, "arom", {"C": 10.0, "scaling": "paper"}),
-        Arm(RANDOM, "random"),
-        Arm(FOREST, estimator=RandomForestClassifier(5, max_leaf_nodes=TREE_TESTS + 1)),
+        Configuration(ALL),
+        Configuration(RAW, estimator=LinearSVC(dual=False)),
+        Configuration(OFW, "ofw", settings),
+        Configuration(OFW_NEIGHBOURS, "ofw", settings, neighbours),
+        Configuration(OFW_RAW, "ofw", {**settings, "standardize": False}, KNeighborsClassifier(4)),
+        Configuration(
+            OFW_LOGARITHMS, estimator=make_pipeline(FunctionTransformer(_logarithms), on_logarithms)
+        ),
+        Configuration(PRINTED, estimator=make_pipeline(only_printed, KNeighborsClassifier(4))),
+        Configuration(RFE, "rfe", {"C": 1.0}),
+        Configuration(L0, "arom", {"C": 10.0, "scaling": "paper"}),
+        Configuration(RANDOM, "random"),
+        Configuration(FOREST, estimator=RandomForestClassifier(5, max_leaf_nodes=TREE_TESTS + 1)),
         *_drawn(settings),
     )
 
 
 def full() -> Plan:
     data = resplits(DATA, spam, n_trials=5, test_size=N_TEST, stratify=True)
-    return Plan((data,), _arms(), (5, 10, N_WORDS, N_LISTED), _machine())
+    return Plan((data,), _configurations(), (5, 10, N_WORDS, N_LISTED), _model())
 
 
 def quick() -> Plan:
     data = resplits(DATA, small_mail, n_trials=3, test_size=0.25, stratify=True)
     kept = (ALL, OFW, RANDOM, VOTE, VOTE_UNIFORM)
-    arms = tuple(arm for arm in _arms(max_iter=300) if arm.label in kept)
-    return Plan((data,), arms, (5, 10, N_WORDS), _machine())
+    configs = tuple(config for config in _configurations(max_iter=300) if config.label in kept)
+    return Plan((data,), configs, (5, 10, N_WORDS), _model())
 
 
 def _all_is_poor(results: Results) -> Judged:
-    means = {arm: results.mean(DATA, arm, None) for arm in (ALL, RAW)}
-    return Judged(", ".join(f"{arm} {value:.4f}" for arm, value in means.items()), min(means.values()) > 0.15)
+    means = {config: results.mean(DATA, config, None) for config in (ALL, RAW)}
+    return Judged(
+        ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
+        min(means.values()) > 0.15,
+    )
 
 
 def _five_words(results: Results) -> Judged:
     every = results.mean(DATA, ALL, None)
-    means = {arm: results.mean(DATA, arm, 5) for arm in (OFW, RFE, L0)}
-    shown = ", ".join(f"{arm} {value:.4f}" for arm, value in means.items())
+    means = {config: results.mean(DATA, config, 5) for config in (OFW, RFE, L0)}
+    shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
     return Judged(f"all {every:.4f}; 5 words: {shown}", max(means.values()) < every)
 
 
 def _between(results: Results) -> Judged:
-    l0, ofw, rfe = (results.mean(DATA, arm, N_WORDS) for arm in (L0, OFW, RFE))
+    l0, ofw, rfe = (results.mean(DATA, config, N_WORDS) for config in (L0, OFW, RFE))
     return Judged(f"L0-SVM {l0:.4f}, OFW {ofw:.4f}, RFE {rfe:.4f}", l0 < ofw < rfe)
 
 
@@ -292,8 +298,8 @@ STUDY = Study(
     quick=quick,
     expectations=(
         *(
-            PublishedFigure(what, DATA, arm, size, value, note=note, one_division_of=N_TEST)
-            for what, arm, size, value, note in (
+            PublishedFigure(what, DATA, config, size, value, note=note, one_division_of=N_TEST)
+            for what, config, size, value, note in (
                 ("20 words, OFW", OFW, N_WORDS, 7.47, ""),
                 ("20 words, OFW, judged by 4-NN", OFW_NEIGHBOURS, N_WORDS, 7.47, ""),
                 ("20 words, OFW, rates not scaled, judged by 4-NN", OFW_RAW, N_WORDS, 7.47, ""),

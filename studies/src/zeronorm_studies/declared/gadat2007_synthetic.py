@@ -12,10 +12,10 @@ from zeronorm.datasets import make_reusable_features
 from zeronorm.datasets.generators import FIXED_SETS
 from zeronorm.engines.weighting.learners.nearest import SubsetKNN
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
+from zeronorm_studies.models import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, Results, lower_mean
-from zeronorm_studies.study import Arm, Plan, Study, generated
+from zeronorm_studies.study import Configuration, Plan, Study, generated
 
 DATA, ALL, OFW, INFORMATION = "reusable features", "5-NN, all features", "OFW", "mutual information"
 FEW = "reusable features, three draws"
@@ -39,43 +39,43 @@ def _learner(**settings: Any) -> dict[str, Any]:
     }
 
 
-def _arms(settings: dict[str, Any]) -> tuple[Arm, ...]:
+def _configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
     return (
-        Arm(ALL, only=(DATA,)),
-        Arm(OFW, "ofw", settings, only=(DATA,)),
-        Arm(INFORMATION, "mutual-information", only=(DATA,)),
+        Configuration(ALL, only=(DATA,)),
+        Configuration(OFW, "ofw", settings, only=(DATA,)),
+        Configuration(INFORMATION, "mutual-information", only=(DATA,)),
     )
 
 
-def _observed(label: str, metrics: tuple[Any, ...], **settings: Any) -> Arm:
+def _observed(label: str, metrics: tuple[Any, ...], **settings: Any) -> Configuration:
     """OFW as a model, so that its errors on the way and its weights can be read."""
-    judge = KNeighborsClassifier(5, metric="hamming")
-    model = OptimalFeatureWeighting(9, estimator=judge, **_learner(**settings))
-    return Arm(label, estimator=model, only=(FEW,), metrics=("error_rate", *metrics))
+    scorer = KNeighborsClassifier(5, metric="hamming")
+    model = OptimalFeatureWeighting(9, estimator=scorer, **_learner(**settings))
+    return Configuration(label, estimator=model, only=(FEW,), metrics=("error_rate", *metrics))
 
 
-def _observed_arms() -> tuple[Arm, ...]:
+def _observed_configurations() -> tuple[Configuration, ...]:
     energies = (ENERGY_BEFORE, ENERGY_AFTER)
     weights = tuple(weight_metric(f"weight {place + 1}", place) for place in range(N_SHOWN))
     learning = [_observed(label, energies, method=rule) for rule, label in LEARNING.items()]
     return (*learning, *(_observed(label, weights, subset_size=k) for k, label in DRAWN.items()))
 
 
-def _plan(n_trials: int, arms: tuple[Arm, ...], n_features: int = 100) -> Plan:
+def _plan(n_trials: int, configs: tuple[Configuration, ...], n_features: int = 100) -> Plan:
     data = generated(
         DATA, make_reusable_features, n_train=N_TRAIN, n_test=100, n_trials=n_trials, n_features=n_features
     )
     few = replace(data, label=FEW, n_trials=3)
-    every = (data, few) if any(arm.only == (FEW,) for arm in arms) else (data,)
-    return Plan(every, arms, (3, 9), KNeighborsClassifier(5, metric="hamming"), cap_s=300.0)
+    every = (data, few) if any(config.only == (FEW,) for config in configs) else (data,)
+    return Plan(every, configs, (3, 9), KNeighborsClassifier(5, metric="hamming"), cap_s=300.0)
 
 
 def full() -> Plan:
-    return _plan(10, (*_arms(_learner()), *_observed_arms()))
+    return _plan(10, (*_configurations(_learner()), *_observed_configurations()))
 
 
 def quick() -> Plan:
-    return _plan(2, _arms(_learner(max_iter=600)), n_features=30)
+    return _plan(2, _configurations(_learner(max_iter=600)), n_features=30)
 
 
 def _most_relevant(results: Results) -> Judged:
@@ -83,17 +83,17 @@ def _most_relevant(results: Results) -> Judged:
     return Judged(f"{hits:.1f} of the first nine", hits >= 6.0)
 
 
-def _all_relevant(arm: str) -> Check:
+def _all_relevant(config: str) -> Check:
     def check(results: Results) -> Judged:
-        found = [set(s) == RELEVANT for s in results.selections(DATA, arm, 9)]
+        found = [set(s) == RELEVANT for s in results.selections(DATA, config, 9)]
         return Judged(f"{sum(found)} of {len(found)} draws", all(found))
 
     return check
 
 
-def _reusable_lead(arm: str, *, expected: bool) -> Check:
+def _reusable_lead(config: str, *, expected: bool) -> Check:
     def check(results: Results) -> Judged:
-        found = [set(s) == REUSABLE for s in results.selections(DATA, arm, 3)]
+        found = [set(s) == REUSABLE for s in results.selections(DATA, config, 3)]
         return Judged(f"{sum(found)} of {len(found)} draws", (sum(found) > len(found) / 2) is expected)
 
     return check
@@ -130,12 +130,12 @@ def _entropies(results: Results) -> Judged:
 
 def _weights(results: Results) -> list[Section]:
     rows = []
-    for arm in DRAWN.values():
+    for config in DRAWN.values():
         try:
-            found = [results.mean(FEW, arm, None, f"weight {place + 1}") for place in range(N_SHOWN)]
+            found = [results.mean(FEW, config, None, f"weight {place + 1}") for place in range(N_SHOWN)]
         except NotMeasured:
             continue
-        rows.append((arm, *(f"{100 * value:.1f}" for value in found)))
+        rows.append((config, *(f"{100 * value:.1f}" for value in found)))
     if not rows:
         return []
     text = f"Per cent, mean of three draws, of the first {N_SHOWN} features; 1, 4 and 8 serve two classes."

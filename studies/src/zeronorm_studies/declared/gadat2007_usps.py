@@ -12,7 +12,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from zeronorm.evaluation import Metric
 from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
-from zeronorm_studies.machines import (
+from zeronorm_studies.models import (
     ENERGY_AFTER,
     ENERGY_BEFORE,
     digits_trial,
@@ -23,7 +23,7 @@ from zeronorm_studies.machines import (
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import (
-    Arm,
+    Configuration,
     Data,
     FloatArray,
     Plan,
@@ -47,18 +47,20 @@ def _ofw(subset_size: int) -> dict[str, Any]:
     return {"subset_size": subset_size, "bootstrap_size": 100}
 
 
-def _drawn(size: int, *data: str) -> tuple[Arm, Arm]:
+def _drawn(size: int, *data: str) -> tuple[Configuration, Configuration]:
     """Votes with features drawn from the learned law and from the uniform one."""
     settings = _ofw(size)
-    machine = LinearSVC(dual=False, max_iter=20_000)
+    model = LinearSVC(dual=False, max_iter=20_000)
     learned, uniform = (
-        ClassVoters(OptimalFeatureWeighting(**law), machine, n_voters=N_VOTERS, subset_size=size)
-        for law in (settings, not_learned(settings))
+        ClassVoters(OptimalFeatureWeighting(**distribution), model, n_voters=N_VOTERS, subset_size=size)
+        for distribution in (settings, not_learned(settings))
     )
-    errors = ("error_rate", VOTE_ERROR, MACHINE_ERROR)
+    errors = ("error_rate", VOTE_ERROR, MODEL_ERROR)
     return (
-        Arm(DRAWN[size], estimator=learned, only=data, metrics=(*errors, ENERGY_BEFORE, ENERGY_AFTER)),
-        Arm(UNIFORM[size], estimator=uniform, only=data, metrics=errors),
+        Configuration(
+            DRAWN[size], estimator=learned, only=data, metrics=(*errors, ENERGY_BEFORE, ENERGY_AFTER)
+        ),
+        Configuration(UNIFORM[size], estimator=uniform, only=data, metrics=errors),
     )
 
 
@@ -68,26 +70,26 @@ def _pixels() -> Data:
 
 def full() -> Plan:
     edges = (DATA,)
-    arms = (
-        Arm(EDGES, only=(DATA, PLAIN)),
-        Arm(SOFT_EDGES, estimator=LinearSVC(C=0.01, dual=True), only=(DATA, PLAIN)),
+    configs = (
+        Configuration(EDGES, only=(DATA, PLAIN)),
+        Configuration(SOFT_EDGES, estimator=LinearSVC(C=0.01, dual=True), only=(DATA, PLAIN)),
         *_drawn(40, DATA),
         *_drawn(100, DATA, PLAIN),
-        Arm(OFW, "ofw", _ofw(100), only=edges),
-        Arm(RANDOM, "random", only=edges),
-        Arm(LINEAR, only=(PIXELS,)),
-        Arm(POLYNOMIAL, estimator=SVC(kernel="poly", degree=3, gamma=1 / 256), only=(PIXELS,)),
+        Configuration(OFW, "ofw", _ofw(100), only=edges),
+        Configuration(RANDOM, "random", only=edges),
+        Configuration(LINEAR, only=(PIXELS,)),
+        Configuration(POLYNOMIAL, estimator=SVC(kernel="poly", degree=3, gamma=1 / 256), only=(PIXELS,)),
     )
     plain = one_split(PLAIN, partial(usps_trial, are_plain=True))
     data = (one_split(DATA, usps_trial, version=3), plain, _pixels())
-    return Plan(data, arms, (40, 100), LinearSVC(dual=True), cap_s=1800.0)
+    return Plan(data, configs, (40, 100), LinearSVC(dual=True), cap_s=1800.0)
 
 
 def quick() -> Plan:
     settings = {**_ofw(10), "max_iter": 100}
-    arms = (Arm(OFW, "ofw", settings), Arm(RANDOM, "random"))
+    configs = (Configuration(OFW, "ofw", settings), Configuration(RANDOM, "random"))
     data = one_split(DATA, partial(digits_trial, 4))
-    return Plan((data,), arms, (10,), LinearSVC(dual=True, max_iter=20_000))
+    return Plan((data,), configs, (10,), LinearSVC(dual=True, max_iter=20_000))
 
 
 def _learned_beats_random(results: Results) -> Judged:
@@ -97,7 +99,7 @@ def _learned_beats_random(results: Results) -> Judged:
 def _drawn_beat_uniform(metric: str, results: Results) -> Judged:
     shown, agrees = [], True
     for size in DRAWN:
-        learned, uniform = (results.mean(DATA, arm[size], None, metric) for arm in (DRAWN, UNIFORM))
+        learned, uniform = (results.mean(DATA, config[size], None, metric) for config in (DRAWN, UNIFORM))
         shown.append(f"{size} features: {learned:.4f} against {uniform:.4f}")
         agrees = agrees and learned < uniform
     return Judged("; ".join(shown), agrees)
@@ -105,8 +107,8 @@ def _drawn_beat_uniform(metric: str, results: Results) -> Judged:
 
 def _ratios(results: Results) -> Judged:
     ratios = {}
-    for size, arm in DRAWN.items():
-        after, before = (results.mean(DATA, arm, None, name) for name in ("energy_after", "energy_before"))
+    for size, config in DRAWN.items():
+        after, before = (results.mean(DATA, config, None, name) for name in ("energy_after", "energy_before"))
         ratios[size] = after / before
     shown = ", ".join(f"{size} features {ratio:.0%}" for size, ratio in ratios.items())
     return Judged(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
@@ -114,8 +116,8 @@ def _ratios(results: Results) -> Judged:
 
 def _beats_all_pixels(results: Results) -> Judged:
     vote = results.mean(DATA, DRAWN[100], None)
-    others = {arm: results.mean(PIXELS, arm, None) for arm in (LINEAR, POLYNOMIAL)}
-    shown = ", ".join(f"{arm} on pixels {value:.4f}" for arm, value in others.items())
+    others = {config: results.mean(PIXELS, config, None) for config in (LINEAR, POLYNOMIAL)}
+    shown = ", ".join(f"{config} on pixels {value:.4f}" for config, value in others.items())
     return Judged(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
 
 
@@ -125,9 +127,9 @@ def _section(results: Results) -> list[Section]:
         try:
             energy = [results.mean(DATA, DRAWN[size], None, f"energy_{when}") for when in ("before", "after")]
             test = [
-                results.mean(DATA, arm[size], None, name)
-                for name in ("machine_error", "vote_error")
-                for arm in (UNIFORM, DRAWN)
+                results.mean(DATA, config[size], None, name)
+                for name in ("model_error", "vote_error")
+                for config in (UNIFORM, DRAWN)
             ]
         except NotMeasured:
             continue
@@ -158,7 +160,8 @@ def _ceiling(results: Results) -> tuple[str, ...]:
     try:
         for data in (DATA, PLAIN):
             hard, soft, learned, uniform = (
-                100 * results.mean(data, arm, None) for arm in (EDGES, SOFT_EDGES, DRAWN[100], UNIFORM[100])
+                100 * results.mean(data, config, None)
+                for config in (EDGES, SOFT_EDGES, DRAWN[100], UNIFORM[100])
             )
             shown.append(
                 f"{data}: all edges {hard:.1f} % (C = 1) and {soft:.1f} % (C = 0.01), votes on 100 of them "
@@ -281,14 +284,14 @@ class ClassVoters(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         selector: OptimalFeatureWeighting,
-        machine: Any,
+        model: Any,
         *,
         n_voters: int = 10,
         subset_size: int = 100,
         random_state: int = 0,
     ) -> None:
         self.selector = selector
-        self.machine = machine
+        self.model = model
         self.n_voters = n_voters
         self.subset_size = subset_size
         self.random_state = random_state
@@ -303,19 +306,19 @@ class ClassVoters(ClassifierMixin, BaseEstimator):
         for label in self.classes_:
             draws = rng.choice(weights.size, size=(self.n_voters, self.subset_size), p=weights)
             subsets = [np.unique(draw) for draw in draws]
-            self.voters_.append([(s, clone(self.machine).fit(X[:, s], y == label)) for s in subsets])
+            self.voters_.append([(s, clone(self.model).fit(X[:, s], y == label)) for s in subsets])
         return self
 
     def decisions(self, X: Any) -> FloatArray:
         """Decision values of all machines, of shape (classes, voters, samples)."""
-        values = [[machine.decision_function(X[:, s]) for s, machine in voters] for voters in self.voters_]
+        values = [[model.decision_function(X[:, s]) for s, model in voters] for voters in self.voters_]
         return np.asarray(values, dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the most votes."""
         decisions = self.decisions(X)
-        votes, strength = (decisions > 0.0).sum(axis=1), decisions.sum(axis=1)
-        best = np.lexsort((strength, votes), axis=0)[-1]
+        votes, abs_weight = (decisions > 0.0).sum(axis=1), decisions.sum(axis=1)
+        best = np.lexsort((abs_weight, votes), axis=0)[-1]
         return cast("NDArray[Any]", self.classes_[best])
 
 
@@ -327,7 +330,7 @@ def error_of_each_vote(model: ClassVoters, X: Any, y: Any) -> float:
     return float(np.mean(0.5 * np.sign(against - 0.5) + 0.5))
 
 
-def error_of_each_machine(model: ClassVoters, X: Any, y: Any) -> float:
+def error_of_each_model(model: ClassVoters, X: Any, y: Any) -> float:
     """Mean error of single machines in telling their class from the rest."""
     says_yes = model.decisions(X) > 0.0
     belongs = np.asarray([y == label for label in model.classes_])[:, None, :]
@@ -335,4 +338,4 @@ def error_of_each_machine(model: ClassVoters, X: Any, y: Any) -> float:
 
 
 VOTE_ERROR = Metric("vote_error", error_of_each_vote, response="model")
-MACHINE_ERROR = Metric("machine_error", error_of_each_machine, response="model")
+MODEL_ERROR = Metric("model_error", error_of_each_model, response="model")

@@ -23,7 +23,7 @@ from zeronorm.transformers import SpectrumPreprocessor
 from zeronorm_studies.guyon_claims import matrix_claims, statements
 from zeronorm_studies.guyon_tables import BINNED, PEAKS, TABLES, matrix_sections
 from zeronorm_studies.results import Expectation, PublishedFigure
-from zeronorm_studies.study import Arm, Data, Plan, Sample, Study, StudyError, Trial
+from zeronorm_studies.study import Configuration, Data, Plan, Sample, Study, StudyError, Trial
 
 __all__ = ["STUDY", "spectra"]
 
@@ -65,16 +65,16 @@ USES: tuple[tuple[str, dict[str, tuple[int | None, ...]]], ...] = (
 def classifiers() -> dict[str, Any]:
     """The four kinds of classifiers; the cost of errors is chosen by cross-validation in the training part."""
     polynomial = partial(SVC, kernel="poly", coef0=1.0, gamma="auto")
-    machines = {"OM": SVC(kernel="linear"), "RBF": SVC(gamma="auto")}
-    machines |= {"P2": polynomial(degree=2), "P4": polynomial(degree=4)}
+    models = {"OM": SVC(kernel="linear"), "RBF": SVC(gamma="auto")}
+    models |= {"P2": polynomial(degree=2), "P4": polynomial(degree=4)}
     tuned = {
-        name: GridSearchCV(make_pipeline(StandardScaler(), machine), {"svc__C": list(COSTS)}, cv=3)
-        for name, machine in machines.items()
+        name: GridSearchCV(make_pipeline(StandardScaler(), model), {"svc__C": list(COSTS)}, cv=3)
+        for name, model in models.items()
     }
     return {**tuned, "NN": make_pipeline(StandardScaler(), KNeighborsClassifier(7))}
 
 
-def _machine(name: str, C: float = 1.0) -> Any:
+def _model(name: str, C: float = 1.0) -> Any:
     """A machine of fixed cost, which interval selection trains a hundred times."""
     kernel = {"OM": "linear", "RBF": "rbf"}[name]
     return make_pipeline(StandardScaler(), SVC(kernel=kernel, gamma="auto", C=C))
@@ -82,7 +82,7 @@ def _machine(name: str, C: float = 1.0) -> Any:
 
 def interval(name: str, size: int | None = None) -> IntervalSelector:
     """Interval selected by the classifier that is used afterwards, down to ``size`` or while the error falls."""
-    return IntervalSelector(size, learner=_machine(name))
+    return IntervalSelector(size, learner=_model(name))
 
 
 def interval_then_relief() -> ChainedSelectors:
@@ -90,22 +90,24 @@ def interval_then_relief() -> ChainedSelectors:
     return ChainedSelectors(interval("RBF"), GramSchmidtRelief(30, n_neighbors=4), at_least=30)
 
 
-def _arms() -> tuple[Arm, ...]:
-    machines = classifiers()
+def _configurations() -> tuple[Configuration, ...]:
+    models = classifiers()
     whole = {"OM": "OM", "SVM_P2": "P2", "RBF": "RBF", "NN": "NN"}
-    arms = [Arm(code, estimator=machines[name]) for code, name in whole.items()]
+    configs = [Configuration(code, estimator=models[name]) for code, name in whole.items()]
     for selection, uses in USES:
         method, params = SELECTIONS[selection]
-        arms += [
-            Arm(f"{selection}_{name}", method, params, machines[name], sizes=sizes)
+        configs += [
+            Configuration(f"{selection}_{name}", method, params, models[name], sizes=sizes)
             for name, sizes in uses.items()
         ]
     for name in ("OM", "RBF"):
         to_size, own = partial(interval, name, 100), partial(interval, name)
-        arms.append(Arm(f"INTER#_{name}", factory=to_size, estimator=machines[name], sizes=(100,)))
-        arms.append(Arm(f"INTERCV_{name}", factory=own, estimator=machines[name], sizes=(None,)))
-    chain = Arm("INTERCV_GSR#_K4_RBF", factory=interval_then_relief, estimator=machines["RBF"], sizes=(7, 30))
-    return (*arms, chain)
+        configs.append(Configuration(f"INTER#_{name}", factory=to_size, estimator=models[name], sizes=(100,)))
+        configs.append(Configuration(f"INTERCV_{name}", factory=own, estimator=models[name], sizes=(None,)))
+    chain = Configuration(
+        "INTERCV_GSR#_K4_RBF", factory=interval_then_relief, estimator=models["RBF"], sizes=(7, 30)
+    )
+    return (*configs, chain)
 
 
 @cache
@@ -128,26 +130,27 @@ def draw_toy(fold: int) -> Trial:
 
 def full() -> Plan:
     data = (Data(PEAKS, draw_peaks, N_FOLDS, version=2), Data(BINNED, draw_binned, N_FOLDS))
-    return Plan(data, _arms(), (), cap_s=300.0)
+    return Plan(data, _configurations(), (), cap_s=300.0)
 
 
 def quick() -> Plan:
-    machines = classifiers()
-    arms = []
+    models = classifiers()
+    configs = []
     for selection in ("R#_K4", "rand#"):
         method, params = SELECTIONS[selection]
-        arms += [
-            Arm(f"{selection}_{name}", method, params, machines[name], sizes=(7,)) for name in ("OM", "RBF")
+        configs += [
+            Configuration(f"{selection}_{name}", method, params, models[name], sizes=(7,))
+            for name in ("OM", "RBF")
         ]
-    return Plan((Data(PEAKS, draw_toy, N_FOLDS, version=2),), tuple(arms), ())
+    return Plan((Data(PEAKS, draw_toy, N_FOLDS, version=2),), tuple(configs), ())
 
 
 def _figures() -> tuple[PublishedFigure, ...]:
     return tuple(
-        PublishedFigure(f"{code}, {data}", data, arm, size, error, note=OTHER_DATA)
+        PublishedFigure(f"{code}, {data}", data, config, size, error, note=OTHER_DATA)
         for data in (PEAKS, BINNED)
         for table in TABLES
-        for code, (arm, size), error in table.rows
+        for code, (config, size), error in table.rows
     )
 
 
@@ -217,14 +220,14 @@ class ChainedSelectors(BaseEstimator):  # type: ignore[misc]
         refused = self.first_.path_.order[~np.isin(self.first_.path_.order, left)]
         self.path_ = SelectionPath(
             order=np.concatenate([left[self.second_.path_.order], refused]),
-            own_size=int(np.count_nonzero(self.second_.get_support())),
+            selected_size=int(np.count_nonzero(self.second_.get_support())),
         )
         self.converged_ = bool(self.first_.path_.converged and self.second_.path_.converged)
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
         """Mask of the selected features."""
-        return self.path_.mask(int(self.path_.own_size or 1))
+        return self.path_.mask(int(self.path_.selected_size or 1))
 
 
 # -- The prostate SELDI data at hand, one row per subject, and the folds of Guyon et al. (2003) --

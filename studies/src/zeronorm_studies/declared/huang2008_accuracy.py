@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from zeronorm_studies.machines import tuned_linear_machine
+from zeronorm_studies.models import tuned_linear_model
 from zeronorm_studies.real_data import (
     ALL_FEATURE_ERRORS,
     SIZES,
-    accuracy_arms,
+    accuracy_configurations,
     embedded_data,
     papers_data,
 )
 from zeronorm_studies.results import Claim, Judged, PublishedFigure, Results
-from zeronorm_studies.study import Arm, Plan, Study
+from zeronorm_studies.study import Configuration, Plan, Study
 
 
 def full() -> Plan:
-    arms = [Arm("SVM, all features")]
+    configs = [Configuration("SVM, all features")]
     for name, sizes in SIZES.items():
-        arms += accuracy_arms(sizes, name)
-    return Plan(papers_data(10), tuple(arms), (), tuned_linear_machine())
+        configs += accuracy_configurations(sizes, name)
+    return Plan(papers_data(10), tuple(configs), (), tuned_linear_model())
 
 
 def quick() -> Plan:
-    arms = [arm for arm in accuracy_arms((2, 5), "Wine") if not arm.label.startswith("FSV")]
-    return Plan((embedded_data(4),), (Arm("SVM, all features"), *arms), (), tuned_linear_machine((0.1, 1.0)))
+    configs = [
+        config for config in accuracy_configurations((2, 5), "Wine") if not config.label.startswith("FSV")
+    ]
+    return Plan(
+        (embedded_data(4),),
+        (Configuration("SVM, all features"), *configs),
+        (),
+        tuned_linear_model((0.1, 1.0)),
+    )
 
 
 def _same_accuracy(results: Results) -> Judged:
     """Largest difference between ZeroNormSVM and AROM over all data sets and sizes, and the smallest p."""
     found = []
-    for data, arm, size in results.keys:
-        if arm == f"ZeroNormSVM, {data}":
-            found.append((data, size, results.difference(data, arm, f"AROM, {data}", size)))
+    for data, config, size in results.keys:
+        if config == f"ZeroNormSVM, {data}":
+            found.append((data, size, results.difference(data, config, f"AROM, {data}", size)))
     worst = min(found, key=lambda item: item[2].p_value)
     shown = f"{len(found)} comparisons; smallest p: {worst[0]} with {worst[1]} features, {worst[2]}"
     return Judged(shown, worst[2].p_value >= 0.05 / len(found))
@@ -40,10 +47,10 @@ def _same_accuracy(results: Results) -> Judged:
 def _overall_best(results: Results) -> Judged:
     """The paper's claim, as a count of wins in mean error."""
     wins, total = 0, 0
-    for data, arm, size in results.keys:
-        if arm == f"ZeroNormSVM, {data}":
+    for data, config, size in results.keys:
+        if config == f"ZeroNormSVM, {data}":
             others = [f"AROM, {data}", f"FSV, {data}", f"SVM weights, {data}"]
-            ours = results.mean(data, arm, size)
+            ours = results.mean(data, config, size)
             wins += all(ours < results.mean(data, other, size) for other in others)
             total += 1
     return Judged(f"strictly best in {wins} of {total} points", wins > total / 2)
@@ -77,15 +84,15 @@ def _naive_is_worst_with_few(results: Results) -> Judged:
     return Judged("; ".join(shown), agrees)
 
 
-def _spread_shrinks(results: Results) -> Judged:
+def _scale_shrinks(results: Results) -> Judged:
     shown, agrees = [], True
     for data, sizes in SIZES.items():
-        spread = []
+        scale = []
         for size in (sizes[0], sizes[-1]):
             means = _means(results, data, size).values()
-            spread.append(max(means) - min(means))
-        shown.append(f"{data} {spread[0]:.3f} to {spread[1]:.3f}")
-        agrees = agrees and spread[1] < spread[0]
+            scale.append(max(means) - min(means))
+        shown.append(f"{data} {scale[0]:.3f} to {scale[1]:.3f}")
+        agrees = agrees and scale[1] < scale[0]
     return Judged("range of the means, fewest to most features: " + "; ".join(shown), agrees)
 
 
@@ -94,11 +101,11 @@ def _shorter_bars(results: Results) -> Judged:
     wins, total = 0, 0
     for data, sizes in SIZES.items():
         for size in sizes:
-            spread = {
+            scale = {
                 method: float(results.values(data, f"{method}, {data}", size).std()) for method in METHODS
             }
-            others = [value for method, value in spread.items() if method != "ZeroNormSVM"]
-            wins, total = wins + (spread["ZeroNormSVM"] < min(others)), total + 1
+            others = [value for method, value in scale.items() if method != "ZeroNormSVM"]
+            wins, total = wins + (scale["ZeroNormSVM"] < min(others)), total + 1
     return Judged(f"shortest at {wins} of {total} points", wins > total / 2)
 
 
@@ -154,7 +161,7 @@ STUDY = Study(
             "differences shrink with the number of features",
             "the difference among all the algorithms becomes smaller",
             "range of the four means smaller with the most than with the fewest features, on every data set",
-            _spread_shrinks,
+            _scale_shrinks,
             in_quick=False,
         ),
         Claim(

@@ -12,7 +12,7 @@ from zeronorm.datasets import make_twonorm
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.models import RelevanceVectorClassifier, SparseKernelSVC
 from zeronorm_studies.results import Claim, Judged, PublishedFigure, Results, lower_mean
-from zeronorm_studies.study import Arm, Data, Plan, Study, folds, generated, sample_of
+from zeronorm_studies.study import Configuration, Data, Plan, Study, folds, generated, sample_of
 
 ZERO, TWO, RELEVANCE = "zero-norm in the dual", "SVM", "RVM"
 COSTS = (1.0, 10.0)
@@ -35,16 +35,19 @@ SUPPORT_VECTORS = Metric("support_vectors", count_support_vectors, response="mod
 METRIC_LIST = (METRICS["error_rate"], SUPPORT_VECTORS)
 
 
-def _tuned(machine: Any, widths: tuple[float, ...]) -> Any:
+def _tuned(model: Any, widths: tuple[float, ...]) -> Any:
     grid: dict[str, list[float]] = {"gamma": list(widths)}
-    if hasattr(machine, "C"):
+    if hasattr(model, "C"):
         grid["C"] = list(COSTS)
-    return GridSearchCV(machine, grid, cv=3)
+    return GridSearchCV(model, grid, cv=3)
 
 
-def _arms(n_candidates: int | None, widths: tuple[float, ...]) -> tuple[Arm, ...]:
+def _configurations(n_candidates: int | None, widths: tuple[float, ...]) -> tuple[Configuration, ...]:
     zero = SparseKernelSVC(n_candidates=n_candidates, random_state=0)
-    return (Arm(ZERO, estimator=_tuned(zero, widths)), Arm(TWO, estimator=_tuned(SVC(), widths)))
+    return (
+        Configuration(ZERO, estimator=_tuned(zero, widths)),
+        Configuration(TWO, estimator=_tuned(SVC(), widths)),
+    )
 
 
 def twonorm() -> Any:
@@ -60,30 +63,34 @@ def full() -> Plan:
         folds("Twonorm", twonorm, n_folds=5),
         folds("Titanic", titanic, n_folds=10),
     )
-    relevance = Arm(RELEVANCE, estimator=_tuned(RelevanceVectorClassifier(), WIDTHS))
-    return Plan(data, (*_arms(N_CANDIDATES, WIDTHS), relevance), (), metrics=METRIC_LIST, cap_s=900.0)
+    relevance = Configuration(RELEVANCE, estimator=_tuned(RelevanceVectorClassifier(), WIDTHS))
+    return Plan(
+        data, (*_configurations(N_CANDIDATES, WIDTHS), relevance), (), metrics=METRIC_LIST, cap_s=900.0
+    )
 
 
 def quick() -> Plan:
     data = generated("Twonorm", make_twonorm, n_train=150, n_test=500, n_trials=4)
-    return Plan((data,), _arms(None, WIDTHS[:1]), (), metrics=METRIC_LIST)
+    return Plan((data,), _configurations(None, WIDTHS[:1]), (), metrics=METRIC_LIST)
 
 
 def _accuracy_kept(results: Results) -> Judged:
-    zero, two = (results.mean("Twonorm", arm, None) for arm in (ZERO, TWO))
+    zero, two = (results.mean("Twonorm", config, None) for config in (ZERO, TWO))
     return Judged(f"error {zero:.4f} against {two:.4f}", zero <= two + 0.02)
 
 
 def _figures() -> tuple[PublishedFigure, ...]:
     found = []
     for data, rows in PUBLISHED.items():
-        for arm, (accuracy, vectors) in rows.items():
-            found.append(PublishedFigure(f"{data}, {arm}, test error", data, arm, None, 100.0 - accuracy))
+        for config, (accuracy, vectors) in rows.items():
+            found.append(
+                PublishedFigure(f"{data}, {config}, test error", data, config, None, 100.0 - accuracy)
+            )
             found.append(
                 PublishedFigure(
-                    f"{data}, {arm}, support vectors",
+                    f"{data}, {config}, support vectors",
                     data,
-                    arm,
+                    config,
                     None,
                     vectors,
                     metric="support_vectors",

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from zeronorm_studies.machines import linear_machine
+from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.real_data import accuracy_arms, embedded_data, papers_data
+from zeronorm_studies.real_data import accuracy_configurations, embedded_data, papers_data
 from zeronorm_studies.results import Check, Claim, Judged, Results
-from zeronorm_studies.study import Arm, Plan, Study
+from zeronorm_studies.study import Configuration, Plan, Study
 
 SIZES = {"Sonar": 2, "Breast": 2, "Colon": 20, "Lymphoma": 20}
 PUBLISHED = {
@@ -22,21 +22,21 @@ PUBLISHED = {
 LABELS = ("ZeroNormSVM", "AROM", "FSV", "SVM weights")
 
 
-def _arms(data: str, size: int) -> list[Arm]:
+def _configurations(data: str, size: int) -> list[Configuration]:
     """Selectors told their size, so that they may stop as soon as they have reached it."""
-    arms = accuracy_arms((size,), data)
-    return [replace(arm, params={**arm.params, "n_features_to_select": size}) for arm in arms]
+    configs = accuracy_configurations((size,), data)
+    return [replace(config, params={**config.params, "n_features_to_select": size}) for config in configs]
 
 
 def full() -> Plan:
-    arms = [arm for name, size in SIZES.items() for arm in _arms(name, size)]
+    configs = [config for name, size in SIZES.items() for config in _configurations(name, size)]
     # The first trial of every method in a process compiles kernels; the median over trials is not moved by it.
-    return Plan(papers_data(10), tuple(arms), (), linear_machine())
+    return Plan(papers_data(10), tuple(configs), (), linear_model())
 
 
 def quick() -> Plan:
-    arms = tuple(arm for arm in _arms("Wine", 2) if not arm.label.startswith("FSV"))
-    return Plan((embedded_data(3),), arms, (), linear_machine())
+    configs = tuple(config for config in _configurations("Wine", 2) if not config.label.startswith("FSV"))
+    return Plan((embedded_data(3),), configs, (), linear_model())
 
 
 def _median_time(results: Results, data: str, label: str) -> float:

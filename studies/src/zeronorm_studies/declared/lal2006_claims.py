@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.feature_selection import SequentialFeatureSelector
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm_studies.machines import linear_machine
+from zeronorm_studies.models import linear_model
 from zeronorm_studies.results import Claim, Judged, Results, significantly_lower
-from zeronorm_studies.study import Arm, Data, Plan, Study, generated
+from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 N_TRAIN = (8, 12, 20, 30, 60, 120)
 N_FEATURES = 52
@@ -30,15 +30,15 @@ class ForwardSearch(SequentialFeatureSelector):  # type: ignore[misc]
 
 def make_wrapper() -> Any:
     """Forward selection by cross-validated accuracy."""
-    return ForwardSearch(linear_machine(COST), n_features_to_select=SELECTED, cv=3)
+    return ForwardSearch(linear_model(COST), n_features_to_select=SELECTED, cv=3)
 
 
-ARMS = (
-    Arm("Fisher (filter)", "fisher"),
-    Arm("corr (filter)", "golub"),
-    Arm("RFE (embedded)", "rfe", {"C": COST}),
-    Arm("AROM (embedded)", "arom", {"C": COST, "scaling": "paper"}),
-    Arm(WRAPPER, factory=make_wrapper, sizes=(None,)),
+CONFIGURATIONS = (
+    Configuration("Fisher (filter)", "fisher"),
+    Configuration("corr (filter)", "golub"),
+    Configuration("RFE (embedded)", "rfe", {"C": COST}),
+    Configuration("AROM (embedded)", "arom", {"C": COST, "scaling": "paper"}),
+    Configuration(WRAPPER, factory=make_wrapper, sizes=(None,)),
 )
 
 
@@ -55,17 +55,17 @@ def _data(n_train: int, n_trials: int) -> Data:
 
 
 def full() -> Plan:
-    return Plan(tuple(_data(n, 20) for n in N_TRAIN), ARMS, (SELECTED,), linear_machine(COST))
+    return Plan(tuple(_data(n, 20) for n in N_TRAIN), CONFIGURATIONS, (SELECTED,), linear_model(COST))
 
 
 def quick() -> Plan:
-    return Plan((_data(60, 10),), ARMS[:4], (SELECTED,), linear_machine(COST))
+    return Plan((_data(60, 10),), CONFIGURATIONS[:4], (SELECTED,), linear_model(COST))
 
 
 def _filters_first(results: Results) -> Judged:
     data = f"{N_TRAIN[0]} points"
-    filters = min(results.mean(data, arm.label, SELECTED) for arm in ARMS[:2])
-    embedded = min(results.mean(data, arm.label, SELECTED) for arm in ARMS[2:4])
+    filters = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[:2])
+    embedded = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[2:4])
     return Judged(f"best filter {filters:.4f}, best embedded {embedded:.4f}", filters < embedded)
 
 
@@ -74,8 +74,8 @@ def _faster(results: Results) -> Judged:
     for data in results.plan.data:
         wrapper = np.median(results.values(data.label, WRAPPER, None, "fit_seconds"))
         slowest = max(
-            float(np.median(results.values(data.label, arm.label, SELECTED, "fit_seconds")))
-            for arm in ARMS[2:4]
+            float(np.median(results.values(data.label, config.label, SELECTED, "fit_seconds")))
+            for config in CONFIGURATIONS[2:4]
         )
         ratios.append(float(wrapper) / slowest)
     shown = f"wrapper / slowest embedded: {min(ratios):.1f} to {max(ratios):.1f}"

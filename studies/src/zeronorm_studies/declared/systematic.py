@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from zeronorm.registry import MethodInfo, all_methods
-from zeronorm_studies.machines import tuned_squared_hinge_machine
+from zeronorm_studies.models import tuned_squared_hinge_model
 from zeronorm_studies.pages import Section
 from zeronorm_studies.ranking import mean_rank_of, ranking_sections, winner_sections
 from zeronorm_studies.real_data import quick_data, real_data
 from zeronorm_studies.results import Claim, Judged, Results
-from zeronorm_studies.study import Arm, Data, Plan, Study
+from zeronorm_studies.study import Configuration, Data, Plan, Study
 
 SIZES = (5, 10, 20, 50)
 RANDOM = "random"
@@ -19,12 +19,12 @@ def _selectors() -> list[MethodInfo]:
 
 
 def _plan(methods: list[MethodInfo], data: tuple[Data, ...], sizes: tuple[int, ...], cap_s: float) -> Plan:
-    arms = tuple(Arm(method.name, method.name) for method in methods)
+    configs = tuple(Configuration(method.name, method.name) for method in methods)
     return Plan(
         data,
-        (Arm("all features"), *arms),
+        (Configuration("all features"), *configs),
         sizes,
-        tuned_squared_hinge_machine(),
+        tuned_squared_hinge_model(),
         metrics=("error_rate", "balanced_error_rate"),
         cap_s=cap_s,
         one_timeout_is_enough=True,
@@ -43,7 +43,7 @@ def quick() -> Plan:
 def _random_is_last(results: Results) -> Judged:
     size = min(size for size in results.plan.sizes if size is not None)
     ranks = mean_rank_of(results, size)
-    worst = max(ranks, key=lambda arm: ranks[arm])
+    worst = max(ranks, key=lambda config: ranks[config])
     return Judged(
         f"mean rank of random selection {ranks[RANDOM]:.2f}, largest: {worst} {ranks[worst]:.2f}",
         worst == RANDOM,

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from zeronorm.datasets import make_nonlinear_toy
-from zeronorm_studies.machines import polynomial_machine
+from zeronorm_studies.models import polynomial_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Claim, Judged, NotMeasured, Results, lower_mean, significantly_lower
-from zeronorm_studies.study import Arm, Data, Plan, Study, generated
+from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 SIZES = (30, 50, 100)
-ARMS = (
-    Arm("SVM, all features"),
-    Arm("corr", "golub"),
-    Arm("RFE, RBF", "rfe", {"kernel": "rbf", "gamma": 1 / 52, "C": 100.0}),
-    Arm("R2W2 elimination", "bound-elimination", {"kernel": "poly", "degree": 2, "C": 100.0}),
-    Arm("R2W2 scaling", "radius-margin-scaling", {"kernel": "poly"}),
-    Arm("NLMU, RBF", "kernel-multiplicative-update", {"kernel": "rbf", "C": 10.0, "scaling": "paper"}),
+CONFIGURATIONS = (
+    Configuration("SVM, all features"),
+    Configuration("corr", "golub"),
+    Configuration("RFE, RBF", "rfe", {"kernel": "rbf", "gamma": 1 / 52, "C": 100.0}),
+    Configuration("R2W2 elimination", "bound-elimination", {"kernel": "poly", "degree": 2, "C": 100.0}),
+    Configuration("R2W2 scaling", "radius-margin-scaling", {"kernel": "poly"}),
+    Configuration(
+        "NLMU, RBF", "kernel-multiplicative-update", {"kernel": "rbf", "C": 10.0, "scaling": "paper"}
+    ),
 )
 
 
@@ -31,16 +33,16 @@ def _data(n_train: int, n_trials: int) -> Data:
 
 
 def full() -> Plan:
-    return Plan(tuple(_data(n, 30) for n in SIZES), ARMS, (2,), polynomial_machine(100.0))
+    return Plan(tuple(_data(n, 30) for n in SIZES), CONFIGURATIONS, (2,), polynomial_model(100.0))
 
 
 def quick() -> Plan:
-    return Plan((_data(50, 8),), ARMS[:3], (2,), polynomial_machine(100.0))
+    return Plan((_data(50, 8),), CONFIGURATIONS[:3], (2,), polynomial_model(100.0))
 
 
-def share_found(results: Results, data: str, arm: str, wanted: set[int]) -> float:
+def share_found(results: Results, data: str, config: str, wanted: set[int]) -> float:
     """Share of the draws whose two features include the wanted ones."""
-    found = results.selections(data, arm, 2)
+    found = results.selections(data, config, 2)
     return sum(wanted <= set(pair) for pair in found) / len(found)
 
 
@@ -57,12 +59,12 @@ def _updates_miss_the_first(results: Results) -> Judged:
 
 def _section(results: Results) -> list[Section]:
     rows = []
-    for data, arm, size in results.keys:
+    for data, config, size in results.keys:
         if size == 2:
             try:
-                rows.append((data, arm, f"{share_found(results, data, arm, {0, 1}):.0%}"))
+                rows.append((data, config, f"{share_found(results, data, config, {0, 1}):.0%}"))
             except (NotMeasured, ZeroDivisionError):
-                rows.append((data, arm, "–"))
+                rows.append((data, config, "–"))
     table = PageTable(("data", "method", "both features found"), tuple(rows))
     return [Section("The relevant pair", table=table)]
 

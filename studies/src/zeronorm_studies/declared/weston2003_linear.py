@@ -5,7 +5,7 @@ from __future__ import annotations
 from scipy.stats import spearmanr
 
 from zeronorm.datasets import make_linear_toy
-from zeronorm_studies.machines import linear_machine
+from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import (
     Claim,
@@ -18,7 +18,7 @@ from zeronorm_studies.results import (
     significantly_lower,
     within,
 )
-from zeronorm_studies.study import Arm, Data, Plan, Study, generated
+from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 HARD = 1e6
 """Cost of errors that stands for a hard margin (the paper uses C = ∞ throughout)."""
@@ -26,20 +26,20 @@ HARD = 1e6
 FINAL_COST = 100.0
 """Two features seldom separate the classes, so the last machine has a finite cost."""
 
-SVM_ARM = Arm("SVM, all features")
-AROM_ARMS = (
-    Arm("AROM l2", "arom", {"norm": "l2", "C": HARD, "scaling": "paper"}),
-    Arm("AROM l1", "arom", {"norm": "l1", "C": HARD, "scaling": "paper"}),
+SVM_CONFIGURATION = Configuration("SVM, all features")
+AROM_CONFIGURATIONS = (
+    Configuration("AROM l2", "arom", {"norm": "l2", "C": HARD, "scaling": "paper"}),
+    Configuration("AROM l1", "arom", {"norm": "l1", "C": HARD, "scaling": "paper"}),
 )
-ARMS = (
-    SVM_ARM,
-    Arm("corr", "golub"),
-    Arm("top weights", "svm-weights", {"C": HARD}),
-    Arm("top weights, 1-norm", "l1-svm", {"C": HARD, "n_steps": 1}),
-    Arm("RFE", "rfe", {"C": HARD}),
-    Arm("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
-    *AROM_ARMS,
-    Arm("FSV", "fsv"),
+CONFIGURATIONS = (
+    SVM_CONFIGURATION,
+    Configuration("corr", "golub"),
+    Configuration("top weights", "svm-weights", {"C": HARD}),
+    Configuration("top weights, 1-norm", "l1-svm", {"C": HARD, "n_steps": 1}),
+    Configuration("RFE", "rfe", {"C": HARD}),
+    Configuration("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
+    *AROM_CONFIGURATIONS,
+    Configuration("FSV", "fsv"),
 )
 QUICK = ("SVM, all features", "corr", "top weights", "AROM l2")
 ZERO_NORM = ("AROM l2", "AROM l1", "FSV")
@@ -58,37 +58,39 @@ def _data(n_train: int, n_trials: int) -> Data:
 
 
 def full() -> Plan:
-    return Plan(tuple(_data(n, 100) for n in (10, 20, 30)), ARMS, (2,), linear_machine(FINAL_COST))
+    return Plan(tuple(_data(n, 100) for n in (10, 20, 30)), CONFIGURATIONS, (2,), linear_model(FINAL_COST))
 
 
 def quick() -> Plan:
-    arms = tuple(arm for arm in ARMS if arm.label in QUICK)
-    return Plan((_data(30, 15),), arms, (2,), linear_machine(FINAL_COST))
+    configs = tuple(config for config in CONFIGURATIONS if config.label in QUICK)
+    return Plan((_data(30, 15),), configs, (2,), linear_model(FINAL_COST))
 
 
-def share_of_split_pairs(results: Results, data: str, arm: str) -> float:
+def share_of_split_pairs(results: Results, data: str, config: str) -> float:
     """Share of the draws in which one feature of each triple was selected."""
-    pairs = results.selections(data, arm, 2)
+    pairs = results.selections(data, config, 2)
     return sum(min(pair) < 3 <= max(pair) < 6 for pair in map(tuple, pairs)) / len(pairs)
 
 
 def _pairs_found(results: Results) -> Judged:
-    arom, corr = (share_of_split_pairs(results, "30 points", arm) for arm in ("AROM l2", "corr"))
+    arom, corr = (share_of_split_pairs(results, "30 points", config) for config in ("AROM l2", "corr"))
     return Judged(f"AROM l2 {arom:.0%}, corr {corr:.0%} of the draws", arom > corr)
 
 
 def _shares_and_errors_disagree(results: Results) -> Judged:
     """With the fewest points, a larger share of good pairs does not always mean a lower error."""
-    arms = [arm.label for arm in ARMS if not arm.keeps_all]
-    shares = [share_of_split_pairs(results, "10 points", arm) for arm in arms]
-    errors = [results.mean("10 points", arm, 2) for arm in arms]
+    configs = [config.label for config in CONFIGURATIONS if not config.keeps_all]
+    shares = [share_of_split_pairs(results, "10 points", config) for config in configs]
+    errors = [results.mean("10 points", config, 2) for config in configs]
     rank = float(spearmanr(shares, errors).statistic)
     return Judged(f"rank correlation of share and error over the methods: {rank:.2f}", rank > -1.0)
 
 
 def _overfits(results: Results) -> Judged:
-    means = {size: results.mean(f"{size} points", SVM_ARM.label, None) for size in (10, 20, 30)}
-    best = {size: min(results.mean(f"{size} points", arm, 2) for arm in ZERO_NORM) for size in (10, 20, 30)}
+    means = {size: results.mean(f"{size} points", SVM_CONFIGURATION.label, None) for size in (10, 20, 30)}
+    best = {
+        size: min(results.mean(f"{size} points", config, 2) for config in ZERO_NORM) for size in (10, 20, 30)
+    }
     shown = ", ".join(
         f"{size} points: SVM {means[size]:.4f}, best zero-norm {best[size]:.4f}" for size in means
     )
@@ -97,12 +99,12 @@ def _overfits(results: Results) -> Judged:
 
 def _pair_section(results: Results) -> list[Section]:
     rows = []
-    for data, arm, size in results.keys:
+    for data, config, size in results.keys:
         if size == 2:
             try:
-                rows.append((data, arm, f"{share_of_split_pairs(results, data, arm):.0%}"))
+                rows.append((data, config, f"{share_of_split_pairs(results, data, config):.0%}"))
             except (NotMeasured, ZeroDivisionError):
-                rows.append((data, arm, "–"))
+                rows.append((data, config, "–"))
     table = PageTable(("data", "method", "one of each triple"), tuple(rows))
     text = (
         "Share of the draws in which the two features are one of each triple, so that both states are served."
@@ -133,16 +135,16 @@ SKETCH = {
 def _sketched() -> tuple[PublishedFigure, ...]:
     return tuple(
         PublishedFigure(
-            f"test error, {data}, {arm}",
+            f"test error, {data}, {config}",
             data,
-            arm,
-            None if arm == SVM_ARM.label else 2,
+            config,
+            None if config == SVM_CONFIGURATION.label else 2,
             value,
             origin="expected here",
             note="an earlier sketch over 60 trials with other code; the paper's figure is lost",
         )
         for data, figures in SKETCH.items()
-        for arm, value in figures.items()
+        for config, value in figures.items()
     )
 
 

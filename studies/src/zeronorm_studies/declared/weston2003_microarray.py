@@ -9,19 +9,19 @@ import numpy as np
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation.significance import signed_rank
-from zeronorm_studies.machines import linear_machine
+from zeronorm_studies.models import linear_model
 from zeronorm_studies.real_data import colon, lymphoma
 from zeronorm_studies.results import Claim, Judged, Results
-from zeronorm_studies.study import Arm, Data, Plan, Sample, Study, resplits
+from zeronorm_studies.study import Configuration, Data, Plan, Sample, Study, resplits
 
 HARD = 1e6
 ALL = "SVM, all features"
 SELECTORS = (
-    Arm("corr", "golub"),
-    Arm("RFE", "rfe", {"C": HARD, "step": 0.1}),
-    Arm("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
-    Arm("FSV", "fsv"),
-    Arm("AROM l2", "arom", {"C": HARD, "scaling": "paper"}),
+    Configuration("corr", "golub"),
+    Configuration("RFE", "rfe", {"C": HARD, "step": 0.1}),
+    Configuration("R2W2", "radius-margin-scaling", {"kernel": "linear"}),
+    Configuration("FSV", "fsv"),
+    Configuration("AROM l2", "arom", {"C": HARD, "scaling": "paper"}),
 )
 N_TRIALS = 50
 SIZES = (20, 50, 100, 250, 500, 1000)
@@ -34,14 +34,14 @@ def toy_sample() -> Sample:
 
 
 def full_plan(data: Data) -> Plan:
-    return Plan((data,), (Arm(ALL), *SELECTORS), SIZES, linear_machine(100.0))
+    return Plan((data,), (Configuration(ALL), *SELECTORS), SIZES, linear_model(100.0))
 
 
 def quick_plan(label: str) -> Plan:
     """AROM, the filter and all features on resplits of a small toy sample."""
     data = resplits(label, toy_sample, n_trials=6, test_size=15, stratify=True)
-    arms = (Arm(ALL), SELECTORS[0], SELECTORS[-1])
-    return Plan((data,), arms, (2, 20), linear_machine(100.0))
+    configs = (Configuration(ALL), SELECTORS[0], SELECTORS[-1])
+    return Plan((data,), configs, (2, 20), linear_model(100.0))
 
 
 def claims(label: str, smallest: int) -> tuple[Claim, ...]:
@@ -88,11 +88,11 @@ def claims(label: str, smallest: int) -> tuple[Claim, ...]:
 
 def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
     def check(results: Results) -> Judged:
-        arms = [arm.label for arm in results.plan.arms if not arm.keeps_all]
+        configs = [config.label for config in results.plan.configs if not config.keeps_all]
         found = [
             (a, b, size, results.difference(label, a, b, size))
             for size in results.plan.sizes
-            for a, b in combinations(arms, 2)
+            for a, b in combinations(configs, 2)
             if not (size == smallest and "corr" in (a, b))
         ]
         different = [(a, b, size, d) for a, b, size, d in found if d.p_value < 0.05]
@@ -104,11 +104,11 @@ def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
 
 def _many_by_signed_rank(label: str) -> Callable[[Results], Judged]:
     def check(results: Results) -> Judged:
-        arms = [arm.label for arm in results.plan.arms if not arm.keeps_all]
+        configs = [config.label for config in results.plan.configs if not config.keeps_all]
         p_values = [
             signed_rank(results.values(label, a, size), results.values(label, b, size)).p_value
             for size in results.plan.sizes
-            for a, b in combinations(arms, 2)
+            for a, b in combinations(configs, 2)
         ]
         different = sum(p < 0.05 for p in p_values)
         return Judged(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
@@ -130,10 +130,10 @@ def _order_of_times(label: str) -> Callable[[Results], Judged]:
     def check(results: Results) -> Judged:
         size = results.plan.sizes[0]
         times = {
-            arm: float(np.median(results.values(label, arm, size, "fit_seconds")))
-            for arm in ("corr", "RFE", "AROM l2", "FSV")
+            config: float(np.median(results.values(label, config, size, "fit_seconds")))
+            for config in ("corr", "RFE", "AROM l2", "FSV")
         }
-        shown = ", ".join(f"{arm} {seconds:.3g} s" for arm, seconds in times.items())
+        shown = ", ".join(f"{config} {seconds:.3g} s" for config, seconds in times.items())
         middle = (times["RFE"], times["AROM l2"])
         return Judged(shown, times["corr"] < min(middle) and max(middle) < times["FSV"])
 

@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 from zeronorm.datasets import make_polynomial_toy
 from zeronorm.models import KernelAROM
 from zeronorm_studies.results import Check, Claim, Judged, Results
-from zeronorm_studies.study import Arm, Data, Plan, Study, generated
+from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 TARGETS: dict[str, str | float] = {
     "(a) x1 x2 + x3": "product",
@@ -19,10 +19,10 @@ TARGETS: dict[str, str | float] = {
 }
 HARD = 1e4
 AROM, POLYNOMIAL, LINEAR = "AROM, monomials", "SVM, degree 2", "SVM, linear"
-ARMS = (
-    Arm(AROM, estimator=KernelAROM(degree=2, C=HARD)),
-    Arm(POLYNOMIAL, estimator=SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=HARD)),
-    Arm(LINEAR, estimator=SVC(kernel="linear", C=10.0)),
+CONFIGURATIONS = (
+    Configuration(AROM, estimator=KernelAROM(degree=2, C=HARD)),
+    Configuration(POLYNOMIAL, estimator=SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=HARD)),
+    Configuration(LINEAR, estimator=SVC(kernel="linear", C=10.0)),
 )
 LARGEST = 100
 
@@ -40,12 +40,12 @@ def _data(target: str, n_train: int, n_trials: int) -> Data:
 
 def full() -> Plan:
     data = tuple(_data(target, n, 30) for target in TARGETS for n in (20, 50, 75, LARGEST))
-    return Plan(data, ARMS, ())
+    return Plan(data, CONFIGURATIONS, ())
 
 
 def quick() -> Plan:
     data = tuple(_data(target, LARGEST, 6) for target in list(TARGETS)[:2])
-    return Plan(data, ARMS, ())
+    return Plan(data, CONFIGURATIONS, ())
 
 
 def _better(target: str, than: str = POLYNOMIAL) -> Check:

@@ -12,15 +12,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from zeronorm_studies.results import Claim, Judged, Results
-from zeronorm_studies.study import Arm, Plan, Sample, Study, folds, sample_of
+from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of
 
 ALL = "one-against-rest SVM, all features"
 COUPLED, JOINT, RFE = "AROM one-against-rest", "AROM Weston–Watkins", "RFE one-against-rest"
-ARMS = (
-    Arm(ALL),
-    Arm(COUPLED, "arom", {"C": 100.0, "scaling": "paper"}),
-    Arm(JOINT, "arom", {"C": 100.0, "multi_class": "weston_watkins", "scaling": "paper"}),
-    Arm(RFE, "rfe", {"C": 100.0}),
+CONFIGURATIONS = (
+    Configuration(ALL),
+    Configuration(COUPLED, "arom", {"C": 100.0, "scaling": "paper"}),
+    Configuration(JOINT, "arom", {"C": 100.0, "multi_class": "weston_watkins", "scaling": "paper"}),
+    Configuration(RFE, "rfe", {"C": 100.0}),
 )
 
 
@@ -33,17 +33,17 @@ def wine() -> Sample:
     return X, y
 
 
-def _machine() -> Any:
+def _model() -> Any:
     return make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(kernel="linear", C=100.0)))
 
 
 def full() -> Plan:
     data = folds("Brown yeast", yeast, n_folds=8)
-    return Plan((data,), ARMS, (5, 10, 20, 40, 60), _machine())
+    return Plan((data,), CONFIGURATIONS, (5, 10, 20, 40, 60), _model())
 
 
 def quick() -> Plan:
-    return Plan((folds("Brown yeast", wine, n_folds=4),), ARMS[:2], (3, 6, 9), _machine())
+    return Plan((folds("Brown yeast", wine, n_folds=4),), CONFIGURATIONS[:2], (3, 6, 9), _model())
 
 
 def _improves(results: Results) -> Judged:
@@ -55,10 +55,10 @@ def _improves(results: Results) -> Judged:
 
 def _fewer_than_rfe(results: Results) -> Judged:
     smallest = {}
-    for arm in (COUPLED, RFE):
-        means = np.asarray([results.mean("Brown yeast", arm, size) for size in results.plan.sizes])
-        smallest[arm] = results.plan.sizes[int(np.argmin(means))]
-    shown = ", ".join(f"{arm}: best with {size}" for arm, size in smallest.items())
+    for config in (COUPLED, RFE):
+        means = np.asarray([results.mean("Brown yeast", config, size) for size in results.plan.sizes])
+        smallest[config] = results.plan.sizes[int(np.argmin(means))]
+    shown = ", ".join(f"{config}: best with {size}" for config, size in smallest.items())
     return Judged(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
 
 

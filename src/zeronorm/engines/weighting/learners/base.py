@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray, Int64Array, written
-from zeronorm.engines.weighting.sampling import Draws, Pool, machine_cost
+from zeronorm.engines.weighting.sampling import Draws, Pool, model_cost
 
 
 class CompiledLearner(BaseEstimator):
@@ -89,14 +89,14 @@ class ScikitLearner:
 
     def error(self, pool: Pool, draws: Draws, b: int, predicted: Int64Array) -> float:
         """Mean cost over the machines of one subset."""
-        costs = [machine_cost(pool, m, draws.test[b], row) for m, row in enumerate(predicted)]
+        costs = [model_cost(pool, m, draws.test[b], row) for m, row in enumerate(predicted)]
         return float(np.mean(costs))
 
     def as_estimator(self) -> Any:
         return clone(self.estimator)
 
 
-def predict_machines(
+def predict_models(
     estimator: Any, seed: int, train: FloatArray, labels: Int64Array, test: FloatArray
 ) -> NDArray[np.int64]:
     """Predictions of one classifier per row of labels; a row of one label is predicted as that label."""
@@ -105,8 +105,8 @@ def predict_machines(
         if target.min() == target.max():
             predicted[m] = target[0]
             continue
-        machine = clone(estimator)
-        if "random_state" in machine.get_params(deep=False) and machine.random_state is None:
-            machine.set_params(random_state=seed)
-        predicted[m] = machine.fit(train, target).predict(test)
+        model = clone(estimator)
+        if "random_state" in model.get_params(deep=False) and model.random_state is None:
+            model.set_params(random_state=seed)
+        predicted[m] = model.fit(train, target).predict(test)
     return predicted

@@ -10,7 +10,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
 from zeronorm.engines.weighting.learners.nearest import label_means
-from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, model_cost, subset_data
 from zeronorm.solvers.svm.smo import smo
 
 
@@ -59,7 +59,7 @@ def svm_errors(
         for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = svm_predict(K, train, labels, test, settings)
-            total += machine_cost(pool, m, draws.test[b], predicted)
+            total += model_cost(pool, m, draws.test[b], predicted)
         out[b] = total / pool.coding.shape[0]
 
 
@@ -161,7 +161,7 @@ def lda_errors(pool: Pool, draws: Draws, shrinkage: float, first: int, last: int
         for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = lda_predict(train, labels, test, pool.n_labels, shrinkage)
-            total += machine_cost(pool, m, draws.test[b], predicted)
+            total += model_cost(pool, m, draws.test[b], predicted)
         out[b] = total / pool.coding.shape[0]
 
 

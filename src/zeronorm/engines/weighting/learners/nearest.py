@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array, written
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
-from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, model_cost, subset_data
 
 
 class SubsetCentroid(CompiledLearner):
@@ -33,7 +33,7 @@ def centroid_errors(pool: Pool, draws: Draws, first: int, last: int, out: FloatA
         for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = centroid_predict(train, labels, test, pool.n_labels)
-            total += machine_cost(pool, m, draws.test[b], predicted)
+            total += model_cost(pool, m, draws.test[b], predicted)
         out[b] = total / pool.coding.shape[0]
 
 
@@ -127,7 +127,7 @@ def knn_errors(
         for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             predicted = majority(nearest, labels, pool.n_labels)
-            total += machine_cost(pool, m, draws.test[b], predicted)
+            total += model_cost(pool, m, draws.test[b], predicted)
         out[b] = total / pool.coding.shape[0]
 
 

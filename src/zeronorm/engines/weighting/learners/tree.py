@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting.learners.base import CompiledLearner, check_number
-from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, machine_cost, subset_data
+from zeronorm.engines.weighting.sampling import Draws, Pool, labels_of, model_cost, subset_data
 
 # -- Growing and reading a small classification tree --
 
@@ -167,5 +167,5 @@ def cart_errors(
         for m in range(pool.coding.shape[0]):
             labels = labels_of(pool.coding[m], pool.codes, draws.train[b])
             tree = grow_tree(train, labels, pool.n_labels, max_depth, min_leaf)
-            total += machine_cost(pool, m, draws.test[b], tree_predict(tree, test))
+            total += model_cost(pool, m, draws.test[b], tree_predict(tree, test))
         out[b] = total / pool.coding.shape[0]

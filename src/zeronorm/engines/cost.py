@@ -35,9 +35,9 @@ from zeronorm.selection.target.real import weighted_median
 from zeronorm.solvers.l1_svm.dual import l1_svm_program
 
 NEARLY = 0.25  # chosen, as the range of prices, on the tuning data of the study "defaults"
-UNIT_PRICES = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is one
+UNIT_COSTS = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is one
 LARGEST_SYSTEM = 1000  # samples; of more a part decides
-TUBE = 0.1  # of the spread of a regression target
+EPSILON = 0.1  # of the spread of a regression target
 FOLDS = 3
 LARGEST_PROGRAM = (
     300  # samples of the ℓ1 norm; of more a part decides: with thousands of features programs are slow
@@ -50,7 +50,7 @@ SPARSE_COLUMNS = 1024  # read at a time
 
 
 @dataclass(frozen=True)
-class AutomaticPrice:
+class AutomaticC:
     """The chosen C.
 
     Attributes
@@ -73,7 +73,7 @@ def known_cost(selector: Any, problem: Problem) -> float | None:
     return problem.shared.C if isinstance(selector.C, str) else float(selector.C)
 
 
-def price_of(
+def C_of(
     selector: Any, problem: Problem, unit: Literal["diagonal", "raw"] = "raw", K: FloatArray | None = None
 ) -> float:
     """The C of a selector, chosen where it is "auto".
@@ -84,16 +84,16 @@ def price_of(
     known = known_cost(selector, problem)
     if known is not None:
         return known
-    found = automatic_price(problem, K)
+    found = automatic_C(problem, K)
     return found.unit if unit == "diagonal" else found.raw
 
 
-def tube_of(selector: Any, problem: Problem) -> float | None:
+def epsilon_of(selector: Any, problem: Problem) -> float | None:
     """The ε of a selector: None in classification, in units of the target's spread where it is "auto"."""
     if problem.target.has_classes:
         return None
     if selector.epsilon == "auto":
-        return TUBE * problem.target.unit(problem.sample_weight)
+        return EPSILON * problem.target.unit(problem.sample_weight)
     if isinstance(selector.epsilon, str) or not selector.epsilon >= 0.0:
         raise ValueError(
             f"The 'epsilon' parameter of {type(selector).__name__} must be 'auto' or a number that is not negative. "
@@ -109,21 +109,21 @@ def _weights(problem: Problem) -> FloatArray:
 # -- The ℓ2 norm: samples left out one at a time, on the kernel matrix --
 
 
-def automatic_price(problem: Problem, K: FloatArray | None = None) -> AutomaticPrice:
+def automatic_C(problem: Problem, K: FloatArray | None = None) -> AutomaticC:
     """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear.
 
     Methods that share the view of the data, the target, the weights and the groups share the C of a linear kernel.
     """
     if K is not None:
-        return _automatic_price(problem, K)
+        return _automatic_C(problem, K)
     target = problem.target.around_zero()  # a shift of a real target changes nothing
     inputs = (problem.design, target.kind, target.values, problem.sample_weight, problem.sample_groups)
-    return problem.shared.once("C", inputs, lambda: _automatic_price(problem, None))
+    return problem.shared.once("C", inputs, lambda: _automatic_C(problem, None))
 
 
-def _automatic_price(problem: Problem, K: FloatArray | None) -> AutomaticPrice:
+def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
     if problem.n_samples > LARGEST_SYSTEM:
-        rows = _spread_rows(problem.target.columns(), LARGEST_SYSTEM)
+        rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_SYSTEM)
         problem, K = _some_samples(problem, rows), None if K is None else K[np.ix_(rows, rows)]
     weight = _weights(problem)
     # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
@@ -132,9 +132,9 @@ def _automatic_price(problem: Problem, K: FloatArray | None) -> AutomaticPrice:
     eigenvalues, vectors = _spectrum(problem.design, K, weight)
     diagonal = float(eigenvalues.sum()) / float(weight.sum())
     if not diagonal > 0.0:
-        return AutomaticPrice(factor, 1.0)
+        return AutomaticC(factor, 1.0)
     smoother = _Smoother(eigenvalues / diagonal, vectors, weight, _members(problem.sample_groups))
-    return AutomaticPrice(_smallest_good_price(smoother, problem.target.columns()) * factor, diagonal)
+    return AutomaticC(_smallest_good_cost(smoother, problem.target.columns()) * factor, diagonal)
 
 
 def _members(groups: Any) -> list[IntArray] | None:
@@ -184,14 +184,14 @@ class _Smoother:
     weight: FloatArray
     groups: list[IntArray] | None
 
-    def left_out(self, prices: FloatArray, target: FloatArray) -> FloatArray:
+    def left_out(self, costs: FloatArray, target: FloatArray) -> FloatArray:
         """Decisions on samples that took no part in the training, by price, sample and target, which is centred."""
         root, total = np.sqrt(self.weight)[:, None], float(self.weight.sum())
-        fitted = np.outer(self.eigenvalues, prices)
+        fitted = np.outer(self.eigenvalues, costs)
         fitted /= 1.0 + fitted
-        pull = self.vectors.T @ (root * target)
-        weighted = (fitted[:, :, None] * pull[:, None, :]).reshape(pull.shape[0], -1)
-        smoothed = (self.vectors @ weighted / root).reshape(len(target), prices.size, -1).transpose(1, 0, 2)
+        gradient = self.vectors.T @ (root * target)
+        weighted = (fitted[:, :, None] * gradient[:, None, :]).reshape(gradient.shape[0], -1)
+        smoothed = (self.vectors @ weighted / root).reshape(len(target), costs.size, -1).transpose(1, 0, 2)
         left_over = target - smoothed
         if self.groups is None:
             leverage = (self.vectors**2 @ fitted).T / self.weight + 1.0 / total
@@ -206,19 +206,19 @@ class _Smoother:
         return decision
 
 
-def _smallest_good_price(smoother: _Smoother, targets: FloatArray) -> float:
+def _smallest_good_cost(smoother: _Smoother, targets: FloatArray) -> float:
     """The smallest price that is nearly as good on samples left out as the best."""
     total = float(smoother.weight.sum())
     share = smoother.weight / total
     centred = targets - share @ targets
-    spread = np.sqrt(share @ centred**2)
-    centred = centred / np.where(spread > 0.0, spread, 1.0)
-    decisions = smoother.left_out(UNIT_PRICES, centred)
+    scale = np.sqrt(share @ centred**2)
+    centred = centred / np.where(scale > 0.0, scale, 1.0)
+    decisions = smoother.left_out(UNIT_COSTS, centred)
     loss = np.stack([_loss_at_best_size(decision, centred, share) for decision in decisions])
     mean = loss @ share
     best = int(np.argmin(mean))
     error = np.sqrt(((loss[best] - mean[best]) ** 2) @ share / total)
-    return float(UNIT_PRICES[np.flatnonzero(mean <= (1.0 + EQUALLY_GOOD) * (mean[best] + NEARLY * error))[0]])
+    return float(UNIT_COSTS[np.flatnonzero(mean <= (1.0 + EQUALLY_GOOD) * (mean[best] + NEARLY * error))[0]])
 
 
 def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatArray) -> FloatArray:
@@ -229,7 +229,7 @@ def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatAr
     return np.asarray(((centred - factor * decision) ** 2).mean(axis=1))
 
 
-def _spread_rows(targets: FloatArray, size: int, within: FloatArray | None = None) -> IntArray:
+def _evenly_spaced_rows(targets: FloatArray, size: int, within: FloatArray | None = None) -> IntArray:
     """So many samples, evenly from all targets, and within one from all values of another number."""
     order = np.lexsort(targets.T if within is None else (within, *targets.T))
     places = np.linspace(0, order.size - 1, size).round().astype(np.intp)
@@ -262,22 +262,22 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
-def automatic_l1_price(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
+def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
     """The first of ``nearly_best_l1_prices`` that pays for a feature; noise alone would call for none."""
-    prices = nearly_best_l1_prices(problem, epsilon, n_steps)
+    costs = nearly_best_l1_costs(problem, epsilon, n_steps)
     programs = [
         l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
         for t in problem.target.columns().T
     ]
-    for C in prices[:-1]:
+    for C in costs[:-1]:
         for program in programs:
-            program.set_price(problem.sample_costs(C))
+            program.set_cost(problem.sample_costs(C))
             if program.solve().weights.any():
                 return float(C)
-    return float(prices[-1])
+    return float(costs[-1])
 
 
-def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
+def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
     """The C on ``l1_path`` from the smallest on that is, on samples left out, nearly as good as the best.
 
     Nearly: its loss is within one standard error. Larger prices cost most. None are tried after one that is worse
@@ -287,17 +287,17 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
     Of many samples a part decides. Chance makes a sum over n samples pull with a force that grows as √n, so the C
     that keeps chance out falls as 1/√n.
     """
-    prices, n_back = l1_path(problem, n_steps), 0
+    costs, n_back = l1_path(problem, n_steps), 0
     if problem.n_samples > LARGEST_PROGRAM:
-        step = np.log(prices[1] / prices[0])
+        step = np.log(costs[1] / costs[0])
         n_back = round(0.5 * np.log(problem.n_samples / LARGEST_PROGRAM) / step)
-        rows = _spread_rows(problem.target.columns(), LARGEST_PROGRAM, _squared_distances(problem))
+        rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_PROGRAM, _squared_distances(problem))
         problem = _some_samples(problem, rows)
     fold, weight = _folds(problem), _weights(problem)
     is_test = [fold == k for k in range(FOLDS)]
-    parts = [_LeftOut(problem, epsilon, rows, prices.size) for rows in is_test if 0 < rows.sum() < fold.size]
+    parts = [_LeftOut(problem, epsilon, rows, costs.size) for rows in is_test if 0 < rows.sum() < fold.size]
     share, losses, best = weight / weight.sum(), [], 0
-    for C in prices:
+    for C in costs:
         losses.append(np.zeros(problem.n_samples))
         for part in parts:
             losses[-1][part.test] = part.loss(C)
@@ -307,7 +307,7 @@ def nearly_best_l1_prices(problem: Problem, epsilon: float | None, n_steps: int 
         if _is_beyond_the_best(mean, errors):
             break
     chosen = int(np.flatnonzero(mean <= mean[best] + errors[best])[0])
-    return prices[max(0, chosen - n_back) :]
+    return costs[max(0, chosen - n_back) :]
 
 
 def _is_beyond_the_best(loss: FloatArray, error: FloatArray) -> bool:
@@ -355,13 +355,13 @@ class _LeftOut:
     def _loss_of(self, i: int, C: float) -> FloatArray:
         if i in self.final:
             return self.final[i]
-        self.programs[i].set_price(C * self.weight)
-        machine = self.programs[i].solve()
-        decision = self.held_out.dot(machine.weights) + machine.bias
+        self.programs[i].set_cost(C * self.weight)
+        model = self.programs[i].solve()
+        decision = self.held_out.dot(model.weights) + model.bias
         if self.epsilon is None:
             decision = np.clip(decision, -1.0, 1.0)
         loss: FloatArray = np.abs(self.targets[i] - decision)
-        if float(machine.slack.max(initial=0.0)) <= NO_SLACK:
+        if float(model.slack.max(initial=0.0)) <= NO_SLACK:
             self.final[i] = loss
         return loss
 

@@ -12,13 +12,13 @@ from sklearn.linear_model import Ridge
 
 from zeronorm import AROM, L1SVM, RFE, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines import price
-from zeronorm.engines.price import (
+from zeronorm.engines import cost
+from zeronorm.engines.cost import (
     NEARLY,
-    UNIT_PRICES,
-    automatic_l1_price,
-    automatic_price,
-    nearly_best_l1_prices,
+    UNIT_COSTS,
+    automatic_C,
+    automatic_l1_C,
+    nearly_best_l1_costs,
 )
 from zeronorm.selection.problem import Problem
 from zeronorm.selection.target import KINDS, Binary, Real
@@ -76,7 +76,7 @@ def test_the_choice_is_that_of_ridge_regressions_without_each_sample_or_group(sh
     target = (y - y.mean()) / y.std()
     diagonal = float(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
     losses = []
-    for C in UNIT_PRICES:
+    for C in UNIT_COSTS:
         left_out = np.empty(n)
         for one in np.unique(patient):
             known = patient != one
@@ -88,14 +88,14 @@ def test_the_choice_is_that_of_ridge_regressions_without_each_sample_or_group(sh
     means = np.mean(losses, axis=1)
     best = int(np.argmin(means))
     good = means <= means[best] + NEARLY * np.std(losses[best]) / np.sqrt(n)
-    found = automatic_price(problem_of(X, y, sample_groups=None if groups is None else patient))
-    assert found.unit == pytest.approx(UNIT_PRICES[np.flatnonzero(good)[0]])
+    found = automatic_C(problem_of(X, y, sample_groups=None if groups is None else patient))
+    assert found.unit == pytest.approx(UNIT_COSTS[np.flatnonzero(good)[0]])
     assert found.diagonal == pytest.approx(diagonal)
 
 
 def test_wide_and_tall_ways_agree():
     X, y = classes(40, 39)
-    tall, wide = (automatic_price(problem_of(Z, y)) for Z in (X, np.hstack([X, np.zeros((40, 5))])))
+    tall, wide = (automatic_C(problem_of(Z, y)) for Z in (X, np.hstack([X, np.zeros((40, 5))])))
     assert tall.unit == wide.unit
     assert tall.diagonal == pytest.approx(wide.diagonal)
 
@@ -106,8 +106,8 @@ def test_a_weight_of_two_is_a_doubled_sample():
     weight[:10] = 2.0
     doubled = problem_of(np.vstack([X, X[:10]]), np.concatenate([y, y[:10]]))
     weighted = problem_of(X, y, sample_weight=weight)
-    assert automatic_price(doubled).raw == pytest.approx(automatic_price(weighted).raw)
-    assert automatic_l1_price(doubled, None) == pytest.approx(automatic_l1_price(weighted, None))
+    assert automatic_C(doubled).raw == pytest.approx(automatic_C(weighted).raw)
+    assert automatic_l1_C(doubled, None) == pytest.approx(automatic_l1_C(weighted, None))
 
 
 def test_the_path_of_a_regression_starts_at_the_median_of_the_weighted_targets():
@@ -118,17 +118,15 @@ def test_the_path_of_a_regression_starts_at_the_median_of_the_weighted_targets()
         np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)), task="regression"
     )
     weighted = problem_of(X, y, sample_weight=weight, task="regression")
-    np.testing.assert_allclose(price.l1_path(weighted, 4), price.l1_path(doubled, 4), rtol=1e-12)
+    np.testing.assert_allclose(cost.l1_path(weighted, 4), cost.l1_path(doubled, 4), rtol=1e-12)
     chosen = L1SVM(task="regression").fit(X, y, sample_weight=weight).C_
     expected = L1SVM(task="regression").fit(doubled.design.block(slice(None)), doubled.y).C_
     assert chosen == pytest.approx(expected)
 
 
-def test_weights_that_sum_to_one_change_nothing_but_the_unit_of_the_price():
+def test_weights_that_sum_to_one_change_nothing_but_the_unit_of_the_cost():
     X, y = classes(30, 50)
-    plain, weighted = (
-        automatic_price(problem_of(X, y, sample_weight=w)) for w in (None, np.full(30, 1 / 30))
-    )
+    plain, weighted = (automatic_C(problem_of(X, y, sample_weight=w)) for w in (None, np.full(30, 1 / 30)))
     assert weighted.unit / 30.0 == pytest.approx(plain.unit)
 
 
@@ -138,25 +136,25 @@ def test_order_of_samples_and_columns_and_units_do_not_matter():
     rows, columns = rng.permutation(40), rng.permutation(60)
     signs = rng.choice([-1.0, 1.0], size=60)
     plain, shuffled = problem_of(X, y), problem_of((X * signs)[rows][:, columns], y[rows])
-    assert automatic_price(plain).unit == pytest.approx(automatic_price(shuffled).unit)
-    assert automatic_l1_price(plain, None) == pytest.approx(automatic_l1_price(shuffled, None))
-    assert automatic_price(problem_of(1e5 * X, y)).unit == pytest.approx(automatic_price(plain).unit)
+    assert automatic_C(plain).unit == pytest.approx(automatic_C(shuffled).unit)
+    assert automatic_l1_C(plain, None) == pytest.approx(automatic_l1_C(shuffled, None))
+    assert automatic_C(problem_of(1e5 * X, y)).unit == pytest.approx(automatic_C(plain).unit)
 
 
 @pytest.mark.parametrize("noise", [0.2, 8.0])
-def test_prices_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkeypatch, noise):
+def test_costs_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkeypatch, noise):
     problem = problem_of(*classes(100, 50, noise=noise))
-    tried, real = [], price._LeftOut.loss
+    tried, real = [], cost._LeftOut.loss
 
     def counted(self, C):
         tried.append(C)
         return real(self, C)
 
-    monkeypatch.setattr(price._LeftOut, "loss", counted)
-    found, n_tried = automatic_l1_price(problem, None), len(tried)
+    monkeypatch.setattr(cost._LeftOut, "loss", counted)
+    found, n_tried = automatic_l1_C(problem, None), len(tried)
     tried.clear()
-    monkeypatch.setattr(price, "_is_beyond_the_best", lambda loss, error: False)
-    assert automatic_l1_price(problem, None) == found
+    monkeypatch.setattr(cost, "_is_beyond_the_best", lambda loss, error: False)
+    assert automatic_l1_C(problem, None) == found
     assert len(tried) == 3 * 10
     assert n_tried < len(tried)
 
@@ -165,7 +163,7 @@ def test_a_search_does_not_end_while_no_feature_has_shown_its_worth():
     """One machine against the rest and no feature: every sample has the same loss, without an error."""
 
     def ended(loss, error):
-        return price._is_beyond_the_best(np.asarray(loss), np.asarray(error))
+        return cost._is_beyond_the_best(np.asarray(loss), np.asarray(error))
 
     assert not ended([2.0, 2.0 + 1e-12], [0.0, 0.0])
     assert not ended([2.0, 2.0, 2.1], [0.0, 0.0, 0.2])
@@ -175,27 +173,27 @@ def test_a_search_does_not_end_while_no_feature_has_shown_its_worth():
     assert not ended([2.0, 1.95, 1.96], [0.0, 0.1, 0.1])
 
 
-def test_clean_labels_get_a_higher_price_than_noisy_ones():
-    def mean_price(noise):
+def test_clean_labels_get_a_higher_cost_than_noisy_ones():
+    def mean_cost(noise):
         found = []
         for seed in range(10):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(100, 20)) + 3.0 * rng.normal(size=(100, 1))  # the contrast is hard to see
             y = (X[:, 0] - X[:, 1] + noise * rng.normal(size=100) > 0.0).astype(int)
-            found.append(np.log(automatic_price(problem_of(X, y)).unit))
+            found.append(np.log(automatic_C(problem_of(X, y)).unit))
         return np.mean(found)
 
-    assert mean_price(0.0) > mean_price(4.0) + 1.0
+    assert mean_cost(0.0) > mean_cost(4.0) + 1.0
 
 
 def test_a_part_of_very_many_samples_decides():
     X, y = classes(2500, 1200, noise=1.0)
-    price = automatic_price(problem_of(X, y))
-    assert UNIT_PRICES[0] <= price.unit <= UNIT_PRICES[-1]
-    assert price.diagonal == pytest.approx(1200.0, rel=0.05)
+    cost = automatic_C(problem_of(X, y))
+    assert UNIT_COSTS[0] <= cost.unit <= UNIT_COSTS[-1]
+    assert cost.diagonal == pytest.approx(1200.0, rel=0.05)
 
 
-def test_a_part_of_the_samples_decides_on_the_price_that_all_would_choose_for_the_l1_norm(monkeypatch):
+def test_a_part_of_the_samples_decides_on_the_cost_that_all_would_choose_for_the_l1_norm(monkeypatch):
     """It falls with the root of the number of samples."""
     ratios = []
     for seed in range(5):
@@ -204,22 +202,22 @@ def test_a_part_of_the_samples_decides_on_the_price_that_all_would_choose_for_th
         problem = problem_of(X, X[:, :5].sum(axis=1) + 2.0 * rng.normal(size=1200) > 0.0)
         found = []
         for largest in (100, 10_000):
-            monkeypatch.setattr("zeronorm.engines.price.LARGEST_PROGRAM", largest)
-            found.append(nearly_best_l1_prices(problem, None)[0])
+            monkeypatch.setattr("zeronorm.engines.cost.LARGEST_PROGRAM", largest)
+            found.append(nearly_best_l1_costs(problem, None)[0])
         ratios.append(np.log(found[0] / found[1]))
     one_step = np.log(1e3) / 9.0
     assert abs(np.mean(ratios)) < one_step
 
 
-def test_the_spread_of_a_target_is_robust_and_has_its_unit():
+def test_the_scale_of_a_target_is_robust_and_has_its_unit():
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
     X = np.ones((400, 1))
-    spread = problem_of(X, y, task="regression").target.unit()
-    assert spread == pytest.approx(1.0, abs=0.15)
+    scale = problem_of(X, y, task="regression").target.unit()
+    assert scale == pytest.approx(1.0, abs=0.15)
     y[0] = 1e6
-    assert problem_of(X, y, task="regression").target.unit() == pytest.approx(spread, rel=0.02)
-    assert problem_of(X, 1e3 * y, task="regression").target.unit() == pytest.approx(1e3 * spread, rel=0.02)
+    assert problem_of(X, y, task="regression").target.unit() == pytest.approx(scale, rel=0.02)
+    assert problem_of(X, 1e3 * y, task="regression").target.unit() == pytest.approx(1e3 * scale, rel=0.02)
     assert problem_of(X, np.zeros(400), task="regression").target.unit() == 1.0
 
 
@@ -227,7 +225,7 @@ def test_the_spread_of_a_target_is_robust_and_has_its_unit():
 
 
 @pytest.mark.parametrize("selector", SELECTORS, ids=repr)
-def test_the_chosen_price_is_reported_and_gives_the_same_machine(selector):
+def test_the_chosen_cost_is_reported_and_gives_the_same_model(selector):
     X, y = classes(50, 40, noise=0.2)
     automatic = clone(selector).fit(X, y)
     fixed = clone(selector).set_params(C=automatic.C_)
@@ -241,7 +239,7 @@ def test_the_chosen_price_is_reported_and_gives_the_same_machine(selector):
 
 
 @pytest.mark.parametrize("selector", SELECTORS, ids=repr)
-def test_wrong_prices_are_explained(selector):
+def test_wrong_costs_are_explained(selector):
     X, y = classes()
     for wrong in ("best", -1.0):
         with pytest.raises(ValueError, match=r"'C' parameter of .* must be .*'auto'"):
@@ -284,24 +282,24 @@ def test_no_collapse_with_the_defaults(selector, shape, kind):
 
 def test_distances_of_sparse_samples_are_those_of_dense_ones(monkeypatch):
     """Which samples decide, and their folds, depend on distances that sparse columns give without dense blocks."""
-    monkeypatch.setattr(price, "SPARSE_COLUMNS", 3)
+    monkeypatch.setattr(cost, "SPARSE_COLUMNS", 3)
     X = np.random.default_rng(0).poisson(0.4, size=(30, 8)).astype(float)
     y = np.arange(30) % 2
     dense = replace(problem_of(X, y), design=as_design(X).standardized())
     spared = replace(dense, design=as_design(sparse.csr_array(X)).standardized())
-    np.testing.assert_allclose(price._squared_distances(spared), price._squared_distances(dense), rtol=1e-12)
-    np.testing.assert_array_equal(price._folds(spared), price._folds(dense))
+    np.testing.assert_allclose(cost._squared_distances(spared), cost._squared_distances(dense), rtol=1e-12)
+    np.testing.assert_array_equal(cost._folds(spared), cost._folds(dense))
 
 
-def test_a_price_is_found_once_for_the_same_view_target_weights_and_groups(monkeypatch):
+def test_a_cost_is_found_once_for_the_same_view_target_weights_and_groups(monkeypatch):
     rng = np.random.default_rng(3)
     design = as_design(rng.normal(size=(24, 5))).standardized()
     searched = []
-    find = price._automatic_price
-    monkeypatch.setattr(price, "_automatic_price", lambda *args: searched.append(args) or find(*args))
+    find = cost._automatic_C
+    monkeypatch.setattr(cost, "_automatic_C", lambda *args: searched.append(args) or find(*args))
     y = rng.normal(size=24)
     plain = Problem(design=design, target=Real(y))
-    assert automatic_price(plain) is automatic_price(replace(plain, target=Real(y.copy())))
+    assert automatic_C(plain) is automatic_C(replace(plain, target=Real(y.copy())))
     assert len(searched) == 1
     others = [
         replace(plain, target=Real(y[::-1])),
@@ -311,9 +309,9 @@ def test_a_price_is_found_once_for_the_same_view_target_weights_and_groups(monke
         replace(plain, design=design.take_rows(np.arange(24))),
     ]
     for other in others:
-        known = automatic_price(other)
+        known = automatic_C(other)
         assert known == find(other, None)
     assert len(searched) == 1 + len(others)
-    automatic_price(plain, design.gram())  # of a given kernel nothing is kept
-    automatic_price(plain, design.gram())
+    automatic_C(plain, design.gram())  # of a given kernel nothing is kept
+    automatic_C(plain, design.gram())
     assert len(searched) == 3 + len(others)

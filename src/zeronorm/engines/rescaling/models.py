@@ -10,7 +10,7 @@ import numpy as np
 
 from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.design import Design, StandardizedDesign, gathered
+from zeronorm.design import Design, StandardizedDesign, contiguous
 from zeronorm.design.index import each, made_absolute
 from zeronorm.engines.rescaling.iteration import NO_SOLUTION
 from zeronorm.selection.problem import Problem
@@ -36,27 +36,27 @@ class Part:
     """One of several machines: its target, the price of an error for each sample, and its last solution."""
 
     target: FloatArray
-    price: FloatArray
+    cost: FloatArray
     solution: Any = None
 
     def slacks(self) -> FloatArray:
         """By how much each sample misses its margin, for squared slacks, where it is the dual variable over C."""
-        alpha = self.solution.alpha.reshape(-1, self.price.size).sum(axis=0)
-        return np.asarray(alpha / self.price)
+        alpha = self.solution.alpha.reshape(-1, self.cost.size).sum(axis=0)
+        return np.asarray(alpha / self.cost)
 
 
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
     """One machine for two classes, regression or a label; for more classes one for each class or pair."""
-    price = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
+    cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
     targets, involved = problem.target.model_columns(pairing)
     # Errors on samples of other classes cost nothing, so these samples have no influence.
     return [
-        Part(target, np.where(inside, price, 0.0))
+        Part(target, np.where(inside, cost, 0.0))
         for target, inside in zip(np.ascontiguousarray(targets.T), involved.T, strict=True)
     ]
 
 
-class LinearMachine:
+class LinearModel:
     """Machines that share the scaling factors; ``RescaledModel`` of the rescaling engine.
 
     In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
@@ -90,8 +90,8 @@ class LinearMachine:
         self.bias = np.array([part.solution.bias for part in self.parts])
         self.weights = _scaled(rescaled_weights, scale)
         self._earlier_weights = None if design.n_samples <= FEW_SAMPLES[self.loss] else self.weights
-        strength = made_absolute(rescaled_weights)
-        return strength[:, 0] if len(self.parts) == 1 else np.asarray(strength.sum(axis=1))
+        abs_weight = made_absolute(rescaled_weights)
+        return abs_weight[:, 0] if len(self.parts) == 1 else np.asarray(abs_weight.sum(axis=1))
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
         """Whether data of this shape are better solved on the Gram matrix."""
@@ -102,10 +102,10 @@ class LinearMachine:
         warm_primal = self.loss == "squared" and p < n and primal_fits
         return not warm_primal and prefers_gram(shape)
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """Dual variables belong to samples, so only weights must be narrowed."""
         if self._earlier_weights is not None:
-            self._earlier_weights = self._earlier_weights[staying]
+            self._earlier_weights = self._earlier_weights[kept]
 
     def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
         """Solve every part; the weights of the rescaled features, one column per machine."""
@@ -129,10 +129,10 @@ class LinearMachine:
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
         """The same for more samples than features."""
-        rescaled = gathered(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
+        rescaled = contiguous(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
         for place, part in enumerate(self.parts):
-            problem = BoxDual.of(part.target, part.price, self.epsilon, squared)
+            problem = BoxDual.of(part.target, part.cost, self.epsilon, squared)
             part.solution = self._solve_tall(rescaled, problem, scale, place)
         return np.column_stack([part.solution.weights for part in self.parts])
 
@@ -150,7 +150,7 @@ class LinearMachine:
     def _options(self, part: Part) -> dict[str, Any]:
         base = "hinge" if self.epsilon is None else "epsilon_insensitive"
         loss = base if self.loss == "hinge" else f"squared_{base}"
-        return {"C": part.price, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
+        return {"C": part.cost, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
 
 
 def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
@@ -160,14 +160,14 @@ def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
     return each(np.multiply, scale, weights[:, 0])[:, None]
 
 
-class GramMachine(LinearMachine):
+class GramModel(LinearModel):
     """Always in the dual."""
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
         return True
 
 
-class PrimalMachine(LinearMachine):
+class PrimalModel(LinearModel):
     """Always in the primal."""
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
@@ -182,48 +182,48 @@ class SlackRescaling:
     ``zero_tol`` count as zero.
     """
 
-    def __init__(self, machine: LinearMachine, zero_tol: float, tol: float) -> None:
-        self.machine = machine
+    def __init__(self, model: LinearModel, zero_tol: float, tol: float) -> None:
+        self.model = model
         self.zero_tol = zero_tol
         self.tol = tol
         self.settled = False
-        self._first_price = [part.price for part in machine.parts]
+        self._first_cost = [part.cost for part in model.parts]
 
     @property
     def status(self) -> Status:
-        return self.machine.status
+        return self.model.status
 
     @property
     def weights(self) -> FloatArray:
-        return self.machine.weights
+        return self.model.weights
 
     @property
     def bias(self) -> FloatArray:
-        return self.machine.bias
+        return self.model.bias
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        strength = self.machine.train(design, scale)
+        abs_weight = self.model.train(design, scale)
         if self.status not in NO_SOLUTION:
-            new_prices = [
-                price / np.maximum(part.slacks(), self.zero_tol) ** 2
-                for part, price in zip(self.machine.parts, self._first_price, strict=True)
+            new_costs = [
+                cost / np.maximum(part.slacks(), self.zero_tol) ** 2
+                for part, cost in zip(self.model.parts, self._first_cost, strict=True)
             ]
             self.settled = True
-            for part, price in zip(self.machine.parts, new_prices, strict=True):
+            for part, cost in zip(self.model.parts, new_costs, strict=True):
                 self.settled = self.settled and bool(
-                    np.abs(price - part.price).max() <= self.tol * part.price.max()
+                    np.abs(cost - part.cost).max() <= self.tol * part.cost.max()
                 )
-                part.price = price
-        return strength
+                part.cost = cost
+        return abs_weight
 
-    def keep(self, staying: BoolArray) -> None:
-        self.machine.keep(staying)
+    def keep(self, kept: BoolArray) -> None:
+        self.model.keep(kept)
 
 
 # -- The joint multi-class machine on rescaled features --
 
 
-class JointMachine:
+class JointModel:
     """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
 
     settled = True
@@ -231,7 +231,7 @@ class JointMachine:
     def __init__(self, problem: Problem, C: float) -> None:
         self.codes = problem.y
         self.n_classes = problem.n_classes
-        self.price = problem.sample_costs(C)
+        self.cost = problem.sample_costs(C)
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
         self.bias: FloatArray = np.zeros(self.n_classes)
@@ -242,7 +242,7 @@ class JointMachine:
             design.gram(scale**2),
             self.codes,
             self.n_classes,
-            C=self.price,
+            C=self.cost,
             loss="squared_hinge",
             warm_start=self._solution,
             tol=SOLVER_TOL,
@@ -255,5 +255,5 @@ class JointMachine:
         self.bias = self._solution.bias
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
-    def keep(self, staying: BoolArray) -> None:
+    def keep(self, kept: BoolArray) -> None:
         """The dual variables belong to samples: there is nothing to forget."""

@@ -25,14 +25,14 @@ from zeronorm_studies.study import Data, Sample, Trial, sample_of, second_part_o
 COSTS = (0.01, 0.1, 1.0, 10.0)
 
 
-def linear_machine(C: float = 1.0) -> Any:
+def linear_model(C: float = 1.0) -> Any:
     """Standardisation and a linear support vector machine."""
     return make_pipeline(StandardScaler(), SVC(kernel="linear", C=C))
 
 
-def tuned_linear_machine(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
+def tuned_linear_model(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
     """The same with its cost chosen by cross-validation inside the training part."""
-    return GridSearchCV(linear_machine(), {"svc__C": list(costs)}, cv=cv)
+    return GridSearchCV(linear_model(), {"svc__C": list(costs)}, cv=cv)
 
 
 class CommonScale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,14 +57,14 @@ def as_dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
-def tuned_squared_hinge_machine(costs: tuple[float, ...] = (0.01, 0.1, 1.0), cv: int = 3) -> Any:
+def tuned_squared_hinge_model(costs: tuple[float, ...] = (0.01, 0.1, 1.0), cv: int = 3) -> Any:
     """A linear machine with squared hinge loss: as good a judge, and quick on thousands of samples."""
-    machine = make_pipeline(
+    model = make_pipeline(
         FunctionTransformer(as_dense, accept_sparse=True),
         StandardScaler(),
         LinearSVC(dual="auto", random_state=0, max_iter=10_000),
     )
-    return GridSearchCV(machine, {"linearsvc__C": list(costs)}, cv=cv)
+    return GridSearchCV(model, {"linearsvc__C": list(costs)}, cv=cv)
 
 
 def tuned_ridge() -> Any:
@@ -72,12 +72,12 @@ def tuned_ridge() -> Any:
     return make_pipeline(StandardScaler(), RidgeCV(alphas=np.geomspace(1e-2, 1e4, 13)))
 
 
-def rbf_machine(C: float = 1.0, gamma: float | str = "scale") -> Any:
+def rbf_model(C: float = 1.0, gamma: float | str = "scale") -> Any:
     """Standardisation and a support vector machine with a Gaussian kernel."""
     return make_pipeline(StandardScaler(), SVC(kernel="rbf", C=C, gamma=gamma))
 
 
-def polynomial_machine(C: float = 1.0, degree: int = 2) -> Any:
+def polynomial_model(C: float = 1.0, degree: int = 2) -> Any:
     """Standardisation and a support vector machine with the kernel (1 + x·x'/p)^degree."""
     return make_pipeline(StandardScaler(), SVC(kernel="poly", C=C, degree=degree, coef0=1.0, gamma="auto"))
 
@@ -116,7 +116,7 @@ class BestOfSelectors(BaseEstimator):  # type: ignore[misc]
 
 def _score_at_choice(selector: Any) -> float:
     results = selector.cv_results_
-    place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.own_size)[0])
+    place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.selected_size)[0])
     return float(np.asarray(results["scores"])[:, place].mean())
 
 
@@ -133,15 +133,17 @@ def weight_metric(name: str, place: int) -> Metric:
 
 
 def _weight_of(place: int, model: Any, X: Any, y: Any) -> float:
-    law = _law(model)
+    distribution = _distribution(model)
     # Without a law, the share of a feature in the splits of a tree is the nearest thing.
-    weights = law.weights_ if hasattr(law, "weights_") else law.feature_importances_
+    weights = (
+        distribution.weights_ if hasattr(distribution, "weights_") else distribution.feature_importances_
+    )
     return float(weights[place])
 
 
 def energy_before(model: Any, X: Any, y: Any) -> float:
     """Mean training error of the subsets drawn at the start of the run."""
-    history = _law(model).history_
+    history = _distribution(model).history_
     counts = np.diff(history.steps, prepend=0)
     first = history.steps <= max(1, FIRST_SHARE * history.steps[-1])
     return float(np.average(history.mean_error[first], weights=counts[first]))
@@ -149,12 +151,12 @@ def energy_before(model: Any, X: Any, y: Any) -> float:
 
 def energy_after(model: Any, X: Any, y: Any) -> float:
     """Mean training error of the subsets drawn in the last part of the run."""
-    return float(_law(model).history_.mean_error[-1])
+    return float(_distribution(model).history_.mean_error[-1])
 
 
 def mean_energy(model: Any, X: Any, y: Any) -> float:
     """Mean training error of all subsets drawn: the energy of a law that is not learned."""
-    history = _law(model).history_
+    history = _distribution(model).history_
     return float(np.average(history.mean_error, weights=np.diff(history.steps, prepend=0)))
 
 
@@ -189,7 +191,7 @@ def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0, "noise": 0.0}
 
 
-def _law(model: Any) -> Any:
+def _distribution(model: Any) -> Any:
     return getattr(model, "selector_", model)
 
 
