@@ -18,7 +18,8 @@ import numpy as np
 from harness import Measurement, job, timed, wide_problem
 from sparse_memory import forget_peak, peak_bytes
 from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM, as_design
-from zeronorm.design import Design, chunked, pack
+from zeronorm.design import Design, pack
+from zeronorm.design import _chunked as chunked
 
 N = 200
 MOST = 1.5

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from harness import Measurement, against, job, under, wide_problem
 from zeronorm import RFE, BoundElimination, OptimalBrainDamage
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
 def _naive_rbf_elimination(X: np.ndarray, y: np.ndarray, gamma: float) -> list[int]:

@@ -16,10 +16,10 @@ from sklearn.svm import SVC, LinearSVC
 from harness import Measurement, against, job, load, timed, wide_problem
 from zeronorm import RFE
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.scan import remove_column, train_models
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.tracked_set import TrackedSets, forget_column
+from zeronorm.engines.elimination._scan import remove_column, train_models
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.svm._tracked_set import TrackedSets, forget_column
 
 
 def rfe_against_scikit_learn(name: str, target: float) -> Measurement:
@@ -123,7 +123,7 @@ def warm_start_colon() -> Measurement:
 # scikit-learn imports scipy.linalg anyway; what is measured is loading the compiled loops.
 FIRST_CALL = """
 import numba, numpy as np, scipy.linalg, time
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 start = time.process_time()
 solve_svm_dual(np.eye(4), [1., -1., 1., -1.])
 print(time.process_time() - start)

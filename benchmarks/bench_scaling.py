@@ -8,7 +8,7 @@ from harness import Measurement, job, load, timed, under, wide_problem
 from zeronorm import KernelMultiplicativeUpdate, RadiusMarginScaling
 from zeronorm.criteria import LinearKernel, RadiusMargin, RBFKernel, ScaledKernel, Summed
 from zeronorm.design import as_design
-from zeronorm.engines.factor_descent.criterion import ScaledCriterion
+from zeronorm.engines.factor_descent._criterion import ScaledCriterion
 
 
 def _gradient_against_gram(limit: float, kernel: ScaledKernel) -> Measurement:

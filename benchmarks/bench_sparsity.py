@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from harness import Measurement, job, load, timed, under, wide_problem
 from zeronorm import FSV, L1SVM, ZeroNormLogistic
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm.dual import L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm._dual import L1SvmInteriorProgram
 
 SIZES = range(1, 20)
 N_PROBLEMS = 20

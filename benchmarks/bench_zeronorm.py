@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from harness import Measurement, job, load, timed, under, wide_problem
 from zeronorm import AROM, L1SVM, RFE, FisherScore, ZeroNormLogistic, ZeroNormSVM
-from zeronorm.engines.logistic_exchanges import screening
+from zeronorm.engines.logistic_exchanges import _screening as screening
 from zeronorm.models import SparseKernelSVC
 
 

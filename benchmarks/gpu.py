@@ -23,7 +23,7 @@ import torch
 
 import zeronorm
 from zeronorm import AROM, RFE, FisherScore, GolubScore, Relief, WelchScore, ZeroNormSVM, as_design
-from zeronorm.design.devices import difference_kernels_for, kernels_for
+from zeronorm.design._devices import difference_kernels_for, kernels_for
 
 N_INFORMATIVE = 20
 

@@ -13,7 +13,7 @@ from method_cards import full_reference, references, table
 
 from zeronorm._index import EXPORTS
 from zeronorm.registry import all_methods
-from zeronorm.selection.parameters import VOCABULARY
+from zeronorm.selection._parameters import VOCABULARY
 
 # Packages with public names beside the registered methods, and what they are for.
 PACKAGES = {
@@ -108,7 +108,7 @@ def parameters() -> str:
     lines = [
         *heading("Parameters"),
         "A constructor parameter has one name and one meaning in the whole library. The checks in ``fit``, the errors",
-        "and the sections *Parameters* of all classes come from ``zeronorm.selection.parameters.VOCABULARY``, and so",
+        "and the sections *Parameters* of all classes come from ``zeronorm.selection._parameters.VOCABULARY``, and so",
         "does this page. Besides what the second column says, a class may allow None and the words that it lists.",
         "",
     ]

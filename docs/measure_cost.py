@@ -33,8 +33,8 @@ from zeronorm import (
     ZeroNormLogistic,
     ZeroNormSVM,
 )
-from zeronorm.selectors.meta.auto import names_of_candidates
-from zeronorm.selectors.meta.consensus import default_candidates
+from zeronorm.selectors.meta._auto import names_of_candidates
+from zeronorm.selectors.meta._consensus import default_candidates
 
 FITS = (FisherScore, ZeroNormSVM, FSV, LogisticLasso, ZeroNormLogistic)
 TUNED = (AROM, ZeroNormSVM, RFE, L1SVM)

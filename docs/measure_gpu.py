@@ -16,7 +16,9 @@ from unittest import mock
 
 import numpy as np
 
-from zeronorm.design import array_api, base, convert
+from zeronorm.design import _array_api as array_api
+from zeronorm.design import _base as base
+from zeronorm.design import _convert as convert
 from zeronorm.registry import MethodInfo, all_methods
 
 FILE = Path(__file__).parent / "gpu.csv"

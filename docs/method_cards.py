@@ -229,7 +229,7 @@ def measured(method: MethodInfo) -> str:
 
 def tested(method: MethodInfo) -> str:
     """The oracle of a method and where its tests are."""
-    stem = Path(inspect.getfile(method.cls)).stem
+    stem = Path(inspect.getfile(method.cls)).stem.lstrip("_")
     files = sorted(TESTS.glob(f"*/**/test_{stem}.py")) or [
         file
         for file in sorted(TESTS.glob("selectors/*/test_*.py"))

@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine
 
 from zeronorm import SelectionPath
 from zeronorm.registry import register
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors import BaseSelector
 
 
 @register("median-gap", family="filters", tasks=("binary", "multiclass"), reference="this example")

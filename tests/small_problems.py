@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from zeronorm import as_design
-from zeronorm.selection.problem import Problem
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import KINDS
 
 INF = float("inf")

@@ -22,9 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 from zeronorm.registry import register
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Problem
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import BaseSelector
 
 
 @register(

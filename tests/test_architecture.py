@@ -15,7 +15,7 @@ import pytest
 import zeronorm
 from test_layers import LEVEL
 from zeronorm import ZeroNormSVM
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 PACKAGE = Path(zeronorm.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
@@ -111,12 +111,12 @@ def test_a_drawing_in_another_order_or_with_another_name_is_noticed(page, call_t
     for at in (1, len(steps) - 2):  # siblings: exchange one with the next
         changed = [*steps[:at], steps[at + 1], steps[at], *steps[at + 2 :]]
         assert first_missing(changed, spans) is not None
-    renamed = Step(("selectors/base.py", "BaseSelector._gone"), 0)
+    renamed = Step(("selectors/_base.py", "BaseSelector._gone"), 0)
     assert first_missing([*steps[:3], renamed], spans) is renamed
     outside = [
         steps[0],
-        Step(("design/convert.py", "as_design"), 0),
-        Step(("design/base.py", "Design.gram"), 1),
+        Step(("design/_convert.py", "as_design"), 0),
+        Step(("design/_base.py", "Design.gram"), 1),
     ]
     assert first_missing(outside, spans) is outside[-1]
 

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from zeronorm import FisherScore
 from zeronorm.registry import all_methods
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors._base import BaseSelector
 from zeronorm.testing import selector_checks
 
 METHODS = [m for kind in ("selector", "meta", "model", "transformer") for m in all_methods(kind)]

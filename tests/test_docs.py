@@ -17,9 +17,9 @@ import pytest
 from sklearn.base import clone
 
 from zeronorm import as_design
-from zeronorm.datasets.catalogue import BUNDLED
+from zeronorm.datasets._catalogue import BUNDLED
 from zeronorm.registry import all_methods
-from zeronorm.selection.parameters import VOCABULARY
+from zeronorm.selection._parameters import VOCABULARY
 
 DOCS = Path(__file__).parents[1] / "docs"
 GENERATED = {"papers.rst", "parameters.rst", "performance.rst", "references.rst"}

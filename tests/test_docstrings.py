@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from zeronorm.registry import all_methods
-from zeronorm.selection.checked import _entries, _sections, constructor_parameters
+from zeronorm.selection._checked import _entries, _sections, constructor_parameters
 
 PACKAGES = (
     "zeronorm",

@@ -142,7 +142,7 @@ def test_a_new_method_is_named_in_the_index_and_in_its_own_file(house):
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the list of committed files")
 def test_the_figures_of_the_sources_are_all_counted(house, monkeypatch):
-    file = house.PACKAGE / "design" / "base.py"
+    file = house.PACKAGE / "design" / "_base.py"
     assert {file, house.PACKAGE / "registry.py"} < set(house.sources())
     monkeypatch.setattr(house, "sources", lambda: [file])
     figures = {figure.name: figure for figure in house.source_figures()}

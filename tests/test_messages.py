@@ -16,11 +16,11 @@ import zeronorm
 from zeronorm import RFE, FisherScore, IntervalSelector, Relief, SelectorCV, WelchScore, as_design
 from zeronorm._types import written
 from zeronorm.datasets import make_polynomial_toy
-from zeronorm.datasets.table import shown
+from zeronorm.datasets._table import shown
 from zeronorm.models import KernelAROM, OFWClassifier, RelevanceVectorClassifier, SparseKernelSVC
 from zeronorm.registry import all_methods
-from zeronorm.result.provenance import call_text
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.result._provenance import call_text
+from zeronorm.selectors._base import BaseSelector
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 Y = np.arange(12) % 2

@@ -19,8 +19,8 @@ FILTER = '''
 """A filter: the largest spread first."""
 import numpy as np
 from zeronorm.registry import register
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selectors._base import BaseSelector
 
 
 @register("spread", family="filters", tasks=("binary", "multiclass"), reference="nobody", test_params={})
@@ -39,8 +39,8 @@ class Spread(BaseSelector):
 CHART = '''
 """A chart: the number of selected features in every fold."""
 from dataclasses import dataclass
-from zeronorm.report.cells import Grid
-from zeronorm.report.chart import Chart, register_chart
+from zeronorm.report._cells import Grid
+from zeronorm.report._chart import Chart, register_chart
 
 
 @register_chart("counts", order=999)
@@ -78,7 +78,7 @@ register_metric(Metric("worst_class_error", worst_class_error, label="error in t
 FORMAT = '''
 """A file format: numbers with bars between them, the target last."""
 import numpy as np
-from zeronorm.datasets.raw import RawTable, reader
+from zeronorm.datasets._raw import RawTable, reader
 
 
 @reader(".bars")
@@ -127,7 +127,7 @@ def from_columns(X, feature_names):
 LOSS = '''
 """A loss: the smoothed absolute value."""
 import numpy as np
-from zeronorm.solvers.losses import Loss, register_loss
+from zeronorm.solvers._losses import Loss, register_loss
 
 
 @register_loss("pseudo_huber")
@@ -160,7 +160,7 @@ def letters(word: str, twice: bool = False):
 '''
 
 
-RUN = "from zeronorm.cli.main import run\n"
+RUN = "from zeronorm.cli._main import run\n"
 # Each file with the group of its entry point and code that meets what the file adds.
 FILES = {
     "filter": (
@@ -357,7 +357,7 @@ def test_a_broken_extension_says_so(tmp_path):
 def test_a_broken_command_says_so_and_the_others_work(tmp_path):
     code = (
         "import warnings\n"
-        "from zeronorm.cli.main import run\n"
+        "from zeronorm.cli._main import run\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    assert run(['broken']) == 2\n"
@@ -375,6 +375,6 @@ def test_a_broken_command_says_so_and_the_others_work(tmp_path):
 
 
 def test_the_name_of_an_own_command_is_not_taken(tmp_path):
-    code = "from zeronorm.cli.main import run\nassert run(['letters', 'word']) == 0\nassert run(['methods']) == 0\n"
+    code = "from zeronorm.cli._main import run\nassert run(['letters', 'word']) == 0\nassert run(['methods']) == 0\n"
     files = {"letters": (COMMAND, "zeronorm.commands", ""), "methods": (COMMAND, "zeronorm.commands", "")}
     assert "arom" in run_outside(tmp_path, files, code)

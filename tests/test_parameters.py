@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm import AROM, L1SVM, RFE, FisherScore
 from zeronorm.registry import all_methods
-from zeronorm.selection.checked import CheckedParameters, constructor_parameters, kinds_of
-from zeronorm.selection.parameters import VOCABULARY
+from zeronorm.selection._checked import CheckedParameters, constructor_parameters, kinds_of
+from zeronorm.selection._parameters import VOCABULARY
 
 METHODS = all_methods()
 HOSTILE = [None, "a", [], float("nan"), float("inf"), -1, 0, 0.5, 1e300, object()]

@@ -78,8 +78,8 @@ def test_unknown_kind_is_refused():
 PLUGIN = '''
 """A package outside."""
 from zeronorm.registry import register
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selectors._base import BaseSelector
 
 
 @register("last-first", family="outside", tasks=("binary", "multiclass"), reference="nobody")
@@ -115,7 +115,7 @@ heavy = [name for name in ("numba", "sklearn", "scipy", "polars") if name in sys
 reached = [zeronorm.report.render.__name__, zeronorm.datasets.load_dataset.__name__]
 from sklearn.datasets import load_iris
 from method_cards import card
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 from zeronorm.registry import all_methods, get_method
 from zeronorm.testing import selector_checks
 
@@ -184,7 +184,7 @@ def test_a_broken_package_outside_only_loses_its_own_method(with_packages):
 
 
 def test_a_package_outside_cannot_take_a_known_name(with_packages):
-    assert with_packages["home of fisher"] == "zeronorm.selectors.filters.fisher"
+    assert with_packages["home of fisher"] == "zeronorm.selectors.filters._fisher"
     assert "registered twice" in with_packages["told"]
 
 

@@ -23,8 +23,8 @@ from zeronorm._threads import (
     useful_threads,
     work_in_turn,
 )
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.free_set import pivot_free_set
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._free_set import pivot_free_set
 
 MUCH = 1 << 40
 
@@ -87,7 +87,7 @@ def test_the_factor_of_a_dual_uses_one_thread(monkeypatch):
         used.append(set(blas_threads()))
         return cho_factor(*args, **options)
 
-    monkeypatch.setattr("zeronorm.solvers.svm.free_set.cho_factor", factor)
+    monkeypatch.setattr("zeronorm.solvers.svm._free_set.cho_factor", factor)
     with threadpool_limits(limits=3, user_api="blas"):
         before = blas_threads()
         problem = BoxDual.classification(y, np.full(y.size, 1e-4), squared=True)

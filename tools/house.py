@@ -98,7 +98,7 @@ def _names(found: Trace) -> tuple[str, ...]:
 
 
 def _select(file: Path) -> None:
-    from zeronorm.cli.main import run
+    from zeronorm.cli._main import run
 
     out = str(file.with_name("out"))
     arguments = ["--target", "outcome", "--method", "zeronorm-svm", "--permutations", "0", "--jobs", "1"]

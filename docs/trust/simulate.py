@@ -27,11 +27,11 @@ from scipy import special, stats
 
 from zeronorm import FisherScore, KnockoffSelector, LassoSelector
 from zeronorm.datasets import load_dataset
+from zeronorm.evaluation import nogueira_stability
+from zeronorm.evaluation._summary import compare
 from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval, paired_test
-from zeronorm.evaluation.stability import nogueira_stability
-from zeronorm.evaluation.summary import compare
-from zeronorm.resampling.metrics import METRICS, Metric, as_metric, target_variance
-from zeronorm.resampling.predictors.default import gaussian_estimator
+from zeronorm.resampling._metrics import METRICS, Metric, as_metric, target_variance
+from zeronorm.resampling.predictors._default import gaussian_estimator
 from zeronorm.selection.target import Binary
 
 FOLDER = Path(__file__).parent

@@ -232,12 +232,12 @@ def _documented_parameters(doc: str) -> dict[str, tuple[str, str]]:
 # Public names that are not registered classes.
 EXTRA_EXPORTS = {
     "zeronorm": {
-        "evaluate": "zeronorm.evaluation.protocol",
-        "SelectionPath": "zeronorm.selection.path",
+        "evaluate": "zeronorm.evaluation._protocol",
+        "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
-        "Result": "zeronorm.workflow.result",
-        "compare": "zeronorm.workflow.run",
-        "select": "zeronorm.workflow.run",
+        "Result": "zeronorm.workflow._result",
+        "compare": "zeronorm.workflow._run",
+        "select": "zeronorm.workflow._run",
     }
 }
 PACKAGE_OF_KIND = {

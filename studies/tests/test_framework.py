@@ -9,7 +9,7 @@ import pytest
 from joblib import parallel_config
 from scipy import stats
 
-from zeronorm.resampling.journal import Journal
+from zeronorm.resampling._journal import Journal
 from zeronorm_studies import runner as workers
 from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
 from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results

@@ -4,7 +4,7 @@ import pytest
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation import evaluate
-from zeronorm.evaluation.records import columns_of
+from zeronorm.evaluation._records import columns_of
 from zeronorm_studies.declared.lal2006_claims import make_wrapper
 from zeronorm_studies.pages import build_page, scorer, to_html, to_markdown
 from zeronorm_studies.runner import run_study

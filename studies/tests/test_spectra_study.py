@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from zeronorm.selectors.filters.fisher import FisherScore
-from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief
+from zeronorm.selectors.filters._fisher import FisherScore
+from zeronorm.selectors.filters._gram_schmidt_relief import GramSchmidtRelief
 from zeronorm_studies.declared.guyon2003_spectra import ChainedSelectors, full, third_of
 from zeronorm_studies.guyon_tables import (
     TABLES,

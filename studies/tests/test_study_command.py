@@ -2,7 +2,7 @@
 
 import json
 
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 
 def test_list_names_every_study(capsys):

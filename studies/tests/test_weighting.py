@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.datasets import load_dataset
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm.selectors.stochastic._ofw import OptimalFeatureWeighting
 from zeronorm_studies.declared.gadat2007_spam import FIGURE_18, SPAM_WORDS
 from zeronorm_studies.declared.gadat2007_usps import ClassVoters, error_of_each_model, error_of_each_vote
 from zeronorm_studies.models import (

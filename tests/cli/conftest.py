@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 QUICK = ["--method", "fisher", "--cv", "3", "--permutations", "0"]
-PROGRAM = [sys.executable, "-m", "zeronorm.cli.main"]
+PROGRAM = [sys.executable, "-m", "zeronorm.cli._main"]
 
 
 def write_csv(file, names, rows):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 from .conftest import QUICK, select, small_rows, write_csv
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from datasets.corpus import BAD, DAMAGED, FOREIGN, GENES, GOOD, JOINS, write
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 from zeronorm.cli.options import FLAGS
 
 CHEAP = ["--method", "fisher", "--cv", "2", "--permutations", "0", "--jobs", "1", "--out", "out"]

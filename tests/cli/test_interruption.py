@@ -9,8 +9,8 @@ import sys
 
 import polars as pl
 
-from zeronorm.cli.main import run
-from zeronorm.workflow import training
+from zeronorm.cli._main import run
+from zeronorm.workflow import _training as training
 
 from .conftest import select
 
@@ -20,8 +20,8 @@ from .conftest import select
 HELD = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from zeronorm.cli.main import main
-from zeronorm.resampling.journal import Journal
+from zeronorm.cli._main import main
+from zeronorm.resampling._journal import Journal
 
 written, write = [], Journal.write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 
 def test_methods_and_datasets(capsys):

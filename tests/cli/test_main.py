@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from zeronorm._messages import Message, OptionError, parameter, rendered, setting
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 from zeronorm.cli.options import in_flags
-from zeronorm.workflow import training
+from zeronorm.workflow import _training as training
 
 from .conftest import select, shell
 
@@ -93,7 +93,7 @@ def test_an_unexpected_failure_is_exit_code_1(data_file, tmp_path, capsys, monke
 def test_help_loads_nothing_heavy(tmp_path):
     code = (
         "import sys; sys.argv = ['zeronorm', '--help']\n"
-        "from zeronorm.cli.main import run\n"
+        "from zeronorm.cli._main import run\n"
         "assert run(['--help']) == 0\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'polars', 'numba', 'jinja2', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
@@ -115,7 +115,7 @@ def test_usage_errors_are_one_line(tmp_path, capfd):
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path):
-    code = "import sys; sys.modules['typer'] = None\nfrom zeronorm.cli.main import run\nsys.exit(run(['methods']))"
+    code = "import sys; sys.modules['typer'] = None\nfrom zeronorm.cli._main import run\nsys.exit(run(['methods']))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )

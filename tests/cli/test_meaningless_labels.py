@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from zeronorm import FisherScore
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 from zeronorm.registry import all_methods
 
 N_SAMPLES, N_FEATURES, SEEDS = 60, 400, (0, 1, 2)

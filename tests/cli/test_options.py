@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import zeronorm
-from zeronorm.cli import options
-from zeronorm.cli.main import run
+from zeronorm.cli import _options as options
+from zeronorm.cli._main import run
 from zeronorm.registry import all_methods
 
 from .conftest import shell
@@ -28,7 +28,7 @@ def handed_over(monkeypatch, name, *words):
         seen.update(arguments)
         raise ValueError("enough")
 
-    monkeypatch.setattr("zeronorm.workflow.job.run_job", spy)
+    monkeypatch.setattr("zeronorm.workflow._job.run_job", spy)
     assert run([name, *words]) == 2
     return seen
 

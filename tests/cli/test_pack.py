@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from zeronorm.cli.main import run
-from zeronorm.design import as_design, packing
-from zeronorm.design.base import Design
-from zeronorm.design.chunked import ChunkedDesign
-from zeronorm.design.sparse import SparseFileDesign
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.result import Result
+from zeronorm.cli._main import run
+from zeronorm.design import _packing as packing
+from zeronorm.design import as_design
+from zeronorm.design._base import Design
+from zeronorm.design._chunked import ChunkedDesign
+from zeronorm.design._sparse import SparseFileDesign
+from zeronorm.workflow._inputs import DataOptions, load_data
+from zeronorm.workflow._result import Result
 
 from .conftest import small_rows
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import zeronorm
-from zeronorm.cli.main import run
-from zeronorm.workflow.result import Result
+from zeronorm.cli._main import run
+from zeronorm.workflow._result import Result
 
 from .conftest import QUICK, select, selected_names, small_rows, write_csv
 
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_files(data_file, tmp_path):
 
 
 def test_method_auto_compares_and_says_so(data_file, tmp_path, capsys, monkeypatch):
-    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
+    from zeronorm.selectors.meta._consensus import DEFAULT_METHODS
 
     monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "lasso"))
     out = tmp_path / "out"

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 
 from .conftest import select, selected_names, small_rows, write_csv
 

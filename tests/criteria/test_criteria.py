@@ -20,7 +20,7 @@ from zeronorm.criteria import (
     make_kernel,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.3, 1.0), PolynomialKernel(3, 0.2, 0.5), RBFKernel(0.15)]
 
@@ -91,7 +91,7 @@ def test_span_is_leave_one_out_where_the_support_stays(C):
     support = np.flatnonzero(dual.alpha > 1e-9)
     checked = 0
     total = 0.0
-    from zeronorm.criteria.span import bordered_inverse
+    from zeronorm.criteria._span import bordered_inverse
 
     span_sq = 1.0 / np.diagonal(bordered_inverse(K[np.ix_(support, support)] + np.eye(support.size) / C))[:-1]
     for position, k in enumerate(support):

@@ -21,7 +21,7 @@ from zeronorm.criteria import (
     Variance,
 )
 from zeronorm.design import as_design
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.3, 1.0), RBFKernel(0.15)]
 EVEN, ODD = np.arange(0, 30, 2), np.arange(1, 30, 2)

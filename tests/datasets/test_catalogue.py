@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from zeronorm.datasets import DataError, known_names, load_dataset
-from zeronorm.datasets import catalogue as openml
-from zeronorm.datasets.catalogue import BUNDLED, FILES, KNOWN, describe, find_local
+from zeronorm.datasets import _catalogue as openml
+from zeronorm.datasets._catalogue import BUNDLED, FILES, KNOWN, describe, find_local
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -10,7 +10,7 @@ import pytest
 
 from datasets.corpus import BAD, DAMAGED, FOREIGN, GENES, GOOD, JOINS, PLAIN, X, Z, columns, write
 from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import delimited
+from zeronorm.datasets.readers import _delimited as delimited
 
 
 def check_message(error, message):

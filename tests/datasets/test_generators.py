@@ -15,7 +15,7 @@ from zeronorm.datasets import (
     make_reusable_features,
     make_twonorm,
 )
-from zeronorm.datasets.generators import GENERATORS, _random_polynomial
+from zeronorm.datasets._generators import GENERATORS, _random_polynomial
 
 N = 40_000
 

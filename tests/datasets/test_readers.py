@@ -14,7 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from datasets.corpus import TWO_COLUMNS
 from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import delimited, read_raw
+from zeronorm.datasets.readers import _delimited as delimited
+from zeronorm.datasets.readers import read_raw
 
 STRANGE_NAMES = [
     '<script>alert("x")</script>',

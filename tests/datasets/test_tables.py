@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from zeronorm.datasets import DataError, TableOptions, build_table, read_feature_groups, read_table
-from zeronorm.datasets.encoding import column_medians, fill
-from zeronorm.datasets.raw import RawTable, no_such_column
-from zeronorm.datasets.table import infer_task
-from zeronorm.workflow.checks import data_warnings
+from zeronorm.datasets._encoding import column_medians, fill
+from zeronorm.datasets._raw import RawTable, no_such_column
+from zeronorm.datasets._table import infer_task
+from zeronorm.workflow._checks import data_warnings
 
 
 def table_of(columns, target="y", **options):

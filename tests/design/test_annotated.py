@@ -15,9 +15,9 @@ from scipy import sparse
 from design.annotated_files import numbers, written
 from zeronorm import as_design
 from zeronorm.design import DataFileError, SparseDesign, pack
-from zeronorm.design.annotated import DenseBands, SparseBands, StoredDense, _cut
-from zeronorm.design.chunked import ChunkedDesign
-from zeronorm.design.sparse import SparseFileDesign
+from zeronorm.design._annotated import DenseBands, SparseBands, StoredDense, _cut
+from zeronorm.design._chunked import ChunkedDesign
+from zeronorm.design._sparse import SparseFileDesign
 from zeronorm.testing import check_design
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")

@@ -12,10 +12,11 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import annotated, chunked
-from zeronorm.design.annotated import DenseBands, Scratch, SparseBands, StoredDense, design_of_rows
-from zeronorm.design.chunked import DataFileError
-from zeronorm.design.sparse import SparseFileDesign
+from zeronorm.design import _annotated as annotated
+from zeronorm.design import _chunked as chunked
+from zeronorm.design._annotated import DenseBands, Scratch, SparseBands, StoredDense, design_of_rows
+from zeronorm.design._chunked import DataFileError
+from zeronorm.design._sparse import SparseFileDesign
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 

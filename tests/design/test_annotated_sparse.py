@@ -8,9 +8,9 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import annotated
-from zeronorm.design.chunked import DataFileError
-from zeronorm.design.sparse import SparseDesign, SparseFileDesign
+from zeronorm.design import _annotated as annotated
+from zeronorm.design._chunked import DataFileError
+from zeronorm.design._sparse import SparseDesign, SparseFileDesign
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 

@@ -14,8 +14,9 @@ import pytest
 from design.annotated_files import numbers, written
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import DataFileError, annotated
-from zeronorm.design.annotated import explained
+from zeronorm.design import DataFileError
+from zeronorm.design import _annotated as annotated
+from zeronorm.design._annotated import explained
 
 
 def test_the_length_of_a_chunk_of_blosc():

@@ -7,9 +7,10 @@ import pytest
 
 from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
-from zeronorm.design import Design, StandardizedDesign, array_api
-from zeronorm.design.array_api import ArrayApiDesign
-from zeronorm.design.index import MANY, by_descending_value
+from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import _array_api as array_api
+from zeronorm.design._array_api import ArrayApiDesign
+from zeronorm.design._index import MANY, by_descending_value
 from zeronorm.testing import check_design
 
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")

@@ -7,8 +7,9 @@ import pytest
 
 from design.arrays import numbers
 from zeronorm import as_design
-from zeronorm.design import array_api, contiguous
-from zeronorm.design.array_api import ArrayApiDesign
+from zeronorm.design import _array_api as array_api
+from zeronorm.design import contiguous
+from zeronorm.design._array_api import ArrayApiDesign
 from zeronorm.testing import check_design
 
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")

@@ -8,9 +8,10 @@ import pytest
 from design.arrays import data
 from zeronorm import RFE
 from zeronorm._threads import NotEnoughMemoryError
-from zeronorm.design import StandardizedDesign, as_design, stats
-from zeronorm.design.base import BACKENDS, Design, register_backend
-from zeronorm.design.dense import DenseDesign
+from zeronorm.design import StandardizedDesign, as_design
+from zeronorm.design import _stats as stats
+from zeronorm.design._base import BACKENDS, Design, register_backend
+from zeronorm.design._dense import DenseDesign
 
 
 def test_blocks_of_one_column_at_least():
@@ -123,7 +124,7 @@ def test_a_backend_of_a_package_is_found():
 
 def test_two_square_matrices_are_asked_for(monkeypatch):
     asked = []
-    monkeypatch.setattr("zeronorm.design.base.require_memory", lambda n_bytes, *words: asked.append(n_bytes))
+    monkeypatch.setattr("zeronorm.design._base.require_memory", lambda n_bytes, *words: asked.append(n_bytes))
     design = as_design(data((12, 9)))
     design.gram()
     design.sandwich(np.ones(12))

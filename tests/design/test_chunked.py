@@ -11,10 +11,10 @@ import pytest
 
 from design.arrays import data, numbers, saved
 from zeronorm import FisherScore, as_design
-from zeronorm.design import chunked
-from zeronorm.design.chunked import ChunkedDesign, open_files
-from zeronorm.design.packing import pack
-from zeronorm.design.stats import read_only
+from zeronorm.design import _chunked as chunked
+from zeronorm.design._chunked import ChunkedDesign, open_files
+from zeronorm.design._packing import pack
+from zeronorm.design._stats import read_only
 from zeronorm.testing import check_design
 
 

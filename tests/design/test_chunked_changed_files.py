@@ -11,8 +11,8 @@ import pytest
 
 from design.arrays import LABELS, numbers, samples, saved
 from zeronorm import L1SVM, as_design
-from zeronorm.design import chunked
-from zeronorm.design.chunked import DataFileError, stamp_of
+from zeronorm.design import _chunked as chunked
+from zeronorm.design._chunked import DataFileError, stamp_of
 
 
 @pytest.fixture(params=["C", "F"])
@@ -45,7 +45,7 @@ def test_a_file_that_shrinks_is_noticed(path):
 
 def test_a_file_that_shrinks_while_it_is_read_is_noticed(path, monkeypatch):
     design = as_design(path)
-    monkeypatch.setattr("zeronorm.design.chunked.stamp_of", lambda path: design._files[0]._stamp)
+    monkeypatch.setattr("zeronorm.design._chunked.stamp_of", lambda path: design._files[0]._stamp)
     os.truncate(path, 200)
     with pytest.raises(DataFileError, match="has become shorter"):
         design.gram()

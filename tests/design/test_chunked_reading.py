@@ -12,8 +12,9 @@ import pytest
 
 from design.arrays import data, numbers, saved
 from zeronorm import RFE, as_design
-from zeronorm.design import chunked, column_kernels
-from zeronorm.design.chunked import DataFileError, open_files
+from zeronorm.design import _chunked as chunked
+from zeronorm.design import _column_kernels as column_kernels
+from zeronorm.design._chunked import DataFileError, open_files
 
 
 @pytest.fixture

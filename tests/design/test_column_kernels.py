@@ -7,7 +7,7 @@ import pytest
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import column_kernels
+from zeronorm.design import _column_kernels as column_kernels
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -22,7 +22,7 @@ def test_gram_matrices_do_not_depend_on_the_number_of_threads(order, shape, monk
     assert in_parts != column_kernels.suits_tiles(n, p)
     results = []
     for n_threads in (1, 3):
-        for module in ("base", "column_kernels"):
+        for module in ("_base", "_column_kernels"):
             monkeypatch.setattr(f"zeronorm.design.{module}.available_threads", lambda n=n_threads: n)
         design = as_design(X)
         results.append((design.gram(), design.standardized().gram(columns)))
@@ -55,15 +55,15 @@ def test_gram_matrices_in_tiles_do_not_depend_on_the_number_of_threads(order, wi
     """Tiles and blocks of unequal size, columns of large mean, weights with zeros, a gathered selection."""
     monkeypatch.setattr(column_kernels, "_BAND", 7)
     monkeypatch.setattr(column_kernels, "_PAIRS_WORTH_TILES", 1)
-    monkeypatch.setattr("zeronorm.design.base._LARGEST_BLOCK_BYTES", width)
-    monkeypatch.setattr("zeronorm.design.base._BYTES_FILLED_BY_A_THREAD", 1 << 10)
+    monkeypatch.setattr("zeronorm.design._base._LARGEST_BLOCK_BYTES", width)
+    monkeypatch.setattr("zeronorm.design._base._BYTES_FILLED_BY_A_THREAD", 1 << 10)
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(31, 901)) + 5.0, dtype=np.float32, order=order)
     columns, some = np.arange(901) % 4 / 3, rng.permutation(901)[:600]
     assert column_kernels.suits_tiles(31, 901)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design._base.available_threads", lambda n=n_threads: n)
         design = as_design(X)
         standardized = design.standardized()
         results.append(

@@ -12,10 +12,11 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import base, convert
-from zeronorm.design.convert import contiguous, has_own_backend
-from zeronorm.design.dense import DenseDesign
-from zeronorm.design.sparse import SparseDesign
+from zeronorm.design import _base as base
+from zeronorm.design import _convert as convert
+from zeronorm.design._convert import contiguous, has_own_backend
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._sparse import SparseDesign
 
 TABLE = {"age": [1, 2, 3], "dose": [0.5, 1.5, 2.5]}
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from design.arrays import LABELS, samples
 from zeronorm import RFE, FisherScore, as_design
-from zeronorm.design.convert import check_container
+from zeronorm.design._convert import check_container
 
 VALUES = np.array([[1.0, 0.5], [2.0, 1.5], [3.0, 2.5]])
 

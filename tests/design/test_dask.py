@@ -9,7 +9,7 @@ import pytest
 
 from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, as_design
-from zeronorm.design.dask import DaskDesign, is_dask_array
+from zeronorm.design._dask import DaskDesign, is_dask_array
 from zeronorm.testing import check_design
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -135,7 +135,7 @@ def test_what_fits_into_memory_is_computed_once(monkeypatch):
     design = as_design(X).standardized()
     design.gram()
     assert len(computed) == 6
-    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: X.nbytes)
+    monkeypatch.setattr("zeronorm.design._dask.available_bytes", lambda: X.nbytes)
     computed.clear()
     design = as_design(X)
     design.gram()
@@ -161,7 +161,7 @@ def test_tall_arrays_are_used_by_rows():
 
 def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch):
     """Also after selections of selections, in any order, which copy nothing."""
-    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: 0)  # nothing is kept
+    monkeypatch.setattr("zeronorm.design._dask.available_bytes", lambda: 0)  # nothing is kept
     X = np.random.default_rng(0).normal(size=(12, 40))
     seen = []
 
@@ -341,7 +341,7 @@ def test_columns_that_are_constant_up_to_rounding_are_zero():
 def test_types_and_memory(monkeypatch):
     assert as_design(da.ones((3, 2), dtype=np.float16)).dtype == np.float32
     assert as_design(da.ones((3, 2), dtype=bool)).dtype == np.float64
-    monkeypatch.setattr("zeronorm.design.dask.available_bytes", lambda: None)
+    monkeypatch.setattr("zeronorm.design._dask.available_bytes", lambda: None)
     X, computed = counted_array(n_chunks=2)
     computed.clear()
     design = as_design(X, check_finite=False)

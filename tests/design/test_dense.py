@@ -10,8 +10,8 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm.design import dense
-from zeronorm.design.dense import DenseDesign
+from zeronorm.design import _dense as dense
+from zeronorm.design._dense import DenseDesign
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -37,7 +37,7 @@ def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
     v, w = rng.normal(size=31), rng.normal(size=9000)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes, n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design._dense._reading_threads", lambda n_bytes, n=n_threads: n)
         results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
     for one, three in zip(*results, strict=True):
         assert np.array_equal(one, three)

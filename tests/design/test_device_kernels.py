@@ -16,7 +16,9 @@ if DEVICE == "cpu":
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="triton is not installed: it comes with torch for CUDA")
 
-from zeronorm.design import array_api, as_design, device_kernels  # noqa: E402
+from zeronorm.design import _array_api as array_api  # noqa: E402
+from zeronorm.design import _device_kernels as device_kernels  # noqa: E402
+from zeronorm.design import as_design  # noqa: E402
 from zeronorm.testing import check_design  # noqa: E402
 
 
@@ -153,7 +155,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from zeronorm.design import device_kernels as kernels
+from zeronorm.design import _device_kernels as kernels
 
 KINDS = {
     "x": "*fp32", "columns": "*fp64", "stride": "i64", "rows": "*i64", "first": "*i64", "second": "*i64",

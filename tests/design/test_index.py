@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from zeronorm.design import index
-from zeronorm.design.index import (
+from zeronorm.design import _index as index
+from zeronorm.design._index import (
     as_index,
     as_selector,
     as_slice,

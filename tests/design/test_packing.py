@@ -16,9 +16,10 @@ from scipy import sparse
 
 from design.arrays import data, numbers
 from zeronorm import AROM, RFE, FisherScore, ZeroNormSVM, as_design
-from zeronorm.design import chunked, packing
-from zeronorm.design.chunked import ChunkedDesign, open_files
-from zeronorm.design.packing import full_disk_explained, is_running, pack, require_room
+from zeronorm.design import _chunked as chunked
+from zeronorm.design import _packing as packing
+from zeronorm.design._chunked import ChunkedDesign, open_files
+from zeronorm.design._packing import full_disk_explained, is_running, pack, require_room
 from zeronorm.testing import check_design
 
 
@@ -78,7 +79,7 @@ SLOW_PACK = """
 import sys
 import time
 import numpy as np
-import zeronorm.design.packing as module
+import zeronorm.design._packing as module
 from zeronorm.design import pack
 real = module.checksum_of
 module._PIECE_BYTES = 500
@@ -119,7 +120,7 @@ def test_a_full_disk_is_noticed_before(tmp_path, monkeypatch):
 def test_values_are_checked_when_they_are_written_and_not_again(tmp_path, monkeypatch):
     path = pack(numbers(), tmp_path / "x.zncols")
     with monkeypatch.context() as patch:
-        patch.setattr("zeronorm.design.packing.PackedFile.read", None)
+        patch.setattr("zeronorm.design._packing.PackedFile.read", None)
         assert as_design(path)._known_finite
     for value in (np.nan, np.inf, 1e200):
         X = numbers()
@@ -130,7 +131,7 @@ def test_values_are_checked_when_they_are_written_and_not_again(tmp_path, monkey
 
 
 def test_each_column_is_read_once_in_a_sweep(tmp_path, monkeypatch):
-    monkeypatch.setattr("zeronorm.design.packing._PIECE_BYTES", 13 * 8 * 3)
+    monkeypatch.setattr("zeronorm.design._packing._PIECE_BYTES", 13 * 8 * 3)
     X = numbers((13, 600))
     design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=13 * 8 * 8 * 10)
     n_bytes, real = 0, chunked._read_into

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from design.arrays import data, numbers
-from zeronorm.design import as_design, packing
-from zeronorm.design.chunked import DataFileError
-from zeronorm.design.packing import PackedFile, pack
+from zeronorm.design import _packing as packing
+from zeronorm.design import as_design
+from zeronorm.design._chunked import DataFileError
+from zeronorm.design._packing import PackedFile, pack
 
 
 def test_every_cut_is_noticed_when_the_file_is_opened(tmp_path):

@@ -9,8 +9,8 @@ from scipy import sparse
 from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, FisherScore
 from zeronorm.design import as_design
-from zeronorm.design.convert import check_container
-from zeronorm.design.sparse import check_structure
+from zeronorm.design._convert import check_container
+from zeronorm.design._sparse import check_structure
 
 
 def damaged(make, array, place, value):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from design.arrays import Columns, data
-from zeronorm.design.sparse import SparseDesign, SparseFileDesign
+from zeronorm.design._sparse import SparseDesign, SparseFileDesign
 
 
 @pytest.mark.parametrize("budget", [200, 2000, 10**6])

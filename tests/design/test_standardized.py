@@ -122,8 +122,8 @@ def test_moments_of_many_columns_are_gathered_when_used(make, monkeypatch):
             yield view.transpose_dot(np.resize(M, (view.n_samples, 3)))
 
     expected = list(found())
-    monkeypatch.setattr("zeronorm.design.standardized.WIDE", 4)
-    monkeypatch.setattr("zeronorm.design.standardized._BAND_ENTRIES", 6)
+    monkeypatch.setattr("zeronorm.design._standardized.WIDE", 4)
+    monkeypatch.setattr("zeronorm.design._standardized._BAND_ENTRIES", 6)
     part = as_design(make(X)).standardized().take(chosen)
     assert part._moments._whole.mean.size == 50
     for got, wanted in zip(found(), expected, strict=True):
@@ -146,7 +146,7 @@ def test_what_is_known_is_not_read_again(monkeypatch):
     Z[:, 4] = 0.0
     first = view.gram()
     first[...] = np.nan  # belongs to the caller
-    monkeypatch.setattr("zeronorm.design.dense.DenseDesign._fill", None)
+    monkeypatch.setattr("zeronorm.design._dense.DenseDesign._fill", None)
     np.testing.assert_allclose(view.gram(), Z @ Z.T, atol=1e-12)
     np.testing.assert_allclose(view.gram(np.full(30, 0.5)), 0.5 * Z @ Z.T, atol=1e-12)
     np.testing.assert_allclose(view.squared_norms(), (Z**2).sum(axis=0), atol=1e-12)

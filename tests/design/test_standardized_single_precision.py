@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from zeronorm import AROM, RFE, ZeroNormSVM, as_design
-from zeronorm.design import column_kernels, standardized
+from zeronorm.design import _column_kernels as column_kernels
+from zeronorm.design import _standardized as standardized
 
 
 def _wide_data(order="F"):
@@ -34,7 +35,7 @@ def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, m
     results = []
     for n_threads in (1, 3):
         monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
-        monkeypatch.setattr("zeronorm.design.base.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design._base.available_threads", lambda n=n_threads: n)
         design = as_design(X).standardized()
         results.append((design.gram(), design.gram(scale), design.take(np.arange(0, 1400, 2)).gram()))
     wanted = (Z @ Z.T, (Z * scale) @ Z.T, Z[:, ::2] @ Z[:, ::2].T)

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import FisherScore, as_design
-from zeronorm.design import dense, stats
-from zeronorm.design.column_kernels import columns_stats_in_place
+from zeronorm.design import _dense as dense
+from zeronorm.design import _stats as stats
+from zeronorm.design._column_kernels import columns_stats_in_place
 
 LAYOUTS = [(order, dtype) for order in "CF" for dtype in (np.float64, np.float32)]
 

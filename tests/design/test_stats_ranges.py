@@ -8,9 +8,10 @@ from scipy import sparse
 
 from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, RFE, MarginLP, SVMWeights
-from zeronorm.design import as_design, stats
-from zeronorm.design.dense import DenseDesign
-from zeronorm.design.stats_kernels import extremes_of_columns
+from zeronorm.design import _stats as stats
+from zeronorm.design import as_design
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._stats_kernels import extremes_of_columns
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

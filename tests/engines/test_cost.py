@@ -12,15 +12,15 @@ from sklearn.linear_model import Ridge
 
 from zeronorm import AROM, L1SVM, RFE, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines import cost
-from zeronorm.engines.cost import (
+from zeronorm.engines import _cost as cost
+from zeronorm.engines._cost import (
     NEARLY,
     UNIT_COSTS,
     automatic_C,
     automatic_l1_C,
     nearly_best_l1_costs,
 )
-from zeronorm.selection.problem import Problem
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import KINDS, Binary, Real
 
 SELECTORS = [
@@ -202,7 +202,7 @@ def test_a_part_of_the_samples_decides_on_the_cost_that_all_would_choose_for_the
         problem = problem_of(X, X[:, :5].sum(axis=1) + 2.0 * rng.normal(size=1200) > 0.0)
         found = []
         for largest in (100, 10_000):
-            monkeypatch.setattr("zeronorm.engines.cost.LARGEST_PROGRAM", largest)
+            monkeypatch.setattr("zeronorm.engines._cost.LARGEST_PROGRAM", largest)
             found.append(nearly_best_l1_costs(problem, None)[0])
         ratios.append(np.log(found[0] / found[1]))
     one_step = np.log(1e3) / 9.0

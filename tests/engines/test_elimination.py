@@ -7,11 +7,11 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm import as_design
-from zeronorm.engines.elimination.kernel import RBFSource
-from zeronorm.engines.elimination.loop import Elimination
-from zeronorm.selection.problem import Problem
+from zeronorm.engines.elimination._kernel import RBFSource
+from zeronorm.engines.elimination._loop import Elimination
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
 
 
 def problem(seed=0, n=40, p=12):

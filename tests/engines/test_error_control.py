@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from zeronorm.engines.error_control import ProbeRisk, best_of, probe_cdf, probe_tail
+from zeronorm.engines._error_control import ProbeRisk, best_of, probe_cdf, probe_tail
 
 
 def simulated_cosines(dimension: int, rank: int, n_probes: int, seed: int):

@@ -19,8 +19,14 @@ from zeronorm.criteria import (
     Variance,
 )
 from zeronorm.design import as_design
-from zeronorm.engines.factor_descent.criterion import ConstantSum, ScaledCriterion, UnitBox, descend, standing
-from zeronorm.engines.factor_descent.discarding import curvature_saliency, removal_value
+from zeronorm.engines.factor_descent._criterion import (
+    ConstantSum,
+    ScaledCriterion,
+    UnitBox,
+    descend,
+    standing,
+)
+from zeronorm.engines.factor_descent._discarding import curvature_saliency, removal_value
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.1, 1.0), PolynomialKernel(3, 0.1, 0.5), RBFKernel(0.08)]
 EVEN, ODD = np.arange(0, 30, 2), np.arange(1, 30, 2)

@@ -11,11 +11,14 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges import exchanges, kernels, screening, splicing
-from zeronorm.engines.logistic_exchanges.exchanges import Candidates, LogisticSubsets, QuadraticModel
-from zeronorm.engines.logistic_exchanges.screening import StrongestFeatures, largest
-from zeronorm.selectors.sparsity.zeronorm_logistic import tangent_factors
-from zeronorm.solvers.logistic import L1Logistic
+from zeronorm.engines.logistic_exchanges import _exchanges as exchanges
+from zeronorm.engines.logistic_exchanges import _kernels as kernels
+from zeronorm.engines.logistic_exchanges import _screening as screening
+from zeronorm.engines.logistic_exchanges import _splicing as splicing
+from zeronorm.engines.logistic_exchanges._exchanges import Candidates, LogisticSubsets, QuadraticModel
+from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures, largest
+from zeronorm.selectors.sparsity._zeronorm_logistic import tangent_factors
+from zeronorm.solvers._logistic import L1Logistic
 
 
 def planted_problem(seed, n=60, p=12, k=4, correlation=0.0):

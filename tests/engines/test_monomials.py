@@ -10,8 +10,8 @@ import pytest
 from sklearn.preprocessing import PolynomialFeatures
 
 from zeronorm import GramSchmidt, as_design
-from zeronorm.engines.error_control import probe_tail
-from zeronorm.engines.monomials import (
+from zeronorm.engines._error_control import probe_tail
+from zeronorm.engines._monomials import (
     MonomialDesign,
     factor_table,
     needed_by_leave_one_out,

@@ -12,25 +12,25 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines.rescaling import models
-from zeronorm.engines.rescaling.iteration import (
+from zeronorm.engines.rescaling import _models as models
+from zeronorm.engines.rescaling._iteration import (
     UnitFactors,
     correlated_start,
     multiplicative,
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling.models import (
+from zeronorm.engines.rescaling._models import (
     GramModel,
-    LinearModel,
     Part,
     PrimalModel,
+    SharedScaleModel,
     SlackRescaling,
 )
-from zeronorm.selection.problem import Problem
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Multiclass, Real
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
 def noisy(n=40, p=30, *, noise=0.5, seed=0):
@@ -162,7 +162,7 @@ def test_primal_and_dual_models_agree(loss):
 def test_the_way_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
     monkeypatch.setitem(models.FEW_SAMPLES, loss, 256)
     X, y = noisy(280, 320, noise=1.0)
-    model = model_for(y, 2.0, loss, LinearModel)
+    model = model_for(y, 2.0, loss, SharedScaleModel)
     assert model.in_dual((280, 320))
     assert not model.in_dual((280, few))
     adaptive, dual = run(model, X, max_iter=n_iter), run(model_for(y, 2.0, loss), X, max_iter=n_iter)

@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 from zeronorm import AROM, KernelMultiplicativeUpdate, ZeroNormSVM
 from zeronorm.design import as_design, pack
-from zeronorm.engines import sparse_paths
-from zeronorm.engines.rescaling.iteration import IteratePath
-from zeronorm.engines.sparse_paths import first_copies
+from zeronorm.engines import _sparse_paths as sparse_paths
+from zeronorm.engines._sparse_paths import first_copies
+from zeronorm.engines.rescaling._iteration import IteratePath
 
 
 def test_first_copies():

@@ -12,10 +12,10 @@ from statsmodels.stats.proportion import proportion_confint
 from evaluation.made_rows import parts
 from zeronorm import RandomSelector, evaluate
 from zeronorm.evaluation import METRICS, Metric
+from zeronorm.evaluation._summary import error_curves
 from zeronorm.evaluation.significance import compare_methods, metric_interval
-from zeronorm.evaluation.significance.pooled import placements, why_no_interval
-from zeronorm.evaluation.summary import error_curves
-from zeronorm.resampling.metrics import as_metric
+from zeronorm.evaluation.significance._pooled import placements, why_no_interval
+from zeronorm.resampling._metrics import as_metric
 
 
 def residual_rows(y, predictions, n_parts):

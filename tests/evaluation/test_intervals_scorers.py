@@ -11,10 +11,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from evaluation.made_rows import parts
 from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
+from zeronorm.evaluation._summary import compare, error_curves, primary_metric
 from zeronorm.evaluation.significance import metric_interval
-from zeronorm.evaluation.significance.pooled import why_no_interval
-from zeronorm.evaluation.summary import compare, error_curves, primary_metric
-from zeronorm.resampling.metrics import as_metric
+from zeronorm.evaluation.significance._pooled import why_no_interval
+from zeronorm.resampling._metrics import as_metric
 
 
 def scorer_rows(name, y, predictions, n_parts=5):

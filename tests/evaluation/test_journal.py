@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from zeronorm import FisherScore, SelectionPath, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
 from zeronorm.registry import register
-from zeronorm.resampling.journal import Journal, digest
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.resampling._journal import Journal, digest
+from zeronorm.selectors._base import BaseSelector
 
 
 def make_data(n=24, p=8, seed=0):
@@ -150,7 +150,7 @@ def test_a_changed_number_that_is_still_valid_json_is_not_believed(tmp_path):
 
 def test_cells_of_another_version_are_not_believed(run, monkeypatch):
     run()
-    monkeypatch.setattr("zeronorm.evaluation.protocol.__version__", "0.0.0")
+    monkeypatch.setattr("zeronorm.evaluation._protocol.__version__", "0.0.0")
     _, fits = run()
     assert fits == 4
 
@@ -269,7 +269,7 @@ SLOW_SELECTOR = """
 import time
 import numpy as np
 from zeronorm import SelectionPath, evaluate
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors._base import BaseSelector
 from zeronorm.registry import register
 
 FITS_BEFORE_THE_END = None

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV, evaluate
 from zeronorm.registry import all_methods, register
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors._base import BaseSelector
 
 SelectorMaker = Callable[[Any, Any], Any]
 pytestmark = pytest.mark.filterwarnings("ignore:.*selects no feature by its own rule")  # labels are noise

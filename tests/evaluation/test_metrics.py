@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from zeronorm.evaluation import METRICS, area_under_curve, balanced_error_rate, error_rate, probe_fraction
 from zeronorm.evaluation.significance import metric_interval
-from zeronorm.resampling.metrics import as_metric, explained_variation, scoring_metric
+from zeronorm.resampling._metrics import as_metric, explained_variation, scoring_metric
 
 labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 

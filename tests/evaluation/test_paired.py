@@ -9,7 +9,7 @@ from scipy import stats
 from evaluation.made_rows import parts
 from zeronorm.evaluation import METRICS
 from zeronorm.evaluation.significance import paired_test
-from zeronorm.evaluation.significance.pooled import excess_of_parts, placements
+from zeronorm.evaluation.significance._pooled import excess_of_parts, placements
 
 
 @pytest.mark.parametrize(("n_parts", "factor"), [(20, 5.0), (200, 9.0)])

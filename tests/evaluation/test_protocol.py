@@ -28,7 +28,7 @@ from evaluation.made_data import make_data
 from zeronorm import FisherScore, SelectionPath, SelectorCV, evaluate
 from zeronorm.evaluation import Metric, probe_fraction
 from zeronorm.registry import register
-from zeronorm.selectors.base import BaseSelector
+from zeronorm.selectors._base import BaseSelector
 
 
 @register("test-noise", family="filters", tasks=("binary", "multiclass"), reference="")
@@ -219,7 +219,7 @@ def test_progress_counts_cells(monkeypatch):
         steps.append((description, total, self.verbose))
         yield lambda *said: steps.append(said)
 
-    monkeypatch.setattr("zeronorm.selection.problem.Progress.task", task)
+    monkeypatch.setattr("zeronorm.selection._problem.Progress.task", task)
     evaluate({"a": FisherScore(), "b": NoisyOrder()}, X, y, cv=2, sizes=[1], verbose=True)
     folds = [f"{name}, fold {fold} of 2" for name in "ab" for fold in (1, 2)]
     assert steps == [("Evaluating", 4, True), (0, folds[0]), *((1, text) for text in [*folds[1:], ""])]

@@ -11,14 +11,14 @@ import pytest
 
 from evaluation.made_data import make_data
 from zeronorm import FisherScore, evaluate
-from zeronorm.evaluation.records import columns_of
+from zeronorm.evaluation._records import columns_of
 
 
 def hide_modules(monkeypatch, *hidden):
     real_import = builtins.__import__
 
     def import_module(name, globals=None, *args, **kwargs):
-        if name in hidden and globals and globals.get("__name__") == "zeronorm.evaluation.records":
+        if name in hidden and globals and globals.get("__name__") == "zeronorm.evaluation._records":
             raise ImportError(name)
         return real_import(name, globals, *args, **kwargs)
 

@@ -14,7 +14,8 @@ from statsmodels.stats.multitest import multipletests
 
 from evaluation.made_rows import records_of_three, records_with_errors
 from evaluation.published import AUC
-from zeronorm.evaluation import significance, stability
+from zeronorm.evaluation import _stability as stability
+from zeronorm.evaluation import significance
 from zeronorm.evaluation.significance import (
     adjust_p_values,
     compare_methods,

@@ -12,7 +12,7 @@ from scipy import special, stats
 from sklearn import metrics as sk
 from statsmodels.stats.proportion import proportion_confint
 
-from zeronorm.resampling.metrics import as_metric
+from zeronorm.resampling._metrics import as_metric
 
 FITTED = "covers the value of the fitted models"
 SCRIPT = Path(__file__).parents[2] / "docs" / "trust" / "simulate.py"

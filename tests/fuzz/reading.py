@@ -16,7 +16,7 @@ from pathlib import Path
 
 def read_in_a_fork(path: Path, program: str) -> subprocess.CompletedProcess[bytes] | None:
     """In place of ``_read_elsewhere`` of the readers: the same program, limits and answers."""
-    from zeronorm.datasets.readers.matrices import PROLOGUE, seconds_for
+    from zeronorm.datasets.readers._matrices import PROLOGUE, seconds_for
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["h5py", "scipy.io"])

@@ -12,7 +12,7 @@ from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, attempt_file, go
 from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
 from zeronorm.datasets import DataError, read_table
-from zeronorm.datasets.readers import matrices
+from zeronorm.datasets.readers import _matrices as matrices
 
 QUICK, ALL = 70, 10_000
 LIMIT_S = 60.0
@@ -110,7 +110,7 @@ def test_damage_inside_hdf5_is_told_in_our_own_words(tmp_path, monkeypatch):
     path.write_bytes(good_file("h5ad"))
     told = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
     walk = subprocess.CompletedProcess("", 1, b"", told)
-    monkeypatch.setattr("zeronorm.datasets.readers.matrices._read_elsewhere", lambda path, program: walk)
+    monkeypatch.setattr("zeronorm.datasets.readers._matrices._read_elsewhere", lambda path, program: walk)
     with pytest.raises(
         DataError, match="not an h5ad file: its groups and attributes cannot be read"
     ) as refused:

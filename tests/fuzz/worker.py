@@ -24,7 +24,7 @@ def _matrix():
 def _files():
     from fuzz.files import attempt_file
     from fuzz.reading import read_in_a_fork
-    from zeronorm.datasets.readers import matrices
+    from zeronorm.datasets.readers import _matrices as matrices
 
     matrices._read_elsewhere = read_in_a_fork
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))

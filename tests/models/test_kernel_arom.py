@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from zeronorm import AROM
-from zeronorm.datasets.generators import make_polynomial_toy
-from zeronorm.engines.monomials import factor_table
+from zeronorm.datasets._generators import make_polynomial_toy
+from zeronorm.engines._monomials import factor_table
 from zeronorm.models import KernelAROM
-from zeronorm.models.kernel_arom import orderings, polynomial, rescaled_kernel
+from zeronorm.models._kernel_arom import orderings, polynomial, rescaled_kernel
 
 
 def ordered_monomials(X, degree):

@@ -15,8 +15,8 @@ from pathlib import Path
 # -- What no test is meant for --
 
 FILES_LEFT_OUT = {
-    "design/device_kernels.py": "runs on a GPU, and so do its tests",
-    "design/devices.py": "asks which GPU there is and how much memory it has",
+    "design/_device_kernels.py": "runs on a GPU, and so do its tests",
+    "design/_devices.py": "asks which GPU there is and how much memory it has",
 }
 # A fault inside a function of this name, or in the value or the use of a constant of this name, is not drawn.
 NAMES_LEFT_OUT = {

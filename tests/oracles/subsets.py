@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm.engines.weighting.sampling import Draws, Pool
+from zeronorm.engines.weighting._sampling import Draws, Pool
 
 
 def gaussian_classes(n=60, p=6, n_classes=2, seed=0, shift=1.0):

@@ -9,9 +9,9 @@ import pytest
 
 from report.made_records import made_records
 from zeronorm.datasets import TableOptions, build_table
-from zeronorm.datasets.raw import RawTable
-from zeronorm.report.html import report_data_of
-from zeronorm.workflow.run import compare, select
+from zeronorm.datasets._raw import RawTable
+from zeronorm.report._html import report_data_of
+from zeronorm.workflow._run import compare, select
 
 STRANGE_NAMES = [
     "<script>window.hacked = 1</script>",

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from report.made_records import made_records
-from zeronorm.report.html import render_report, report_data_of
+from zeronorm.report._html import render_report, report_data_of
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed (it is in the dev extra)")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

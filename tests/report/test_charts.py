@@ -13,24 +13,25 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 import zeronorm
-import zeronorm.report.chart as chart_module
+import zeronorm.report._chart as chart_module
 from report.made_records import made_records
 from zeronorm import FisherScore, SelectorCV
-from zeronorm.evaluation import evaluate, summary
+from zeronorm.evaluation import _summary as summary
+from zeronorm.evaluation import evaluate
 from zeronorm.report import ReportData, render, render_report
-from zeronorm.report.cells import Bar, Bars, Grid
-from zeronorm.report.chart import Chart, chart_classes, charts_of, register_chart
-from zeronorm.report.charts.error import ErrorChart
-from zeronorm.report.charts.features import _class_names, feature_values
-from zeronorm.report.charts.importance import ImportanceChart
-from zeronorm.report.charts.path import path_figure
-from zeronorm.report.charts.predictions import ConfusionChart, RocChart, mean_roc
-from zeronorm.report.charts.sizes import SizesChart
-from zeronorm.report.html import report_data_of
-from zeronorm.report.lines import Lines, Point, Series, scale
-from zeronorm.report.svg import Axes, label_room, log_ticks, text_width, value_range
-from zeronorm.report.text import is_largest_tried, key_figures, next_steps
-from zeronorm.selection.path import SelectionPath
+from zeronorm.report._cells import Bar, Bars, Grid
+from zeronorm.report._chart import Chart, chart_classes, charts_of, register_chart
+from zeronorm.report._html import report_data_of
+from zeronorm.report._lines import Lines, Point, Series, scale
+from zeronorm.report._svg import Axes, label_room, log_ticks, text_width, value_range
+from zeronorm.report._text import is_largest_tried, key_figures, next_steps
+from zeronorm.report.charts._error import ErrorChart
+from zeronorm.report.charts._features import _class_names, feature_values
+from zeronorm.report.charts._importance import ImportanceChart
+from zeronorm.report.charts._path import path_figure
+from zeronorm.report.charts._predictions import ConfusionChart, RocChart, mean_roc
+from zeronorm.report.charts._sizes import SizesChart
+from zeronorm.selection._path import SelectionPath
 
 NEAR = {"good": (0.96, 0.97, 0.98, 0.95), "bad": (0.61, 0.66, 0.63, 0.60)}
 
@@ -191,7 +192,7 @@ def test_names_at_the_ends_do_not_cover_each_other():
 
 
 def test_twenty_lines_differ_in_colour_shape_or_dash():
-    from zeronorm.report.svg import series_class, shape_number
+    from zeronorm.report._svg import series_class, shape_number
 
     looks = {(series_class(i), shape_number(i)) for i in range(20)}
     assert len(looks) == 20

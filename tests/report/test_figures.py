@@ -13,8 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from report.made_records import made_records
 from zeronorm.evaluation import METRICS
-from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval
-from zeronorm.evaluation.summary import (
+from zeronorm.evaluation._summary import (
     choose_method,
     compare,
     error_curves,
@@ -23,11 +22,12 @@ from zeronorm.evaluation.summary import (
     selection_frequencies,
     stabilities,
 )
-from zeronorm.report.charts.importance import weights_over_time
-from zeronorm.report.charts.path import path_figure
-from zeronorm.report.charts.redundancy import redundancy_map
-from zeronorm.report.charts.values import N_LEVELS, value_map
-from zeronorm.selection.path import SelectionPath
+from zeronorm.evaluation.significance import corrected_resampled_t, metric_interval
+from zeronorm.report.charts._importance import weights_over_time
+from zeronorm.report.charts._path import path_figure
+from zeronorm.report.charts._redundancy import redundancy_map
+from zeronorm.report.charts._values import N_LEVELS, value_map
+from zeronorm.selection._path import SelectionPath
 
 
 @pytest.fixture

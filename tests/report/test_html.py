@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from zeronorm.report.html import render_report
-from zeronorm.workflow.result import Result
+from zeronorm.report._html import render_report
+from zeronorm.workflow._result import Result
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 

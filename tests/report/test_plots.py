@@ -12,13 +12,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from zeronorm import FisherScore, SelectorCV  # noqa: E402
-from zeronorm.evaluation.summary import error_curves, stabilities  # noqa: E402
+from zeronorm.evaluation._summary import error_curves, stabilities  # noqa: E402
 from zeronorm.report import ReportData, chart_classes, figure  # noqa: E402
-from zeronorm.report.chart import charts_of  # noqa: E402
-from zeronorm.report.charts.error import ErrorChart  # noqa: E402
-from zeronorm.report.charts.path import PathChart  # noqa: E402
-from zeronorm.report.charts.selections import StabilityChart  # noqa: E402
-from zeronorm.selection.path import SelectionPath  # noqa: E402
+from zeronorm.report._chart import charts_of  # noqa: E402
+from zeronorm.report.charts._error import ErrorChart  # noqa: E402
+from zeronorm.report.charts._path import PathChart  # noqa: E402
+from zeronorm.report.charts._selections import StabilityChart  # noqa: E402
+from zeronorm.selection._path import SelectionPath  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

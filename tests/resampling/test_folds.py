@@ -12,16 +12,16 @@ from sklearn.svm import SVC
 
 from zeronorm import FisherScore
 from zeronorm.design import as_design
-from zeronorm.resampling import folds
-from zeronorm.resampling.folds import FoldPlan, FoldTask, run_tasks
-from zeronorm.resampling.metrics import METRICS
-from zeronorm.resampling.predictors.default import default_estimator
-from zeronorm.resampling.predictors.standardized import fresh_copy
-from zeronorm.resampling.splits import make_splits
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selection.problem import Progress
+from zeronorm.resampling import _folds as folds
+from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks
+from zeronorm.resampling._metrics import METRICS
+from zeronorm.resampling._splits import make_splits
+from zeronorm.resampling.predictors._default import default_estimator
+from zeronorm.resampling.predictors._standardized import fresh_copy
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Progress
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors.meta.auto import KnownPath
+from zeronorm.selectors.meta._auto import KnownPath
 
 
 def cells(X, y, sizes, estimator, selector=None, is_strict=True):

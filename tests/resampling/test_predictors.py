@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm.resampling.metrics import as_metric, scoring_metric
-from zeronorm.resampling.predictors import pairwise_svm
-from zeronorm.resampling.predictors.default import default_estimator, gaussian_estimator
+from zeronorm.resampling._metrics import as_metric, scoring_metric
+from zeronorm.resampling.predictors import _pairwise_svm as pairwise_svm
+from zeronorm.resampling.predictors._default import default_estimator, gaussian_estimator
 from zeronorm.selection.target import TASKS, Labels, Real
 
 

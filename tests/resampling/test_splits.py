@@ -13,10 +13,10 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from zeronorm import RadiusMarginScaling, SelectionPath, SelectorCV, evaluate
 from zeronorm.design import as_design
 from zeronorm.registry import register
-from zeronorm.resampling.splits import make_splits, take_columns
+from zeronorm.resampling._splits import make_splits, take_columns
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta.selector_cv import choose_size
+from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors.meta._selector_cv import choose_size
 
 
 def folds(splits):

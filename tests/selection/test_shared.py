@@ -10,7 +10,7 @@ import pytest
 
 from zeronorm import AROM, Consensus
 from zeronorm.design import StandardizedDesign, as_design
-from zeronorm.selection.shared import SharedValues
+from zeronorm.selection._shared import SharedValues
 
 
 @pytest.fixture

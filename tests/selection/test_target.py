@@ -8,9 +8,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from zeronorm.datasets import Table
 from zeronorm.registry import all_methods
-from zeronorm.resampling.metrics import METRICS, parse_metrics
-from zeronorm.resampling.predictors.default import PREDICTORS, default_estimator, gaussian_estimator
-from zeronorm.resampling.splits import make_splits
+from zeronorm.resampling._metrics import METRICS, parse_metrics
+from zeronorm.resampling._splits import make_splits
+from zeronorm.resampling.predictors._default import PREDICTORS, default_estimator, gaussian_estimator
 from zeronorm.selection.target import (
     KINDS,
     TASKS,
@@ -22,7 +22,7 @@ from zeronorm.selection.target import (
     Real,
     target_for,
 )
-from zeronorm.workflow.chance import BASELINES
+from zeronorm.workflow._chance import BASELINES
 
 RNG = np.random.default_rng(0)
 EXAMPLES = {

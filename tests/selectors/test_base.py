@@ -30,10 +30,10 @@ from zeronorm import (
     as_design,
 )
 from zeronorm.registry import all_methods, get_method
-from zeronorm.selection import problem
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors import base
-from zeronorm.selectors.meta.consensus import Consensus
+from zeronorm.selection import _problem as problem
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selectors import _base as base
+from zeronorm.selectors.meta._consensus import Consensus
 
 TALKING = [
     m

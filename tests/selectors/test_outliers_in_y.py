@@ -24,7 +24,7 @@ from zeronorm import (
 )
 from zeronorm.models import RelevanceVectorRegressor
 from zeronorm.registry import all_methods
-from zeronorm.selection.problem import TargetOutlierWarning, target_outliers
+from zeronorm.selection._problem import TargetOutlierWarning, target_outliers
 
 PLACE = 7
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeronorm.design.index import by_descending_value
-from zeronorm.selection import path as path_module
-from zeronorm.selection.path import SelectionPath, order_by_score
+from zeronorm.design._index import by_descending_value
+from zeronorm.selection import _path as path_module
+from zeronorm.selection._path import SelectionPath, order_by_score
 
 
 def test_nested_path_reads_prefixes():
@@ -164,7 +164,7 @@ def n_threads(request, monkeypatch):
     """Long vectors are handled in so many parts."""
     monkeypatch.setattr("zeronorm._threads.available_threads", lambda: request.param)
     monkeypatch.setattr("zeronorm._threads._NUMBERS_PER_THREAD", 1 << 12)
-    monkeypatch.setattr("zeronorm.design.index.available_threads", lambda: request.param)
+    monkeypatch.setattr("zeronorm.design._index.available_threads", lambda: request.param)
 
 
 @cache
@@ -244,6 +244,6 @@ def test_many_features_are_ranked_and_scored_as_few_are(monkeypatch):
     rng = np.random.default_rng(0)
     path = SelectionPath(order=rng.permutation(20_000), scores=rng.normal(size=20_000))
     ranking, scores = path.ranking(7), path.feature_scores(7)
-    monkeypatch.setattr("zeronorm.selection.path.MANY", 1 << 30)
+    monkeypatch.setattr("zeronorm.selection._path.MANY", 1 << 30)
     assert np.array_equal(path.ranking(7), ranking)
     assert np.array_equal(path.feature_scores(7), scores)

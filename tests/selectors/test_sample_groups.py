@@ -23,8 +23,8 @@ from zeronorm import (
     SVMWeights,
     ZeroNormSVM,
 )
-from zeronorm.engines import cost
-from zeronorm.resampling import folds
+from zeronorm.engines import _cost as cost
+from zeronorm.resampling import _folds as folds
 
 N_PATIENTS, VISITS = 15, 4
 

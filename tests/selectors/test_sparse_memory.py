@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from zeronorm.design import convert
-from zeronorm.engines.logistic_exchanges import exchanges
+from zeronorm.design import _convert as convert
+from zeronorm.engines.logistic_exchanges import _exchanges as exchanges
 from zeronorm.registry import get_method
-from zeronorm.selectors.filters import mutual_information
-from zeronorm.solvers import logistic
+from zeronorm.selectors.filters import _mutual_information as mutual_information
+from zeronorm.solvers import _logistic as logistic
 
 SHAPES = {"wide": (200, 20_000), "tall": (20_000, 200)}
 DENSITY = 0.005

@@ -17,7 +17,7 @@ import zeronorm
 from small_problems import Remembering
 from zeronorm import RFE, RFECV, FisherScore, LassoSelector, Relief, SVMWeights, as_design
 from zeronorm.registry import all_methods
-from zeronorm.selectors import base
+from zeronorm.selectors import _base as base
 
 SELECTORS = [s for kind in ("selector", "meta") for m in all_methods(kind) for s in m.instances()]
 

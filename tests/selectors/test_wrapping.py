@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from small_problems import problem_of
 from zeronorm import FisherScore, GolubScore, LassoSelector
-from zeronorm.selectors.meta.selector_cv import SelectorCV
+from zeronorm.selectors.meta._selector_cv import SelectorCV
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from solvers.problems import classification
 from zeronorm._jit import kernel
 from zeronorm.solvers import warmup
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
 def test_a_worker_takes_a_large_read_only_matrix():
@@ -72,7 +72,7 @@ def test_no_writable_place_for_the_cache():
         # As a superuser may write anywhere, the places are closed one step later.
         caching._CacheLocator.ensure_cache_path = nowhere
         import numpy as np
-        from zeronorm.solvers.svm.smo import refresh, smo
+        from zeronorm.solvers.svm._smo import refresh, smo
 
         f = np.zeros(2)
         refresh(2.0 * np.eye(2), np.zeros(2), np.arange(2), np.array([1.0, -1.0]), np.ones(2), f)
@@ -86,7 +86,7 @@ def test_importing_the_solvers_does_not_import_numba():
     out = run_python(
         """
         import sys
-        import zeronorm.solvers.svm.linear, zeronorm.solvers.linear_program
+        import zeronorm.solvers.svm._linear, zeronorm.solvers._linear_program
         print("numba" in sys.modules)
         """
     )
@@ -98,8 +98,8 @@ def test_after_a_warmup_nothing_is_compiled_anew():
     here = {k: v for k, v in os.environ.items() if k == "NUMBA_CACHE_DIR"}
     code = """
         from zeronorm.solvers import warmup
-        from zeronorm.solvers.geometry import project_in_place
-        from zeronorm.solvers.svm.smo import refresh, smo
+        from zeronorm.solvers._geometry import project_in_place
+        from zeronorm.solvers.svm._smo import refresh, smo
         warmup()
         hits = sum(sum(k.dispatcher.stats.cache_hits.values()) for k in (smo, refresh, project_in_place))
         print(hits)
@@ -112,7 +112,7 @@ COMPILE_TOGETHER = """
     import sys
     import numpy as np
     from numba.core import event
-    from zeronorm.solvers.svm.smo import refresh
+    from zeronorm.solvers.svm._smo import refresh
 
     compiled = []
 

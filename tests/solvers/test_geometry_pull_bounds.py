@@ -12,8 +12,8 @@ from scipy import sparse
 from solvers.problems import plain
 from zeronorm import LogisticLasso
 from zeronorm.design import as_design
-from zeronorm.solvers.geometry import GradientBounds, may_be_beyond
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers._geometry import GradientBounds, may_be_beyond
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 N, P = 15, 140_000
 

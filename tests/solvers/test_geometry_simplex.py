@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from zeronorm.solvers.geometry import project_in_place, project_on_simplex
+from zeronorm.solvers._geometry import project_in_place, project_on_simplex
 
 vectors = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from solvers.problems import at_most, classification
-from zeronorm.solvers.geometry import solve_enclosing_sphere
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._geometry import solve_enclosing_sphere
+from zeronorm.solvers._status import Status
 
 
 def problem(seed=0, n=25, p=30):

@@ -9,8 +9,8 @@ from sklearn.linear_model import lars_path
 
 from solvers.problems import plain
 from zeronorm.design import as_design
-from zeronorm.solvers import lasso
-from zeronorm.solvers.lasso import (
+from zeronorm.solvers import _lasso as lasso
+from zeronorm.solvers._lasso import (
     BARRED,
     FREE,
     NOT_DOWNWARDS,

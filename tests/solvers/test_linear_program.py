@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from zeronorm.solvers.linear_program import LinearProgram
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._linear_program import LinearProgram
+from zeronorm.solvers._status import Status
 
 
 def problem(seed=0, n_rows=15, n_columns=30):

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from solvers.problems import classification
-from zeronorm.solvers.logistic import LogisticDual, solve_logistic_dual
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._logistic import LogisticDual, solve_logistic_dual
+from zeronorm.solvers._status import Status
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])

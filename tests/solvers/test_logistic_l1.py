@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from solvers.problems import classification, compiled
 from zeronorm.design import as_design
-from zeronorm.solvers import logistic
-from zeronorm.solvers.logistic import L1Logistic, _WorkingSet
+from zeronorm.solvers import _logistic as logistic
+from zeronorm.solvers._logistic import L1Logistic, _WorkingSet
 
 
 def model_of(n=40, p=8, make=np.asarray):

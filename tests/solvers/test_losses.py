@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from solvers.problems import classification, compiled, regression
-from zeronorm.solvers import losses
-from zeronorm.solvers.losses import LOSSES, PenalizedLoss, Softmax, find_loss, solve_working_set
+from zeronorm.solvers import _losses as losses
+from zeronorm.solvers._losses import LOSSES, PenalizedLoss, Softmax, find_loss, solve_working_set
 
 
 @pytest.mark.parametrize("name", ["squared_error", "logistic", "squared_hinge"])

@@ -11,15 +11,15 @@ from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 
 from zeronorm.design import as_design
-from zeronorm.solvers import max_entropy
-from zeronorm.solvers.max_entropy import (
+from zeronorm.solvers import _max_entropy as max_entropy
+from zeronorm.solvers._max_entropy import (
     MarginTerms,
     _exponential_mean,
     _search,
     inclusion_probability,
     solve_max_entropy,
 )
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
 
 
 def problem_of(kind, seed=0, n=9, p=4):

@@ -7,14 +7,23 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from zeronorm.solvers import geometry, lasso, logistic, max_entropy, neural_network
-from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram
-from zeronorm.solvers.linear_program import LinearProgram
-from zeronorm.solvers.sparse_bayes.posterior import GaussianLikelihood
-from zeronorm.solvers.sparse_bayes.sequential import solve_sparse_bayes
-from zeronorm.solvers.svm import box_dual, dual, free_set, joint_multiclass, linear, tall
+from zeronorm.solvers import _geometry as geometry
+from zeronorm.solvers import _lasso as lasso
+from zeronorm.solvers import _logistic as logistic
+from zeronorm.solvers import _max_entropy as max_entropy
+from zeronorm.solvers import _neural_network as neural_network
+from zeronorm.solvers._linear_program import LinearProgram
+from zeronorm.solvers.l1_svm._dual import L1SvmDualProgram, L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
+from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram
+from zeronorm.solvers.sparse_bayes._posterior import GaussianLikelihood
+from zeronorm.solvers.sparse_bayes._sequential import solve_sparse_bayes
+from zeronorm.solvers.svm import _box_dual as box_dual
+from zeronorm.solvers.svm import _dual as dual
+from zeronorm.solvers.svm import _free_set as free_set
+from zeronorm.solvers.svm import _joint_multiclass as joint_multiclass
+from zeronorm.solvers.svm import _linear as linear
+from zeronorm.solvers.svm import _tall as tall
 
 PAIRS_OF_STEPS = 2_000_000
 TWO_GIB = 2 * 1024**3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from zeronorm.solvers.status import Status, UnsolvableError
+from zeronorm.solvers._status import Status, UnsolvableError
 
 
 def test_what_each_end_asks_for():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.problems import compiled
-from zeronorm.solvers import geometry, warmup
-from zeronorm.solvers.svm import smo
+from zeronorm.solvers import _geometry as geometry
+from zeronorm.solvers import warmup
+from zeronorm.solvers.svm import _smo as smo
 
 
 def test_every_loop_is_called_once_for_a_warmup(monkeypatch):

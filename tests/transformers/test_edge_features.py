@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zeronorm.transformers import EdgeFeatures
-from zeronorm.transformers.edge_features import ACROSS, find_edges
+from zeronorm.transformers._edge_features import ACROSS, find_edges
 
 
 def is_edge(image, p, v, min_contrast=0.0):

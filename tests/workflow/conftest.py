@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zeronorm
-from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.workflow._inputs import DataOptions, load_data
 
 
 def two_signals(n_samples=60, n_features=30, seed=0):

@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import zeronorm
-from zeronorm.result.sentences import error_sentence
-from zeronorm.workflow import chance, training
-from zeronorm.workflow.chance import WithBaseline, permuted_target
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.procedures import Settings
+from zeronorm.result._sentences import error_sentence
+from zeronorm.workflow import _chance as chance
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._chance import WithBaseline, permuted_target
+from zeronorm.workflow._inputs import DataOptions, load_data
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import numbers, simulated, table_of
 

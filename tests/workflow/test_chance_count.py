@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from zeronorm.workflow import chance, procedures
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.procedures import Settings
+from zeronorm.workflow import _chance as chance
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow._inputs import DataOptions, load_data
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import numbers, simulated, table_of
 

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 import zeronorm
 from zeronorm.datasets import TableOptions, build_table
-from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow.checks import data_warnings, separating_features
+from zeronorm.datasets._raw import RawTable
+from zeronorm.workflow._checks import data_warnings, separating_features
 
 from .conftest import table_of
 

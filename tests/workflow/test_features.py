@@ -10,10 +10,10 @@ from scipy import stats
 from sklearn.feature_selection import f_classif, r_regression
 
 import zeronorm
-from zeronorm.result.sentences import compared_classes, effect_name
-from zeronorm.selection.path import SelectionPath
-from zeronorm.workflow.features import describe_selected, univariate_effects
-from zeronorm.workflow.inputs import DataOptions, load_data
+from zeronorm.result._sentences import compared_classes, effect_name
+from zeronorm.selection._path import SelectionPath
+from zeronorm.workflow._features import describe_selected, univariate_effects
+from zeronorm.workflow._inputs import DataOptions, load_data
 
 from .conftest import numbers, table_of
 

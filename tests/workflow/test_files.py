@@ -15,11 +15,11 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import zeronorm
-from zeronorm.result import files
-from zeronorm.result.files import method_rows, write_table
-from zeronorm.result.provenance import Clock, call_text, file_checksum, provenance
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.result import Result
+from zeronorm.result import _files as files
+from zeronorm.result._files import method_rows, write_table
+from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
+from zeronorm.workflow._inputs import DataOptions, load_data
+from zeronorm.workflow._result import Result
 
 from .conftest import numbers
 
@@ -219,7 +219,7 @@ def test_records_that_lack_something_are_refused(tmp_path):
 
 
 def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("zeronorm.report.html.render_report", lambda result, records: "page")
+    monkeypatch.setattr("zeronorm.report._html.render_report", lambda result, records: "page")
     result = Result(kind="selection", data={"n_samples": 10, "n_features": 30, "target": "y"}, methods=[])
     for place, file in (("a/b.html", "a/b.html"), ("c.HTM", "c.HTM"), ("d", "d/report.html")):
         written = result.report(tmp_path / place)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import zeronorm
-from zeronorm.resampling.metrics import as_metric
-from zeronorm.result.sentences import error_sentence
-from zeronorm.workflow import chance
+from zeronorm.resampling._metrics import as_metric
+from zeronorm.result._sentences import error_sentence
+from zeronorm.workflow import _chance as chance
 
 from .conftest import simulated
 

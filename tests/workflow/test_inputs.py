@@ -11,9 +11,9 @@ from scipy import sparse
 import zeronorm
 from zeronorm import as_design
 from zeronorm.design import Design
-from zeronorm.resampling.splits import dense_columns
-from zeronorm.workflow import inputs
-from zeronorm.workflow.inputs import DataOptions, check_folds, kept_columns, load_data
+from zeronorm.resampling._splits import dense_columns
+from zeronorm.workflow import _inputs as inputs
+from zeronorm.workflow._inputs import DataOptions, check_folds, kept_columns, load_data
 
 from .conftest import numbers, table_of
 

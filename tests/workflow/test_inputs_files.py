@@ -10,7 +10,7 @@ import pytest
 
 import zeronorm
 from zeronorm import as_design
-from zeronorm.workflow.inputs import DataOptions, load_data, pack_table
+from zeronorm.workflow._inputs import DataOptions, load_data, pack_table
 
 from .conftest import numbers, table_of
 

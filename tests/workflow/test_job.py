@@ -11,9 +11,11 @@ import rich.progress
 from sklearn.base import BaseEstimator
 
 import zeronorm
-from zeronorm.evaluation.summary import selection_frequencies
+from zeronorm.evaluation._summary import selection_frequencies
 from zeronorm.registry import MethodInfo
-from zeronorm.workflow import chance, procedures, training
+from zeronorm.workflow import _chance as chance
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow import _training as training
 
 from .conftest import numbers, state_of_patients
 

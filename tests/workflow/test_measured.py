@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 import zeronorm
-from zeronorm.result import sentences
-from zeronorm.workflow import measured
-from zeronorm.workflow.procedures import Settings
+from zeronorm.result import _sentences as sentences
+from zeronorm.workflow import _measured as measured
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import table_of
 

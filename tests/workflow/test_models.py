@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import zeronorm
-from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow import training
-from zeronorm.workflow.models import LinearModel, apply_model, fit_model, read_new_samples
-from zeronorm.workflow.procedures import Settings
+from zeronorm.datasets._raw import RawTable
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._models import LinearModel, apply_model, fit_model, read_new_samples
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import numbers, table_of
 

@@ -13,14 +13,14 @@ import pytest
 
 import zeronorm
 from zeronorm._messages import Message, OptionError, marked_text, parameter, rendered, setting
-from zeronorm.cli.main import run
+from zeronorm.cli._main import run
 from zeronorm.cli.options import in_flags
-from zeronorm.datasets.encoding import MISSING_CHOICES
-from zeronorm.datasets.table import TaskName
+from zeronorm.datasets._encoding import MISSING_CHOICES
+from zeronorm.datasets._table import TaskName
 from zeronorm.evaluation import METRICS, Metric, register_metric
-from zeronorm.workflow.inputs import load_data, pack_table
-from zeronorm.workflow.kinds import defaults_of, options_of
-from zeronorm.workflow.options import CompareOptions, DataOptions, SelectOptions
+from zeronorm.workflow._inputs import load_data, pack_table
+from zeronorm.workflow._kinds import defaults_of, options_of
+from zeronorm.workflow._options import CompareOptions, DataOptions, SelectOptions
 
 from .conftest import numbers
 

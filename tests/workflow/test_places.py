@@ -12,7 +12,7 @@ import pytest
 
 import zeronorm
 from zeronorm import FisherScore
-from zeronorm.result import folder as places
+from zeronorm.result import _folder as places
 
 OPTIONS = {"cv": 3, "features": 3, "permutations": 0}
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
@@ -98,7 +98,7 @@ def test_finished_parts_stay_after_an_interruption(tmp_path):
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(problem, tmp_path, monkeypatch):
-    from zeronorm.workflow import chance
+    from zeronorm.workflow import _chance as chance
 
     whole = zeronorm.select(*problem, **QUICK, permutations=2)
     real = chance.permutation_test

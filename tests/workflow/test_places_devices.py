@@ -16,10 +16,11 @@ from scipy import sparse
 
 import zeronorm
 from zeronorm import FisherScore, evaluate
-from zeronorm.cli.main import run
-from zeronorm.design.array_api import ArrayApiDesign, to_device
-from zeronorm.workflow import job, places
-from zeronorm.workflow.places import on_cluster
+from zeronorm.cli._main import run
+from zeronorm.design._array_api import ArrayApiDesign, to_device
+from zeronorm.workflow import _job as job
+from zeronorm.workflow import _places as places
+from zeronorm.workflow._places import on_cluster
 
 from .conftest import numbers, table_of
 
@@ -73,7 +74,7 @@ def test_arrays_of_torch_are_taken_where_they_are(problem):
 def test_data_are_copied_in_blocks_and_keep_type_and_names(problem, monkeypatch):
     pytest.importorskip("torch")
     X, _ = problem
-    monkeypatch.setattr("zeronorm.design.base.Design._block_width", lambda self: 7)
+    monkeypatch.setattr("zeronorm.design._base.Design._block_width", lambda self: 7)
     moved = to_device(X, "cpu", feature_names=[f"g{j}" for j in range(300)])
     assert isinstance(moved, ArrayApiDesign)
     assert moved.dtype == np.float32
@@ -113,7 +114,7 @@ def test_a_full_device_is_told_with_a_remedy(problem, monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr("zeronorm.design.array_api.empty_on", full)
+    monkeypatch.setattr("zeronorm.design._array_api.empty_on", full)
     with pytest.raises(MemoryError, match="more than is free on the device 'cpu'; store them as float32"):
         to_device(problem[0], "cpu")
 
@@ -141,7 +142,7 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
 
 def test_no_scheduler_at_the_address(problem, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("zeronorm.workflow.places.PATIENCE_S", 0.3)
+    monkeypatch.setattr("zeronorm.workflow._places.PATIENCE_S", 0.3)
     with pytest.raises(ValueError, match=r"'dask' parameter must be the address.*tcp://127\.0\.0\.1:9"):
         zeronorm.compare(*problem, methods="fisher", dask="tcp://127.0.0.1:9", **QUICK)
 

@@ -17,11 +17,11 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import zeronorm
-from zeronorm.cli.main import run
-from zeronorm.workflow import procedures
-from zeronorm.workflow.inputs import DataOptions, load_data
-from zeronorm.workflow.models import LinearModel, apply_model
-from zeronorm.workflow.procedures import Settings, build_procedure, predictor_notes
+from zeronorm.cli._main import run
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow._inputs import DataOptions, load_data
+from zeronorm.workflow._models import LinearModel, apply_model
+from zeronorm.workflow._procedures import Settings, build_procedure, predictor_notes
 
 from .conftest import numbers, table_of
 

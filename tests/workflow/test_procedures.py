@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from zeronorm.registry import all_methods, get_method
-from zeronorm.workflow import chance, procedures
-from zeronorm.workflow.procedures import (
+from zeronorm.workflow import _chance as chance
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow._procedures import (
     Settings,
     build_procedure,
     build_selector,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import zeronorm
-from zeronorm.workflow import procedures
-from zeronorm.workflow.procedures import Settings, inner_folds, inner_notes, sizes_to_try
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow._procedures import Settings, inner_folds, inner_notes, sizes_to_try
 
 from .conftest import numbers, table_of
 

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import zeronorm
-from zeronorm.result.plain import figure_cells, figures_from, finite
-from zeronorm.result.record import SelectedFeature, schema
-from zeronorm.workflow.models import GaussianModel
-from zeronorm.workflow.result import Result
+from zeronorm.result._plain import figure_cells, figures_from, finite
+from zeronorm.result._record import SelectedFeature, schema
+from zeronorm.workflow._models import GaussianModel
+from zeronorm.workflow._result import Result
 
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 

@@ -118,7 +118,7 @@ def test_each_selected_feature(selection):
     assert {feature.index for feature in selection.selected} == set(np.flatnonzero(reference.support_))
     p_values = stats.ttest_ind(X[y == "well"], X[y == "sick"], equal_var=False).pvalue
     q_values = stats.false_discovery_control(p_values)
-    weights = zeronorm.resampling.predictors.default.default_estimator(Labels, n_samples=36)
+    weights = zeronorm.resampling.predictors._default.default_estimator(Labels, n_samples=36)
     columns = [feature.index for feature in selection.selected]
     coefficients = weights.fit(X[:, columns], y).coef_[0]
     for place, feature in enumerate(selection.selected):

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 
 import zeronorm
 from zeronorm.registry import MethodInfo
-from zeronorm.workflow import procedures, training
-from zeronorm.workflow.procedures import Settings
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import two_signals
 
@@ -109,7 +110,7 @@ def test_every_backend_of_the_data_gives_the_same_selection(backend, problem, fr
 
 
 def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
-    from zeronorm.design.chunked import ChunkedDesign
+    from zeronorm.design._chunked import ChunkedDesign
 
     seen = []
     monkeypatch.setattr(training, "fit_procedure", lambda p, table, s: seen.append(table.X) or 1 / 0)
@@ -176,7 +177,7 @@ def test_samples_of_one_group_are_never_divided():
 
 
 def test_the_inner_folds_know_the_groups_too(monkeypatch):
-    from zeronorm.selectors.meta.selector_cv import SelectorCV
+    from zeronorm.selectors.meta._selector_cv import SelectorCV
 
     seen = []
     fit = SelectorCV.fit
@@ -265,8 +266,8 @@ def test_the_metric_reaches_the_inner_choice_and_the_records(problem):
     assert result.procedure["metric"] == "f1_macro"
     assert result.procedure["greater_is_better"]
     assert "f1_macro" in result.records.columns
-    table = zeronorm.workflow.inputs.load_data(
-        problem[0], zeronorm.workflow.inputs.DataOptions(target=problem[1])
+    table = zeronorm.workflow._inputs.load_data(
+        problem[0], zeronorm.workflow._inputs.DataOptions(target=problem[1])
     )
     built = procedures.build_procedure("fisher", table, Settings(metric="f1_macro"), [1, 2])
     assert built.scoring == "f1_macro"
@@ -328,8 +329,8 @@ def test_methods_that_control_errors_choose_their_own_size(method, params, probl
 
 
 def test_auto_keeps_one_method_and_says_which(problem, monkeypatch):
-    from zeronorm.selectors.meta.auto import OUTSIDE
-    from zeronorm.selectors.meta.consensus import DEFAULT_METHODS
+    from zeronorm.selectors.meta._auto import OUTSIDE
+    from zeronorm.selectors.meta._consensus import DEFAULT_METHODS
 
     monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "golub"))
     monkeypatch.setitem(OUTSIDE, "classification", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.workflow.options import DataOptions, Settings
+from zeronorm.workflow._options import DataOptions, Settings
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 import zeronorm
 from zeronorm.datasets import TableOptions, build_table
-from zeronorm.datasets.raw import RawTable
-from zeronorm.workflow import procedures, training
-from zeronorm.workflow.procedures import Settings
+from zeronorm.datasets._raw import RawTable
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._procedures import Settings
 
 from .conftest import numbers, table_of
 

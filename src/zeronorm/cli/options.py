@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from zeronorm._messages import Mention
-from zeronorm.workflow.kinds import Option, Options, defaults_of, options_of
-from zeronorm.workflow.options import DATA, CompareOptions, RunOptions, SelectOptions
+from zeronorm.workflow._kinds import Option, Options, defaults_of, options_of
+from zeronorm.workflow._options import DATA, CompareOptions, RunOptions, SelectOptions
 
 # -- What the shell offers after the Tab key, at once: nothing heavy is imported for it --
 
@@ -36,7 +36,7 @@ def method_lists(incomplete: str) -> list[str]:
 
 def dataset_names(incomplete: str) -> list[str]:
     """Data sets with a name that begins so."""
-    from zeronorm.datasets.catalogue import known_names
+    from zeronorm.datasets._catalogue import known_names
 
     return [name for name in known_names() if name.startswith(incomplete)]
 

@@ -12,7 +12,7 @@ from zeronorm._messages import rendered
 from zeronorm.cli.options import in_flags
 
 if TYPE_CHECKING:
-    from zeronorm.result.record import ResultData
+    from zeronorm.result._record import ResultData
 
 MOST_ROWS = 30
 LONGEST_NAME = 60
@@ -26,7 +26,7 @@ def shows_progress(quiet: bool, as_json: bool) -> bool:
 
 def print_json(content: Any) -> None:
     """JSON on the output stream, and nothing else."""
-    from zeronorm.result.plain import finite
+    from zeronorm.result._plain import finite
 
     sys.stdout.write(json.dumps(finite(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
@@ -70,8 +70,8 @@ def _number(value: Any) -> str:
 
 def print_selection(result: ResultData, folder: Path) -> None:
     """The headline, the selected features, the error, notes and warnings, and where the report is."""
-    from zeronorm.datasets.table import counted
-    from zeronorm.result.sentences import error_sentence, size_sentence
+    from zeronorm.datasets._table import counted
+    from zeronorm.result._sentences import error_sentence, size_sentence
 
     print_notes(result.notes)
     rows = [
@@ -101,7 +101,7 @@ def print_selection(result: ResultData, folder: Path) -> None:
 
 def _effect(features: Sequence[Any]) -> str:
     """The heading above the effects; with two classes, which is compared with which."""
-    from zeronorm.result.sentences import compared_classes, effect_name
+    from zeronorm.result._sentences import compared_classes, effect_name
 
     classes = compared_classes(features)
     words = "" if classes is None else ", {} − {}".format(*(plain(name, LONGEST_CLASS) for name in classes))
@@ -110,8 +110,8 @@ def _effect(features: Sequence[Any]) -> str:
 
 def print_comparison(result: ResultData, folder: Path) -> None:
     """The methods by error beside chance, the verdict, and where the report is."""
-    from zeronorm.evaluation.summary import format_metric
-    from zeronorm.result.files import method_rows
+    from zeronorm.evaluation._summary import format_metric
+    from zeronorm.result._files import method_rows
 
     print_notes(result.notes)
     metric, label = result.table[0]["metric"], result.table[0]["label"]

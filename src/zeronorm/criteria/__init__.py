@@ -5,10 +5,10 @@ back. So the derivative with respect to every squared scaling factor is one call
 ``design.gram_adjoint(kernel.pullback(gram, K, dG_dK))``.
 """
 
-from zeronorm.criteria.base import Criterion, CriterionValue, FactoredMatrix, Summed
-from zeronorm.criteria.kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
-from zeronorm.criteria.margin import Margin, Radius, RadiusMargin, SoftMargin, Variance
-from zeronorm.criteria.span import CrossValidation, Span, ValidationLoss
+from zeronorm.criteria._base import Criterion, CriterionValue, FactoredMatrix, Summed
+from zeronorm.criteria._kernels import LinearKernel, PolynomialKernel, RBFKernel, ScaledKernel, make_kernel
+from zeronorm.criteria._margin import Margin, Radius, RadiusMargin, SoftMargin, Variance
+from zeronorm.criteria._span import CrossValidation, Span, ValidationLoss
 
 __all__ = [
     "Criterion",

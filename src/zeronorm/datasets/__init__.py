@@ -1,9 +1,9 @@
 """Users' files, known data sets by name, and the synthetic problems of the papers."""
 
-from zeronorm.datasets.assemble import TableOptions, build_table, read_table
-from zeronorm.datasets.catalogue import known_names, load_dataset
-from zeronorm.datasets.encoding import read_feature_groups
-from zeronorm.datasets.generators import (
+from zeronorm.datasets._assemble import TableOptions, build_table, read_table
+from zeronorm.datasets._catalogue import known_names, load_dataset
+from zeronorm.datasets._encoding import read_feature_groups
+from zeronorm.datasets._generators import (
     SyntheticData,
     append_probes,
     make_linear_toy,
@@ -12,7 +12,7 @@ from zeronorm.datasets.generators import (
     make_reusable_features,
     make_twonorm,
 )
-from zeronorm.datasets.table import DataError, Table
+from zeronorm.datasets._table import DataError, Table
 
 __all__ = [
     "DataError",

@@ -1,7 +1,7 @@
 """Honest comparison of selectors: protocol, metrics, significance and stability."""
 
-from zeronorm.evaluation.protocol import evaluate
-from zeronorm.evaluation.stability import (
+from zeronorm.evaluation._protocol import evaluate
+from zeronorm.evaluation._stability import (
     correlation_stability,
     hamming_distance,
     jaccard_stability,
@@ -9,7 +9,7 @@ from zeronorm.evaluation.stability import (
     nogueira_stability,
     stability_of_records,
 )
-from zeronorm.resampling.metrics import (
+from zeronorm.resampling._metrics import (
     METRICS,
     Metric,
     area_under_curve,

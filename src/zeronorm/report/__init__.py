@@ -8,8 +8,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from zeronorm.report.chart import Chart, ReportData, Run, chart_classes, register_chart
-from zeronorm.report.html import render, render_report, report_data_of
+from zeronorm.report._chart import Chart, ReportData, Run, chart_classes, register_chart
+from zeronorm.report._html import render, render_report, report_data_of
 
 __all__ = [
     "Chart",

@@ -1,1 +1,6 @@
-"""Splits, seeds, the fold loop and the journal; knows anything with fit, no selector by name."""
+"""Splits, seeds, the loop over folds, metrics, predictors and the journal of finished folds."""
+
+from zeronorm.resampling._journal import Journal, digest
+from zeronorm.resampling._metrics import METRICS, Metric, parse_metrics, register_metric
+
+__all__ = ["METRICS", "Journal", "Metric", "digest", "parse_metrics", "register_metric"]

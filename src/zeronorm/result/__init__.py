@@ -4,3 +4,7 @@
 ``folder`` is where a run writes, ``models`` are saved predictors, ``provenance`` tells how a run was made, and
 ``sentences`` says what was found.
 """
+
+from zeronorm.result._provenance import Clock, provenance
+
+__all__ = ["Clock", "provenance"]

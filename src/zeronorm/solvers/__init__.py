@@ -10,9 +10,9 @@ def warmup() -> None:
     """
     import numpy as np
 
-    from zeronorm.solvers.geometry import project_in_place
-    from zeronorm.solvers.svm.dual import solve_svm_dual
-    from zeronorm.solvers.svm.smo import refresh
+    from zeronorm.solvers._geometry import project_in_place
+    from zeronorm.solvers.svm._dual import solve_svm_dual
+    from zeronorm.solvers.svm._smo import refresh
 
     K = np.array([[2.0, 0.5], [0.5, 1.0]])
     solution = solve_svm_dual(K, [1, -1])

@@ -48,7 +48,7 @@ def study(
         return
     if name is None:
         raise ValueError("Name a study, or pass --list.")
-    from zeronorm.workflow.places import on_cluster
+    from zeronorm.workflow import on_cluster
 
     with on_cluster(dask):
         findings, files = _run(
@@ -82,7 +82,7 @@ def _run(
     from dataclasses import asdict
 
     from zeronorm.cli.printing import shows_progress
-    from zeronorm.result.provenance import Clock, provenance
+    from zeronorm.result import Clock, provenance
     from zeronorm_studies.pages import build_page, scorer, write_study
     from zeronorm_studies.runner import run_study
     from zeronorm_studies.study import get_study

@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from zeronorm import OptimalFeatureWeighting
 from zeronorm.evaluation import Metric
 from zeronorm.models import OFWClassifier
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm.transformers import EdgeFeatures
 from zeronorm_studies.study import Data, Sample, Trial, sample_of, second_part_of
 

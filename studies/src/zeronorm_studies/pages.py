@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zeronorm.resampling.metrics import parse_metrics
+from zeronorm.resampling import parse_metrics
 from zeronorm.selection.target import Labels
 from zeronorm_studies.rank_diagram import HEADER, diagram, printed_difference
 from zeronorm_studies.results import ORIGINS, Finding, NotMeasured, Results

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zeronorm.evaluation.significance.ranks import runs_within
-from zeronorm.report.svg import element, svg_chart
+from zeronorm.evaluation.significance._ranks import runs_within
+from zeronorm.report._svg import element, svg_chart
 
 HEADER = ("method", "mean rank")
 WIDTH, MARGIN, LINE = 720, 40, 16

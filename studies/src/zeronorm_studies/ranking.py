@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
+from zeronorm.evaluation import nogueira_stability
 from zeronorm.evaluation.significance import (
     CriticalDifference,
     adjust_p_values,
     critical_difference,
     signed_rank,
 )
-from zeronorm.evaluation.stability import nogueira_stability
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.rank_diagram import HEADER, note_on_difference
 from zeronorm_studies.real_data import N_PROBES

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from zeronorm.evaluation.significance import corrected_resampled_t, signed_rank
-from zeronorm.evaluation.significance.effects import standard_error
+from zeronorm.evaluation.significance._effects import standard_error
 from zeronorm_studies.study import FloatArray, Plan
 
 Row = dict[str, Any]

@@ -14,12 +14,11 @@ from typing import Any
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
-from zeronorm import __version__
-from zeronorm.evaluation.protocol import evaluate
-from zeronorm.evaluation.records import columns_of
+from zeronorm import __version__, evaluate
+from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import all_methods, get_method
-from zeronorm.resampling.journal import Journal, digest
-from zeronorm.selection.problem import Progress
+from zeronorm.resampling import Journal, digest
+from zeronorm.selection import Progress
 from zeronorm_studies.results import Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study, StudyError
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, train_test_split
 
-from zeronorm.datasets import load_dataset
-from zeronorm.datasets.catalogue import find_local
+from zeronorm.datasets._catalogue import find_local, load_dataset
 
 if TYPE_CHECKING:
     from zeronorm_studies.pages import Section

@@ -9,11 +9,11 @@ import pytest
 
 from oracles.subsets import gaussian_classes, make_pool
 from zeronorm.design import as_design
-from zeronorm.engines.weighting.batches import BatchEvaluator, Source
-from zeronorm.engines.weighting.exact import ExactEnergy, all_subsets, descend, project_for_log, run_exact
-from zeronorm.engines.weighting.learners.nearest import SubsetCentroid
-from zeronorm.engines.weighting.state import RunState
-from zeronorm.engines.weighting.updates import centre_errors
+from zeronorm.engines.weighting._batches import BatchEvaluator, Source
+from zeronorm.engines.weighting._exact import ExactEnergy, all_subsets, descend, project_for_log, run_exact
+from zeronorm.engines.weighting._state import RunState
+from zeronorm.engines.weighting._updates import centre_errors
+from zeronorm.engines.weighting.learners._nearest import SubsetCentroid
 
 P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
 

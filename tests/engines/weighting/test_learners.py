@@ -10,10 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from oracles.subsets import gaussian_classes, make_pool, random_draws, scikit_errors
 from zeronorm.engines.weighting.learners import resolve_learner
-from zeronorm.engines.weighting.learners.base import ScikitLearner
-from zeronorm.engines.weighting.learners.linear import SubsetLDA, SubsetSVM
-from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN, nearest_neighbours
-from zeronorm.engines.weighting.learners.tree import SubsetCART, grow_tree, tree_predict
+from zeronorm.engines.weighting.learners._base import ScikitLearner
+from zeronorm.engines.weighting.learners._linear import SubsetLDA, SubsetSVM
+from zeronorm.engines.weighting.learners._nearest import SubsetCentroid, SubsetKNN, nearest_neighbours
+from zeronorm.engines.weighting.learners._tree import SubsetCART, grow_tree, tree_predict
 
 ONE_VS_REST = np.eye(3, dtype=np.int64)
 LEARNERS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zeronorm.engines.weighting.sampling import (
+from zeronorm.engines.weighting._sampling import (
     MOST_REDRAWS,
     Draws,
     draw_batch,

@@ -7,8 +7,8 @@ import pytest
 
 from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
-from zeronorm.engines.weighting.state import RunState
-from zeronorm.engines.weighting.steps import (
+from zeronorm.engines.weighting._state import RunState
+from zeronorm.engines.weighting._steps import (
     CHANCE,
     CHANCE_SHARE,
     LARGEST_SIGNAL,
@@ -19,7 +19,7 @@ from zeronorm.engines.weighting.steps import (
     next_grid_step,
     record_steps,
 )
-from zeronorm.engines.weighting.updates import common_share, make_rule
+from zeronorm.engines.weighting._updates import common_share, make_rule
 
 FEATURES = np.array([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [1, 3, 5, 7, 9], [2, 2, 4, 4, 19]])
 

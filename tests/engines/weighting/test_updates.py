@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.engines.weighting.updates import DiffusionRule, EuclideanRule, ExponentialRule
-from zeronorm.solvers.geometry import project_on_simplex
+from zeronorm.engines.weighting._updates import DiffusionRule, EuclideanRule, ExponentialRule
+from zeronorm.solvers._geometry import project_on_simplex
 
 
 def batch(p=12, batch_size=3, subset_size=5, seed=0):

@@ -11,7 +11,7 @@ from scipy import sparse
 import zeronorm
 from oracles.information import cut, fcbf, supervised_cuts
 from zeronorm import FCBF
-from zeronorm.selectors.filters.fcbf import _ranks, _require_few_values
+from zeronorm.selectors.filters._fcbf import _ranks, _require_few_values
 
 
 def correlated(seed=0, n=80, p=15, q=3):

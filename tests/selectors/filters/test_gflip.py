@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 import zeronorm
 from small_problems import INF, noise, problem_of
 from zeronorm import GFlip
-from zeronorm.selectors.filters import gflip
+from zeronorm.selectors.filters import _gflip as gflip
 
 UTILITIES = {
     "linear": lambda margin: margin,

@@ -14,8 +14,8 @@ import zeronorm
 from oracles.relief import class_pairs, mean_hit_and_miss
 from small_problems import noise, problem_of
 from zeronorm import GramSchmidtRelief, Relief, as_design
-from zeronorm.selectors.filters import gram_schmidt_relief
-from zeronorm.selectors.filters.gram_schmidt_relief import FEW_FEATURES
+from zeronorm.selectors.filters import _gram_schmidt_relief as gram_schmidt_relief
+from zeronorm.selectors.filters._gram_schmidt_relief import FEW_FEATURES
 
 
 def redundant(seed=0, n=36, p=9, q=3):

@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 import zeronorm
 from small_problems import noise
 from zeronorm import IntervalSelector
-from zeronorm.selectors.filters import interval
-from zeronorm.selectors.filters.interval import covering_intervals
+from zeronorm.selectors.filters import _interval as interval
+from zeronorm.selectors.filters._interval import covering_intervals
 
 
 def spectrum(seed=0, n=80, p=64, planted=(40, 48), task="classification"):

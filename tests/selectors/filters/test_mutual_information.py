@@ -15,7 +15,7 @@ from sklearn.metrics import mutual_info_score
 import zeronorm
 from small_problems import noise
 from zeronorm import MutualInformation
-from zeronorm.selectors.filters import mutual_information as module
+from zeronorm.selectors.filters import _mutual_information as module
 
 
 def problem(seed=0):

@@ -14,10 +14,10 @@ from oracles.relief import mean_hit_and_miss
 from small_problems import noise
 from zeronorm import Relief
 from zeronorm import _threads as threads
-from zeronorm.engines.neighbours import kernels as ranges
-from zeronorm.engines.neighbours import search as neighbours
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors.filters import relief
+from zeronorm.engines.neighbours import _kernels as ranges
+from zeronorm.engines.neighbours import _search as neighbours
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selectors.filters import _relief as relief
 
 
 def continuous(seed=0, n=34, p=11, q=3):

@@ -9,7 +9,7 @@ import pytest
 
 from zeronorm import Relief, as_design
 from zeronorm._threads import in_threads, run_in_threads, useful_threads
-from zeronorm.design.dense import DenseDesign
+from zeronorm.design._dense import DenseDesign
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -57,8 +57,8 @@ def test_parts_of_a_vector_cover_it_once(monkeypatch, size):
 @pytest.fixture
 def three_threads(monkeypatch):
     """Three threads, also for little work."""
-    monkeypatch.setattr("zeronorm.design.dense._reading_threads", lambda n_bytes: 3)
-    monkeypatch.setattr("zeronorm.engines.neighbours.search.useful_threads", lambda n_jobs, work: 3)
+    monkeypatch.setattr("zeronorm.design._dense._reading_threads", lambda n_bytes: 3)
+    monkeypatch.setattr("zeronorm.engines.neighbours._search.useful_threads", lambda n_jobs, work: 3)
 
 
 def wide(order, dtype=np.float32):
@@ -100,5 +100,5 @@ def test_neighbours_by_rows_and_by_columns_are_the_same(missing, monkeypatch, re
     alone = Relief(5).fit(X, y).scores_
     request.getfixturevalue("three_threads")
     np.testing.assert_array_equal(Relief(5).fit(X, y).scores_, alone)
-    monkeypatch.setattr("zeronorm.engines.neighbours.search.FEWEST_SUMS", 1 << 40)
+    monkeypatch.setattr("zeronorm.engines.neighbours._search.FEWEST_SUMS", 1 << 40)
     np.testing.assert_allclose(Relief(5).fit(X, y).scores_, alone, atol=1e-12)

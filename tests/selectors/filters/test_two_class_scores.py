@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind
 import zeronorm
 from small_problems import noise
 from zeronorm import GolubScore, WelchScore
-from zeronorm.engines.column_information import safe_ratio
+from zeronorm.engines._column_information import safe_ratio
 
 
 def two_classes(seed=0, n=31, p=15):

@@ -11,10 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from zeronorm import RFE, BoundElimination, FisherScore
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RadiusMargin, RBFKernel, Span
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.greedy.bound_elimination import BoundModels
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.selectors.greedy._bound_elimination import BoundModels
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 KERNELS = [LinearKernel(), PolynomialKernel(2, 0.2, 1.0), RBFKernel(0.1)]
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import OrthogonalMatchingPursuit
 import zeronorm
 from small_problems import noise
 from zeronorm import ForwardLeastSquares, as_design
-from zeronorm.engines.orthogonal import OrthogonalSearch
+from zeronorm.engines._orthogonal import OrthogonalSearch
 
 
 def correlated_problem(seed: int, n: int = 40, p: int = 15):

@@ -15,8 +15,8 @@ from sklearn.linear_model import ElasticNet
 
 from small_problems import noise
 from zeronorm import Grafting, as_design
-from zeronorm.selectors.greedy import grafting
-from zeronorm.solvers.losses import LOSSES, PenalizedLoss, solve_working_set
+from zeronorm.selectors.greedy import _grafting as grafting
+from zeronorm.solvers._losses import LOSSES, PenalizedLoss, solve_working_set
 
 PENALTIES = [
     {"penalty_l1": 0.05},

@@ -11,8 +11,8 @@ from scipy import stats
 import zeronorm
 from small_problems import noise
 from zeronorm import ForwardLeastSquares, GramSchmidt
-from zeronorm.engines.error_control import probe_tail
-from zeronorm.selectors.greedy import gram_schmidt
+from zeronorm.engines._error_control import probe_tail
+from zeronorm.selectors.greedy import _gram_schmidt as gram_schmidt
 
 
 @pytest.mark.parametrize(

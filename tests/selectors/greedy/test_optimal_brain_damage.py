@@ -10,13 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import FisherScore, OptimalBrainDamage
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.sensitivity.network import NetworkModels
-from zeronorm.selection.problem import Problem
+from zeronorm.engines.sensitivity._network import NetworkModels
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
-from zeronorm.solvers.losses import LOSSES
-from zeronorm.solvers.neural_network import NetworkObjective, NeuralNetwork, train_network
+from zeronorm.solvers._losses import LOSSES
+from zeronorm.solvers._neural_network import NetworkObjective, NeuralNetwork, train_network
 
 
 def data(seed=0, n=120, p=7):

@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from small_problems import noise, problem_of
 from zeronorm import PerceptronRFE
 from zeronorm.design import as_design
-from zeronorm.design.sparse import SparseDesign
-from zeronorm.selection.problem import Problem
+from zeronorm.design._sparse import SparseDesign
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
-from zeronorm.selectors.greedy import perceptron_rfe
-from zeronorm.selectors.greedy import perceptron_rfe as module
-from zeronorm.selectors.greedy.perceptron_rfe import PerceptronModels, solve_alma
+from zeronorm.selectors.greedy import _perceptron_rfe as module
+from zeronorm.selectors.greedy import _perceptron_rfe as perceptron_rfe
+from zeronorm.selectors.greedy._perceptron_rfe import PerceptronModels, solve_alma
 
 
 def data(seed=0, n=40, p=200, shift=1.5):

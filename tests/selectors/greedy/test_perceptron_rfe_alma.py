@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from zeronorm.selectors.greedy import perceptron_rfe as module
-from zeronorm.selectors.greedy.perceptron_rfe import SparseRows, solve_alma
+from zeronorm.selectors.greedy import _perceptron_rfe as module
+from zeronorm.selectors.greedy._perceptron_rfe import SparseRows, solve_alma
 
 
 def separable(seed=0, n=25, p=6):

@@ -16,11 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.engines.elimination import linear as gram_models
-from zeronorm.engines.elimination.linear import LinearValue
-from zeronorm.engines.elimination.scan import ascending_order, nth_smallest
-from zeronorm.solvers.svm import free_set
-from zeronorm.solvers.svm.free_set import pivot_free_set
+from zeronorm.engines.elimination import _linear as gram_models
+from zeronorm.engines.elimination._linear import LinearValue
+from zeronorm.engines.elimination._scan import ascending_order, nth_smallest
+from zeronorm.solvers.svm import _free_set as free_set
+from zeronorm.solvers.svm._free_set import pivot_free_set
 
 
 def wide_data(seed, n=30, p=120, classes=2):

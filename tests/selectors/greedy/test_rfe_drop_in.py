@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE, RFECV
-from zeronorm.engines.elimination.known_models import known_model
+from zeronorm.engines.elimination._known_models import known_model
 
 # -- scikit-learn's own tests, with our classes under their names -----------------------------------------
 

@@ -14,9 +14,9 @@ from sklearn.utils import get_tags
 import zeronorm
 from small_problems import Remembering, noise
 from zeronorm import RFE, RFECV, as_design
-from zeronorm.selection.problem import Problem
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
-from zeronorm.selectors.greedy import rfe
+from zeronorm.selectors.greedy import _rfe as rfe
 
 INF = float("inf")
 

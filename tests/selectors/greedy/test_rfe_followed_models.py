@@ -11,8 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.engines.elimination import known_models, margin_models
-from zeronorm.engines.elimination.known_models import KnownRanker, known_model
+from zeronorm.engines.elimination import _known_models as known_models
+from zeronorm.engines.elimination import _margin_models as margin_models
+from zeronorm.engines.elimination._known_models import KnownRanker, known_model
 
 
 def classes(seed, shape, n_classes=2):

@@ -14,8 +14,8 @@ from zeronorm import (
     BoundElimination,
     as_design,
 )
-from zeronorm.solvers.status import UnsolvableError
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers._status import UnsolvableError
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
 def problem(seed=0, n=40, p=12):

@@ -11,10 +11,10 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import RFE
-from zeronorm.criteria.kernels import PolynomialKernel
+from zeronorm.criteria._kernels import PolynomialKernel
 from zeronorm.design import as_design
-from zeronorm.engines.elimination.kernel import CallableSource, PolynomialSource, RBFSource
-from zeronorm.solvers.logistic import solve_logistic_dual
+from zeronorm.engines.elimination._kernel import CallableSource, PolynomialSource, RBFSource
+from zeronorm.solvers._logistic import solve_logistic_dual
 
 
 def data(seed=0, n=30, p=12, classes=2):

@@ -12,8 +12,8 @@ from sklearn.svm import SVC, SVR
 
 from small_problems import noise
 from zeronorm import RFECV
-from zeronorm.engines.elimination.known_models import KnownRanker
-from zeronorm.selectors.greedy import rfecv
+from zeronorm.engines.elimination._known_models import KnownRanker
+from zeronorm.selectors.greedy import _rfecv as rfecv
 
 
 def known_ranker(as_itself):

@@ -15,12 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import RFE, SensitivityElimination
-from zeronorm.criteria.kernels import PolynomialKernel, RBFKernel
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.criteria._kernels import PolynomialKernel, RBFKernel
+from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.sensitivity.models import KernelModel, LinearFunction, NetworkModel
-from zeronorm.engines.sensitivity.search import NumericalModel, Sensitivity
-from zeronorm.selection.problem import Problem
+from zeronorm.engines.sensitivity._models import KernelModel, LinearFunction, NetworkModel
+from zeronorm.engines.sensitivity._search import NumericalModel, Sensitivity
+from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import TASKS, Labels
 
 

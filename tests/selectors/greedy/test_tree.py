@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm import TreeSelector
-from zeronorm.selectors.greedy import tree
+from zeronorm.selectors.greedy import _tree as tree
 
 
 def threshold_problem(seed: int = 0, n: int = 120, p: int = 15):

@@ -9,7 +9,7 @@ import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import as_design
 from zeronorm.selection.target import Labels
-from zeronorm.selectors.greedy import tree
+from zeronorm.selectors.greedy import _tree as tree
 
 
 def test_a_leaf_that_costs_just_what_a_branch_saves_ends_there():

@@ -25,15 +25,15 @@ from zeronorm import (
     evaluate,
 )
 from zeronorm._threads import thread_controller
-from zeronorm.design.dense import DenseDesign
+from zeronorm.design._dense import DenseDesign
 from zeronorm.registry import all_methods
-from zeronorm.resampling.predictors.ridge import RIDGE_PENALTIES
-from zeronorm.resampling.splits import Split
-from zeronorm.selection.shared import SharedValues
+from zeronorm.resampling._splits import Split
+from zeronorm.resampling.predictors._ridge import RIDGE_PENALTIES
+from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors.meta import auto as auto_module
-from zeronorm.selectors.meta.auto import choose_method, thinned
-from zeronorm.selectors.meta.selector_cv import choose_size
+from zeronorm.selectors.meta import _auto as auto_module
+from zeronorm.selectors.meta._auto import choose_method, thinned
+from zeronorm.selectors.meta._selector_cv import choose_size
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -259,9 +259,9 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
     X, y = problem(n_samples=60)
     whole = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
-    monkeypatch.setattr("zeronorm.selectors.meta.auto.WORK_OF_A_FOLD", 1.0)
-    monkeypatch.setattr("zeronorm.selectors.meta.auto.FEWEST_TO_CHOOSE", 45)
-    monkeypatch.setattr("zeronorm.selectors.meta.auto.FEW_OF_A_CLASS", 1)
+    monkeypatch.setattr("zeronorm.selectors.meta._auto.WORK_OF_A_FOLD", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta._auto.FEWEST_TO_CHOOSE", 45)
+    monkeypatch.setattr("zeronorm.selectors.meta._auto.FEW_OF_A_CLASS", 1)
     part = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
     both = zip(part.cv_results_["splits"], whole.cv_results_["splits"], strict=True)
     for rows, all_rows in ((some, every) for folds in both for some, every in zip(*folds, strict=True)):
@@ -285,7 +285,7 @@ def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
     splits = [Split(0, np.arange(6000), np.arange(6000, 9000))]
 
     def kept(work):
-        monkeypatch.setattr("zeronorm.selectors.meta.auto.WORK_OF_A_FOLD", work)
+        monkeypatch.setattr("zeronorm.selectors.meta._auto.WORK_OF_A_FOLD", work)
         (split,) = thinned(splits, asked, seed=0)
         return split.train.size + split.test.size
 
@@ -369,7 +369,7 @@ def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
 
 
 @pytest.mark.filterwarnings(
-    "ignore::zeronorm.selection.problem.TargetOutlierWarning"
+    "ignore::zeronorm.selection._problem.TargetOutlierWarning"
 )  # just what is asked for here
 def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
     X, _ = problem(n_samples=12, n_features=4)

@@ -14,10 +14,10 @@ import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import RFE, AutoSelector, FisherScore, LassoSelector
 from zeronorm.datasets import make_linear_toy
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors.meta import auto
-from zeronorm.selectors.meta.auto import choose_method
-from zeronorm.selectors.meta.consensus import SHORTLIST, Consensus
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selectors.meta import _auto as auto
+from zeronorm.selectors.meta._auto import choose_method
+from zeronorm.selectors.meta._consensus import SHORTLIST, Consensus
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_relief_competes_without_a_voice_in_the_consensus():
 
 def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_long(monkeypatch):
     X, y = problem(n_samples=40)
-    monkeypatch.setattr("zeronorm.selectors.meta.auto.MOST_DISTANCES", 1.0)
-    monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta._auto.MOST_DISTANCES", 1.0)
+    monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", 1.0)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
     assert "relief" not in auto.method_scores_
     elimination = dict(auto.selector_.selectors)["rfe"]
@@ -253,7 +253,7 @@ def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_lo
 def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_long(monkeypatch):
     X, y = problem(n_samples=90, n_features=3)
     for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
-        monkeypatch.setattr("zeronorm.selectors.meta.consensus.MUCH_WORK", much)
+        monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", much)
         elimination = dict(AutoSelector(cv=2, sizes=[1], random_state=0).fit(X, y).selector_.selectors)["rfe"]
         assert (elimination.step, elimination.loss) == settings
 

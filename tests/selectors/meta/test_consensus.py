@@ -11,13 +11,13 @@ import zeronorm
 from small_problems import INF
 from zeronorm import AROM, L1SVM, RFE, Consensus, FisherScore, SelectionPath
 from zeronorm.design import Design
-from zeronorm.engines import cost
-from zeronorm.engines.elimination.smooth_models import least_missed_last
-from zeronorm.engines.error_control import false_selection_bound
+from zeronorm.engines import _cost as cost
+from zeronorm.engines._error_control import false_selection_bound
+from zeronorm.engines.elimination._smooth_models import least_missed_last
 from zeronorm.registry import register
-from zeronorm.selection.problem import EmptyAnswerWarning
-from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta import consensus as module
+from zeronorm.selection._problem import EmptyAnswerWarning
+from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors.meta import _consensus as module
 
 
 @register("test-fixed-order", family="filters", tasks=("binary", "multiclass"), reference="")

@@ -7,8 +7,8 @@ import pytest
 
 from small_problems import noise, problem_of
 from zeronorm import RFE, FisherScore
-from zeronorm.selectors.meta import consensus
-from zeronorm.selectors.meta.consensus import Consensus
+from zeronorm.selectors.meta import _consensus as consensus
+from zeronorm.selectors.meta._consensus import Consensus
 
 
 def test_elimination_takes_tenths_where_it_is_much_work(monkeypatch):

@@ -12,10 +12,10 @@ import pytest
 import zeronorm
 from small_problems import noise
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
-from zeronorm.engines import error_control
+from zeronorm.engines import _error_control as error_control
 from zeronorm.registry import register
-from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta.knockoff_selector import (
+from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors.meta._knockoff_selector import (
     knockoff_e_values,
     knockoff_threshold,
     n_passing_e_values,

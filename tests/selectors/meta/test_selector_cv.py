@@ -31,9 +31,9 @@ from small_problems import problem_of
 from zeronorm import AROM, L1SVM, FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
-from zeronorm.selectors.base import BaseSelector
-from zeronorm.selectors.meta import selector_cv
-from zeronorm.selectors.meta.selector_cv import choose_size
+from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors.meta import _selector_cv as selector_cv
+from zeronorm.selectors.meta._selector_cv import choose_size
 
 
 @register("test-random-order", family="filters", tasks=("binary",), reference="")

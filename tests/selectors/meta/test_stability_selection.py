@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from small_problems import noise
 from zeronorm import FisherScore, StabilitySelection
-from zeronorm.engines.error_control import draw_halves, false_selection_bound
+from zeronorm.engines._error_control import draw_halves, false_selection_bound
 
 
 def make_data(n=60, p=40, shift=2.0, seed=0):

@@ -12,11 +12,11 @@ from sklearn.preprocessing import StandardScaler
 from small_problems import noise
 from zeronorm import L1SVM, AdaptiveScaling, MarginLP
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, SoftMargin
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.factor_descent.criterion import ScaledCriterion
-from zeronorm.selectors.scaling import adaptive_scaling
-from zeronorm.selectors.scaling.adaptive_scaling import NormedFactors
+from zeronorm.engines.factor_descent._criterion import ScaledCriterion
+from zeronorm.selectors.scaling import _adaptive_scaling as adaptive_scaling
+from zeronorm.selectors.scaling._adaptive_scaling import NormedFactors
 
 
 def data(seed=0, n=40, p=30):

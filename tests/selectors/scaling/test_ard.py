@@ -15,7 +15,7 @@ from sklearn.linear_model import ARDRegression
 from oracles.sparse_bayes import gaussian_log_evidence, laplace_mode
 from small_problems import INF
 from zeronorm import ARD
-from zeronorm.selectors.scaling import ard
+from zeronorm.selectors.scaling import _ard as ard
 
 
 def regression(n=100, p=30, seed=0):

@@ -15,10 +15,10 @@ import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import JCFO
 from zeronorm.criteria import make_kernel
-from zeronorm.datasets.generators import make_linear_toy, make_nonlinear_toy
+from zeronorm.datasets._generators import make_linear_toy, make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.selectors.scaling import jcfo
-from zeronorm.selectors.scaling.jcfo import _FARTHEST, _START_RIDGE, SparseProbit, _order_of_leaving, _ratio
+from zeronorm.selectors.scaling import _jcfo as jcfo
+from zeronorm.selectors.scaling._jcfo import _FARTHEST, _START_RIDGE, SparseProbit, _order_of_leaving, _ratio
 
 KERNELS = ("linear", "poly", "rbf")
 
@@ -225,7 +225,7 @@ def test_without_a_sample_in_use_the_bias_is_the_mean(monkeypatch):
     X = np.random.default_rng(0).normal(size=(12, 3))
     model = model_of(X, np.where(X[:, 0] > 0, 1.0, -1.0))
     model.beta = np.zeros(12)
-    monkeypatch.setattr("zeronorm.selectors.scaling.jcfo.cho_factor", None)
+    monkeypatch.setattr("zeronorm.selectors.scaling._jcfo.cho_factor", None)
     beta, bias = model._solve_samples(np.arange(12.0))
     assert not beta.any()
     assert bias == 5.5

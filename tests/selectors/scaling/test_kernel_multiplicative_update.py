@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 from small_problems import noise
 from zeronorm import AROM, KernelMultiplicativeUpdate
 from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, make_kernel
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
-from zeronorm.engines.rescaling.iteration import multiplicative, rescale_until_sparse
-from zeronorm.engines.rescaling.models import GramModel, Part
-from zeronorm.selectors.scaling import kernel_multiplicative_update
-from zeronorm.selectors.scaling.kernel_multiplicative_update import (
+from zeronorm.engines.rescaling._iteration import multiplicative, rescale_until_sparse
+from zeronorm.engines.rescaling._models import GramModel, Part
+from zeronorm.selectors.scaling import _kernel_multiplicative_update as kernel_multiplicative_update
+from zeronorm.selectors.scaling._kernel_multiplicative_update import (
     SingleFeatureModel,
     constant_sum_rule,
     rbf_forms,

@@ -12,8 +12,9 @@ from scipy.optimize import linprog
 from sklearn.preprocessing import StandardScaler
 
 from zeronorm import L1SVM, MarginLP, as_design
-from zeronorm.selectors.scaling import margin_lp
-from zeronorm.solvers.l1_svm import dual, program
+from zeronorm.selectors.scaling import _margin_lp as margin_lp
+from zeronorm.solvers.l1_svm import _dual as dual
+from zeronorm.solvers.l1_svm import _program as program
 
 
 def data(seed=0, n=30, p=50, shift=1.2):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import problem_of
 from zeronorm import MaxEntropyDiscrimination
 from zeronorm.design import as_design
-from zeronorm.solvers.max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
+from zeronorm.solvers._max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
 
 ALMOST_ONE = 1.0 - 1e-12
 may_be_empty = pytest.mark.filterwarnings("ignore:.*selects no feature by its own rule")

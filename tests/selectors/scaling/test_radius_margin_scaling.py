@@ -15,7 +15,7 @@ import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import AdaptiveScaling, FisherScore, MarginLP, RadiusMarginScaling
 from zeronorm.criteria import RadiusMargin, RBFKernel, Summed
-from zeronorm.datasets.generators import make_nonlinear_toy
+from zeronorm.datasets._generators import make_nonlinear_toy
 
 
 def data(seed=0, n=30, p=20):

@@ -17,7 +17,7 @@ from oracles.multiclass_qp import primal_weston_watkins
 from oracles.qp import PRECISE, primal_svm, primal_svr
 from small_problems import INF, noise, problem_of
 from zeronorm import AROM, FisherScore
-from zeronorm.selectors.sparsity import arom
+from zeronorm.selectors.sparsity import _arom as arom
 
 
 def planted(n=40, p=60, *, seed=0, gap=0.4):
@@ -238,7 +238,7 @@ def test_more_features_than_the_first_linear_program_has_come_by_reduced_cost():
     assert n_first <= 20
     order = selector.path_.order
     from zeronorm.design import as_design
-    from zeronorm.solvers.l1_svm.program import L1SvmProgram
+    from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
     gradient = np.abs(L1SvmProgram(as_design(X), y, C=np.inf).solve().gradient)
     np.testing.assert_allclose(gradient[order[n_first:]], np.sort(gradient[order[n_first:]])[::-1])

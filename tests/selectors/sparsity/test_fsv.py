@@ -13,8 +13,8 @@ import zeronorm
 from oracles.linear_programs import l1_model
 from small_problems import INF, noise, problem_of
 from zeronorm import FSV, L1SVM
-from zeronorm.selectors.sparsity import fsv
-from zeronorm.solvers.status import Status
+from zeronorm.selectors.sparsity import _fsv as fsv
+from zeronorm.solvers._status import Status
 
 
 def separable(seed, n=40, p=100, relevant=2):

@@ -8,12 +8,12 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.linear_programs import l1_model
 from zeronorm import L1SVM, as_design
-from zeronorm.selectors.sparsity import l1_svm
-from zeronorm.selectors.sparsity.l1_svm import MANY_FEATURES, _CostPath
-from zeronorm.solvers.l1_svm import dual as l1_svm_tall
-from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.status import Status
+from zeronorm.selectors.sparsity import _l1_svm as l1_svm
+from zeronorm.selectors.sparsity._l1_svm import MANY_FEATURES, _CostPath
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.l1_svm import _dual as l1_svm_tall
+from zeronorm.solvers.l1_svm._dual import L1SvmDualProgram, L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 def classes(seed, n=40, p=60, noise=1.0):

@@ -10,7 +10,7 @@ import pytest
 import zeronorm
 from small_problems import INF, noise, problem_of
 from zeronorm import L1SVM
-from zeronorm.selectors.sparsity import l1_svm
+from zeronorm.selectors.sparsity import _l1_svm as l1_svm
 
 
 def test_a_target_far_from_zero_is_as_good_as_one_near_it():

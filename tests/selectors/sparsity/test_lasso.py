@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 import zeronorm
 from small_problems import noise
 from zeronorm import LassoSelector
-from zeronorm.design.sparse import SparseDesign
-from zeronorm.selectors.sparsity import lasso
-from zeronorm.solvers.lasso import LassoStep, follow_lasso_path
+from zeronorm.design._sparse import SparseDesign
+from zeronorm.selectors.sparsity import _lasso as lasso
+from zeronorm.solvers._lasso import LassoStep, follow_lasso_path
 
 
 def regression(seed, n=40, p=60):
@@ -162,7 +162,7 @@ def test_a_path_that_went_wrong_is_repaired(monkeypatch):
         return steps[:3] + [LassoStep(s.penalty, s.columns[k], s.weights[k]) for s, k in kept]
 
     right = LassoSelector(task="regression").fit(X, y)
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.follow_lasso_path", forgetful)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.follow_lasso_path", forgetful)
     repaired = LassoSelector(task="regression").fit(X, y)
     np.testing.assert_allclose(repaired.coef_, right.coef_, atol=1e-4 * np.abs(right.coef_).max())
     assert repaired.path_.order.tolist() == right.path_.order.tolist()
@@ -179,7 +179,7 @@ def test_a_path_that_went_wrong_next_to_least_squares_ends_there(monkeypatch):
         tiny = 1e-5 * steps[0].penalty
         return [*steps, LassoStep(tiny, last.columns, 1.1 * last.weights)]
 
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.follow_lasso_path", wrong_at_the_end)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.follow_lasso_path", wrong_at_the_end)
     ended = LassoSelector(task="regression").fit(X, y)
     assert ended.converged_
     assert ended.n_iter_ == len(steps)
@@ -220,7 +220,7 @@ def test_lars_order_is_that_of_equal_angles(seed):
 
 @pytest.fixture
 def nothing_is_small(monkeypatch):
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.SMALL_DATA", 0)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.SMALL_DATA", 0)
 
 
 def counts(seed, n=60, p=90, n_classes=2):
@@ -245,7 +245,7 @@ def test_sparse_data_give_the_path_of_the_dense_copy(params, n_classes, monkeypa
     weight = np.where(np.arange(y.size) % 5 == 0, 2.0, 1.0)
     params = {"n_alphas": 10, **params}
     dense = LassoSelector(6, **params).fit(X, y, sample_weight=weight)
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.SMALL_DATA", 0)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.SMALL_DATA", 0)
     for data in (X, sparse.csr_array(X), sparse.csc_array(X)):
         other = LassoSelector(6, **params).fit(data, y, sample_weight=weight)
         assert other.support_.tolist() == dense.support_.tolist()
@@ -272,7 +272,7 @@ def test_sparse_data_are_never_dense(monkeypatch):
 def test_large_data_are_repaired_by_coordinate_descent(monkeypatch):
     X, y = regression(0, n=40, p=30)
     bounded = LassoSelector(task="regression", norm_bound=40.0).fit(X, y)
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.OPTIMAL", -1.0)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.OPTIMAL", -1.0)
     repaired = LassoSelector(task="regression", norm_bound=40.0).fit(X, y)
     np.testing.assert_allclose(repaired.coef_, bounded.coef_, atol=1e-5 * np.abs(bounded.coef_).max())
     assert repaired.converged_
@@ -280,7 +280,7 @@ def test_large_data_are_repaired_by_coordinate_descent(monkeypatch):
 
 def test_the_path_ends_beyond_what_is_asked_for(monkeypatch):
     X, y = regression(0, n=60, p=80)
-    monkeypatch.setattr("zeronorm.selectors.sparsity.lasso.MOST_STEPS", 8)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.MOST_STEPS", 8)
     assert LassoSelector(3, task="regression").fit(X, y).n_iter_ == 9
     assert LassoSelector(20, task="regression").fit(X, y).n_features_ == 20
     assert LassoSelector(20, task="regression").fit(X, y).n_iter_ == 41

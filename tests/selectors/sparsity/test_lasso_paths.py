@@ -8,8 +8,8 @@ import pytest
 import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import as_design
-from zeronorm.selectors.sparsity import lasso
-from zeronorm.solvers.lasso import LassoStep
+from zeronorm.selectors.sparsity import _lasso as lasso
+from zeronorm.solvers._lasso import LassoStep
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])

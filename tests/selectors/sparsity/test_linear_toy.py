@@ -8,7 +8,7 @@ from scipy.stats import wilcoxon
 from sklearn.svm import SVC
 
 from zeronorm import AROM, FSV, RFE, FisherScore
-from zeronorm.datasets.generators import make_linear_toy
+from zeronorm.datasets._generators import make_linear_toy
 
 N_TRAIN, N_TEST = 30, 500
 ZERO_NORM = {"l1-AROM": AROM(2, norm="l1", C=np.inf), "l2-AROM": AROM(2, C=np.inf), "FSV": FSV(2)}

@@ -13,8 +13,8 @@ import zeronorm
 from oracles.logistic import l1_logistic
 from small_problems import problem_of
 from zeronorm import LogisticLasso
-from zeronorm.selectors.sparsity import logistic_lasso
-from zeronorm.solvers.lasso import penalty_at_bound
+from zeronorm.selectors.sparsity import _logistic_lasso as logistic_lasso
+from zeronorm.solvers._lasso import penalty_at_bound
 
 
 def classes(seed, n=60, p=80):
@@ -134,7 +134,7 @@ def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
     X[:, :n_classes] += rng.poisson(1.0, size=(90, n_classes)) * (y[:, None] == np.arange(n_classes))
     weight = np.where(np.arange(90) % 4 == 0, 2.0, 1.0)
     dense = LogisticLasso(5, n_alphas=20).fit(X, y, sample_weight=weight)
-    monkeypatch.setattr("zeronorm.solvers.logistic.LARGEST_DENSE_COPY", 0)
+    monkeypatch.setattr("zeronorm.solvers._logistic.LARGEST_DENSE_COPY", 0)
     found = LogisticLasso(5, n_alphas=20).fit(sparse.csr_array(X), y, sample_weight=weight)
     assert found.converged_
     assert found.support_.tolist() == dense.support_.tolist()
@@ -144,7 +144,7 @@ def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
 
 def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monkeypatch):
     """The features asked for, and the order of all that entered, are those of the whole path."""
-    monkeypatch.setattr("zeronorm.selectors.sparsity.logistic_lasso.MANY_FEATURES", 12)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._logistic_lasso.MANY_FEATURES", 12)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 40))
     y = (X[:, :4] @ [1.0, -1.0, 0.5, 0.5] + 1.5 * rng.normal(size=400) > 0).astype(int)

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 import zeronorm
 from oracles.qp import PRECISE
 from zeronorm import PotentialSVM
-from zeronorm.selectors.sparsity import potential_svm
-from zeronorm.solvers.lasso import BoxLassoSolution
+from zeronorm.selectors.sparsity import _potential_svm as potential_svm
+from zeronorm.solvers._lasso import BoxLassoSolution
 
 
 def regression(seed, n=50, p=80):

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from small_problems import noise, problem_of
 from zeronorm import SparseKernelFisher, as_design
-from zeronorm.selectors.sparsity import sparse_kernel_fisher
-from zeronorm.selectors.sparsity import sparse_kernel_fisher as module
-from zeronorm.selectors.sparsity.sparse_kernel_fisher import _Fisher
+from zeronorm.selectors.sparsity import _sparse_kernel_fisher as module
+from zeronorm.selectors.sparsity import _sparse_kernel_fisher as sparse_kernel_fisher
+from zeronorm.selectors.sparsity._sparse_kernel_fisher import _Fisher
 
 
 def classes(seed, n=50, p=30):

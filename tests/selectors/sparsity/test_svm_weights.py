@@ -9,7 +9,7 @@ from sklearn.svm import SVC, SVR
 
 from zeronorm import SVMWeights
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 def noisy(n=60, p=20, seed=0):

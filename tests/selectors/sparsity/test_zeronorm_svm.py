@@ -15,12 +15,12 @@ import zeronorm
 from oracles.qp import PRECISE
 from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines.rescaling.iteration import power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling.l1_and_probit import ProbitModel, expected_scores
-from zeronorm.engines.rescaling.models import Part
-from zeronorm.selectors.sparsity.zeronorm_svm import solve_linf_svm
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.status import Status
+from zeronorm.engines.rescaling._iteration import power_rule, rescale_until_sparse
+from zeronorm.engines.rescaling._l1_and_probit import ProbitModel, expected_scores
+from zeronorm.engines.rescaling._models import Part
+from zeronorm.selectors.sparsity._zeronorm_svm import solve_linf_svm
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 def noisy(n=60, p=10, *, noise=0.8, seed=0):

@@ -15,11 +15,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
-from zeronorm.datasets.generators import make_reusable_features
-from zeronorm.engines.weighting import batches as source
-from zeronorm.engines.weighting.batches import uneven_parts
-from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN
-from zeronorm.engines.weighting.steps import WeightingRun
+from zeronorm.datasets._generators import make_reusable_features
+from zeronorm.engines.weighting import _batches as source
+from zeronorm.engines.weighting._batches import uneven_parts
+from zeronorm.engines.weighting._steps import WeightingRun
+from zeronorm.engines.weighting.learners._nearest import SubsetCentroid, SubsetKNN
 
 
 def selector(**settings):
@@ -277,7 +277,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "run.npz"
     s = selector(checkpoint=file, checkpoint_every=10, max_iter=30)
     with monkeypatch.context() as patch:
-        patch.setattr("zeronorm.engines.weighting.state.Checkpoint.remove", lambda self: None)
+        patch.setattr("zeronorm.engines.weighting._state.Checkpoint.remove", lambda self: None)
         s.fit(X, y)
     with pytest.raises(ValueError, match=r"another run \(.*subset_size: 2 saved, 3 now\)"):
         clone(s).set_params(subset_size=3).fit(X, y)

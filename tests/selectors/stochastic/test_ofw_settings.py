@@ -10,8 +10,8 @@ import pytest
 
 from small_problems import noise, problem_of
 from zeronorm import FisherScore, OptimalFeatureWeighting
-from zeronorm.engines.weighting.steps import AdaptiveSteps, GivenSteps
-from zeronorm.selectors.stochastic import ofw
+from zeronorm.engines.weighting._steps import AdaptiveSteps, GivenSteps
+from zeronorm.selectors.stochastic import _ofw as ofw
 
 
 def test_what_a_run_of_weights_is_made_of(monkeypatch):
@@ -94,7 +94,7 @@ def run_of(checkpoint, **params):
 )
 def test_settings_that_a_checkpoint_must_agree_on(other, tmp_path, monkeypatch):
     file = tmp_path / "run.npz"
-    monkeypatch.setattr("zeronorm.engines.weighting.state.Checkpoint.remove", lambda self: None)
+    monkeypatch.setattr("zeronorm.engines.weighting._state.Checkpoint.remove", lambda self: None)
     whole = run_of(file)
     np.testing.assert_array_equal(run_of(file).weights_, whole.weights_)  # it is resumed
     first = next(iter(other))
@@ -104,7 +104,7 @@ def test_settings_that_a_checkpoint_must_agree_on(other, tmp_path, monkeypatch):
 
 
 def test_a_run_without_a_seed_is_resumed_with_the_one_that_it_drew(tmp_path, monkeypatch):
-    monkeypatch.setattr("zeronorm.engines.weighting.state.Checkpoint.remove", lambda self: None)
+    monkeypatch.setattr("zeronorm.engines.weighting._state.Checkpoint.remove", lambda self: None)
     whole = run_of(tmp_path / "run.npz", random_state=None).weights_
     np.testing.assert_array_equal(run_of(tmp_path / "run.npz", random_state=None).weights_, whole)
     assert not np.array_equal(run_of(None, random_state=None).weights_, whole)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from zeronorm import OptimalFeatureWeighting
-from zeronorm.engines.weighting.learners.nearest import SubsetKNN
+from zeronorm.engines.weighting.learners._nearest import SubsetKNN
 
 pytestmark = [
     pytest.mark.slow,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm.solvers.l1_svm.newton import SignedProblem
+from zeronorm.solvers.l1_svm._newton import SignedProblem
 
 
 def problem_of(n=11, p=4, seed=0, gradient=0.0, loss=0.0):

@@ -8,14 +8,14 @@ from scipy import sparse
 
 from solvers.problems import at_most, classification
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm.dual import (
+from zeronorm.solvers.l1_svm._dual import (
     L1SvmDualProgram,
     L1SvmHardProgram,
     L1SvmInteriorProgram,
     L1SvmTallProgram,
     l1_svm_program,
 )
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.1])
@@ -25,7 +25,7 @@ def test_tall_sparse_data_give_the_model_of_dense_ones(epsilon, monkeypatch):
     target = X[:, 0] - X[:, 3] + 0.4 * rng.normal(size=80)
     y = np.where(target > 0.2, 1.0, -1.0) if epsilon is None else target
     dense = l1_svm_program(as_design(X).standardized(), y, C=0.5, epsilon=epsilon)
-    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 0)
+    monkeypatch.setattr("zeronorm.solvers.l1_svm._dual.LARGEST_DENSE_COPY", 0)
     program = L1SvmDualProgram(as_design(sparse.csr_array(X)).standardized(), y, C=0.5, epsilon=epsilon)
     assert program.signed.sparse_rows is not None
     for cost in (0.5, 0.05):
@@ -66,7 +66,7 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
         ("MANY_SAMPLES", 40),
         ("MANY_ENTRIES", 1500),
     ):
-        monkeypatch.setattr(f"zeronorm.solvers.l1_svm.dual.{name}", value)
+        monkeypatch.setattr(f"zeronorm.solvers.l1_svm._dual.{name}", value)
     X = np.random.default_rng(0).normal(size=shape)
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     design = as_design(sparse.csr_array(X) if is_sparse else X)
@@ -83,8 +83,8 @@ def test_the_program_suits_the_shape_of_the_data(shape, is_sparse, n_steps, prog
     ],
 )
 def test_programs_of_a_hard_margin(epsilon, cost, entries, program, monkeypatch):
-    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.LARGEST_DENSE_COPY", 1)
-    monkeypatch.setattr("zeronorm.solvers.l1_svm.dual.MANY_ENTRIES", entries)
+    monkeypatch.setattr("zeronorm.solvers.l1_svm._dual.LARGEST_DENSE_COPY", 1)
+    monkeypatch.setattr("zeronorm.solvers.l1_svm._dual.MANY_ENTRIES", entries)
     X, y = classification(40, 3)
     design = as_design(sparse.csr_array(X))
     assert type(l1_svm_program(design, y, C=cost, epsilon=epsilon)) is program

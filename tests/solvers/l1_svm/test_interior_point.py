@@ -8,11 +8,11 @@ import pytest
 from solvers.l1_svm.full_program import full_program
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import interior_point as l1_svm_interior
-from zeronorm.solvers.l1_svm.dual import L1SvmDualProgram, L1SvmInteriorProgram
-from zeronorm.solvers.l1_svm.interior_point import solve_l1_interior
-from zeronorm.solvers.l1_svm.newton import SignedProblem
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.l1_svm import _interior_point as l1_svm_interior
+from zeronorm.solvers.l1_svm._dual import L1SvmDualProgram, L1SvmInteriorProgram
+from zeronorm.solvers.l1_svm._interior_point import solve_l1_interior
+from zeronorm.solvers.l1_svm._newton import SignedProblem
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 def signed_rows(X, y):

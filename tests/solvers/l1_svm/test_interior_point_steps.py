@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from solvers.l1_svm.signed_problems import problem_of
-from zeronorm.solvers.l1_svm import interior_point, newton
-from zeronorm.solvers.l1_svm.interior_point import _InteriorPoint, _longest, _Step
-from zeronorm.solvers.l1_svm.newton import SignedProblem, balanced_multipliers
+from zeronorm.solvers.l1_svm import _interior_point as interior_point
+from zeronorm.solvers.l1_svm import _newton as newton
+from zeronorm.solvers.l1_svm._interior_point import _InteriorPoint, _longest, _Step
+from zeronorm.solvers.l1_svm._newton import SignedProblem, balanced_multipliers
 
 
 def method_of(problem, seed=1):

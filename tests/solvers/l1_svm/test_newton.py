@@ -7,9 +7,9 @@ import pytest
 
 from solvers.l1_svm.signed_problems import problem_of
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import newton
-from zeronorm.solvers.l1_svm.interior_point import _InteriorPoint
-from zeronorm.solvers.l1_svm.newton import (
+from zeronorm.solvers.l1_svm import _newton as newton
+from zeronorm.solvers.l1_svm._interior_point import _InteriorPoint
+from zeronorm.solvers.l1_svm._newton import (
     FeatureSystem,
     Guess,
     NotPositiveDefinite,
@@ -21,7 +21,7 @@ from zeronorm.solvers.l1_svm.newton import (
     start_point,
     vertex,
 )
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 def draw(n, p, seed=0):

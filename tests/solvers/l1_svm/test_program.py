@@ -9,8 +9,8 @@ from scipy import sparse
 from solvers.l1_svm.full_program import full_program
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
 
 
 @pytest.mark.parametrize("shape", [(40, 600), (60, 10)])

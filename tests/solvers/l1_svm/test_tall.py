@@ -8,11 +8,11 @@ from scipy import sparse
 
 from solvers.l1_svm.full_program import full_program
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import tall
-from zeronorm.solvers.l1_svm import tall as programs
-from zeronorm.solvers.l1_svm.program import L1SvmProgram
-from zeronorm.solvers.l1_svm.tall import L1SvmTallProgram
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.l1_svm import _tall as programs
+from zeronorm.solvers.l1_svm import _tall as tall
+from zeronorm.solvers.l1_svm._program import L1SvmProgram
+from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram
 
 
 def tall_problem(is_sparse, epsilon, n=300, p=60):

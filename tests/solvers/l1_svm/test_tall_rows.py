@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from zeronorm.design import as_design
-from zeronorm.solvers.l1_svm import tall
-from zeronorm.solvers.l1_svm import tall as programs
-from zeronorm.solvers.l1_svm.tall import Sides, _Rows, _Sharing
+from zeronorm.solvers.l1_svm import _tall as programs
+from zeronorm.solvers.l1_svm import _tall as tall
+from zeronorm.solvers.l1_svm._tall import Sides, _Rows, _Sharing
 
 
 def rows_of(n=9, p=2, seed=0):

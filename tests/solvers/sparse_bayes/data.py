@@ -7,8 +7,8 @@ from scipy import sparse
 
 from solvers.problems import classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
-from zeronorm.solvers.sparse_bayes.sequential import _State
+from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes._sequential import _State
 
 
 def labels(n=120, p=20, n_classes=2, seed=0):

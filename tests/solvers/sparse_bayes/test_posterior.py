@@ -9,15 +9,15 @@ from scipy.special import expit
 from oracles.sparse_bayes import bernoulli_log_evidence_by_integration, laplace_mode
 from solvers.problems import plain, regression
 from solvers.sparse_bayes.data import WEIGHT, N, P, counts, labels, state_of
-from zeronorm.solvers.sparse_bayes import posterior
-from zeronorm.solvers.sparse_bayes.posterior import (
+from zeronorm.solvers.sparse_bayes import _posterior as posterior
+from zeronorm.solvers.sparse_bayes._posterior import (
     BernoulliLikelihood,
     GaussianLikelihood,
     StoredColumns,
     inverse_root,
     projected_inverse,
 )
-from zeronorm.solvers.sparse_bayes.sequential import best_variance
+from zeronorm.solvers.sparse_bayes._sequential import best_variance
 
 
 def test_the_laplace_mode_and_evidence():

@@ -9,10 +9,10 @@ from scipy import sparse
 from solvers.problems import regression
 from solvers.sparse_bayes.data import WEIGHT, N, P, counts, state_of
 from zeronorm.design import as_design
-from zeronorm.solvers.sparse_bayes import sequential
-from zeronorm.solvers.sparse_bayes.posterior import GaussianLikelihood
-from zeronorm.solvers.sparse_bayes.sequential import _State, best_variance, solve_sparse_bayes
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.sparse_bayes import _sequential as sequential
+from zeronorm.solvers.sparse_bayes._posterior import GaussianLikelihood
+from zeronorm.solvers.sparse_bayes._sequential import _State, best_variance, solve_sparse_bayes
 
 
 def projected(X, state, c):

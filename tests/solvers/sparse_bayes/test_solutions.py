@@ -13,10 +13,10 @@ from solvers.problems import at_most, classification
 from solvers.problems import regression as regression_problem
 from solvers.sparse_bayes.data import counts, labels
 from zeronorm.design import as_design
-from zeronorm.solvers.sparse_bayes import sequential
-from zeronorm.solvers.sparse_bayes.posterior import BernoulliLikelihood, GaussianLikelihood
-from zeronorm.solvers.sparse_bayes.sequential import solve_sparse_bayes
-from zeronorm.solvers.status import Status
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.sparse_bayes import _sequential as sequential
+from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood
+from zeronorm.solvers.sparse_bayes._sequential import solve_sparse_bayes
 
 
 def regression(n=60, p=25, seed=0, noise=0.5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm._box_dual import BoxDual
 
 
 def problem_of(kind, seed=0, n=7):

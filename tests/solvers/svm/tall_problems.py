@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zeronorm.design import as_design
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers.svm._box_dual import BoxDual
 
 N, P = 12, 3
 

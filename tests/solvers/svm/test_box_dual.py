@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from solvers.problems import classification, compiled, plain
-from zeronorm.solvers.svm import box_dual
-from zeronorm.solvers.svm.box_dual import BoxDual, add_free, drop_free, solve_box
+from zeronorm.solvers.svm import _box_dual as box_dual
+from zeronorm.solvers.svm._box_dual import BoxDual, add_free, drop_free, solve_box
 
 
 def dual_of(kind, squared, n=9, seed=0):

@@ -11,10 +11,10 @@ from sklearn.svm import SVC
 from oracles.qp import primal_svm
 from solvers.problems import at_most, classification
 from zeronorm.design import as_design
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.linear import solve_linear_svm
-from zeronorm.solvers.svm.smo import refresh, smo
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.svm._linear import solve_linear_svm
+from zeronorm.solvers.svm._smo import refresh, smo
 
 LOSSES = ("hinge", "squared_hinge")
 

@@ -8,7 +8,7 @@ from sklearn.svm import SVR
 
 from oracles.qp import primal_svr
 from solvers.problems import at_most, regression
-from zeronorm.solvers.svm.dual import solve_svr_dual
+from zeronorm.solvers.svm._dual import solve_svr_dual
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 

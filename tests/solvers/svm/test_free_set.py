@@ -7,10 +7,10 @@ import pytest
 
 from solvers.problems import plain
 from solvers.svm.duals import constrained_optimum, gains, problem_of, state_of
-from zeronorm.solvers.svm import free_set
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.free_set import pivot_free_set
+from zeronorm.solvers.svm import _free_set as free_set
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.svm._free_set import pivot_free_set
 
 
 @pytest.mark.parametrize("kind", ["hinge", "squared"])

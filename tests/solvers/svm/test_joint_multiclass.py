@@ -7,10 +7,10 @@ import pytest
 
 from oracles.multiclass_qp import primal_weston_watkins
 from solvers.problems import at_most, classification, plain
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import joint_multiclass
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.joint_multiclass import ascend, solve_weston_watkins
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm import _joint_multiclass as joint_multiclass
+from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.svm._joint_multiclass import ascend, solve_weston_watkins
 
 LOSSES = ("hinge", "squared_hinge")
 

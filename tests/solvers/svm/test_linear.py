@@ -10,9 +10,9 @@ from sklearn.svm import LinearSVC, LinearSVR
 from oracles.qp import primal_svm, primal_svr
 from solvers.problems import at_most, classification, regression
 from zeronorm.design import as_design
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm.dual import solve_svm_dual
-from zeronorm.solvers.svm.linear import (
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.svm._linear import (
     LinearSvm,
     OneVsRest,
     prefers_gram,

@@ -8,11 +8,12 @@ from scipy.optimize import minimize_scalar
 
 from solvers.svm.tall_problems import tall_sparse
 from zeronorm.design import as_design
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import linear, tall
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import solve_svr_dual
-from zeronorm.solvers.svm.linear import _Multipliers, solve_by_multipliers
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm import _linear as linear
+from zeronorm.solvers.svm import _tall as tall
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._dual import solve_svr_dual
+from zeronorm.solvers.svm._linear import _Multipliers, solve_by_multipliers
 
 
 @pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0, 30.0])

@@ -9,9 +9,9 @@ import pytest
 
 from solvers.problems import compiled, plain
 from solvers.svm.duals import constrained_optimum, gains, movable, problem_of, state_of
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import smo
-from zeronorm.solvers.svm.box_dual import BoxDual
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm import _smo as smo
+from zeronorm.solvers.svm._box_dual import BoxDual
 
 KINDS = ["hinge", "squared", "regression", "squared regression"]
 

@@ -8,11 +8,11 @@ import pytest
 from solvers.problems import classification, compiled
 from solvers.svm.tall_problems import N, P, problem_of
 from zeronorm.design import as_design
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import tall
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.linear import solve_linear_svm
-from zeronorm.solvers.svm.tall import ALPHA, SPARE, XI, T
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm import _tall as tall
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._linear import solve_linear_svm
+from zeronorm.solvers.svm._tall import ALPHA, SPARE, XI, T
 
 
 def point_of(method, seed=1):
@@ -214,7 +214,7 @@ def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
 
 def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkeypatch):
     """Rounding may put a product exactly at zero; its quotient is then no number."""
-    from zeronorm.solvers.svm import tall
+    from zeronorm.solvers.svm import _tall as tall
 
     started = tall._InteriorPoint.start
 

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 
 from solvers.svm.tall_problems import N, P, problem_of
 from zeronorm.design import as_design
-from zeronorm.solvers.status import Status
-from zeronorm.solvers.svm import tall
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.dual import solve_svm_dual
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm import _tall as tall
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
 @pytest.mark.parametrize("kind", ["squared hinge", "squared regression"])

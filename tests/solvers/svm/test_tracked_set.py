@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from solvers.problems import plain
-from zeronorm.engines.elimination.scan import remove_column, train_models
-from zeronorm.solvers.svm import tracked_set
-from zeronorm.solvers.svm.box_dual import BoxDual
-from zeronorm.solvers.svm.smo import smo
-from zeronorm.solvers.svm.tracked_set import (
+from zeronorm.engines.elimination._scan import remove_column, train_models
+from zeronorm.solvers.svm import _tracked_set as tracked_set
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._smo import smo
+from zeronorm.solvers.svm._tracked_set import (
     TrackedSets,
     change_by_square,
     follow,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from zeronorm.cli.commands import conversions, first_steps, listings, runs
-from zeronorm.cli.commands.outside import CommandGroup, show_whole_summaries
+from zeronorm.cli.commands import _conversions as conversions
+from zeronorm.cli.commands import _first_steps as first_steps
+from zeronorm.cli.commands import _listings as listings
+from zeronorm.cli.commands import _runs as runs
+from zeronorm.cli.commands._outside import CommandGroup, show_whole_summaries
 
 app = typer.Typer(
     name="zeronorm",

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from zeronorm._messages import setting
-from zeronorm.datasets.raw import READERS, RawTable, Reader
-from zeronorm.datasets.readers.opening import COMPRESSED, Opened, check_readable, opened
-from zeronorm.datasets.table import DataError, shown
+from zeronorm.datasets._raw import READERS, RawTable, Reader
+from zeronorm.datasets._table import DataError, shown
+from zeronorm.datasets.readers._opening import COMPRESSED, Opened, check_readable, opened
 from zeronorm.registry import load_extensions
 
 __all__ = ["check_readable", "known_formats", "read_raw"]

@@ -1,7 +1,7 @@
 """Is the difference real, and how large is it?"""
 
-from zeronorm.engines.error_control import adjust_p_values
-from zeronorm.evaluation.significance.effects import (
+from zeronorm.engines._error_control import adjust_p_values
+from zeronorm.evaluation.significance._effects import (
     EffectSize,
     SignedRank,
     error_difference,
@@ -10,14 +10,14 @@ from zeronorm.evaluation.significance.effects import (
     signed_rank,
     standardized_difference,
 )
-from zeronorm.evaluation.significance.paired import (
+from zeronorm.evaluation.significance._paired import (
     CorrectedT,
     compare_methods,
     corrected_resampled_t,
     paired_test,
 )
-from zeronorm.evaluation.significance.pooled import metric_interval
-from zeronorm.evaluation.significance.ranks import (
+from zeronorm.evaluation.significance._pooled import metric_interval
+from zeronorm.evaluation.significance._ranks import (
     CriticalDifference,
     Friedman,
     McNemar,

@@ -11,10 +11,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from zeronorm.selection.target.base import Target
-from zeronorm.selection.target.labels import Binary, Labels, Multiclass, NotLabelsError
-from zeronorm.selection.target.multilabel import Multilabel
-from zeronorm.selection.target.real import Real
+from zeronorm.selection.target._base import Target
+from zeronorm.selection.target._labels import Binary, Labels, Multiclass, NotLabelsError
+from zeronorm.selection.target._multilabel import Multilabel
+from zeronorm.selection.target._real import Real
 
 KINDS: dict[str, type[Target]] = {cls.kind: cls for cls in (Binary, Multiclass, Multilabel, Real)}
 TASKS: dict[str, type[Target]] = {cls.task: cls for cls in (Labels, Real)}

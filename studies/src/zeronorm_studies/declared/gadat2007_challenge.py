@@ -13,11 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from zeronorm import AutoSelector, OptimalFeatureWeighting, SelectorCV
 from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
-from zeronorm.selectors.meta.auto import AutoSelector
-from zeronorm.selectors.meta.selector_cv import SelectorCV
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm_studies.models import BestOfSelectors, CommonScale
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results

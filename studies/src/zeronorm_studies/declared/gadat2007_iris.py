@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm import OptimalFeatureWeighting
 from zeronorm_studies.models import weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results

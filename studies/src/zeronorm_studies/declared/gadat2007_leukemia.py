@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets import make_linear_toy
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm_studies.models import ENERGY_AFTER, MEAN_ENERGY, linear_model, not_learned
 from zeronorm_studies.results import Check, Claim, Judged, Results, lower_mean
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of, second_part_of

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
-from zeronorm.engines.weighting.learners.nearest import SubsetKNN
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm import OptimalFeatureWeighting
+from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import VOTER_ERROR, not_learned, voters, weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean

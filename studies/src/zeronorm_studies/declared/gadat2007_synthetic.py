@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from zeronorm.datasets import make_reusable_features
-from zeronorm.datasets.generators import FIXED_SETS
-from zeronorm.engines.weighting.learners.nearest import SubsetKNN
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
+from zeronorm import OptimalFeatureWeighting
+from zeronorm.datasets._generators import FIXED_SETS, make_reusable_features
+from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, Results, lower_mean

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.svm import SVC, LinearSVC
 
+from zeronorm import OptimalFeatureWeighting
 from zeronorm.evaluation import Metric
-from zeronorm.selectors.stochastic.ofw import OptimalFeatureWeighting
 from zeronorm_studies.models import (
     ENERGY_AFTER,
     ENERGY_BEFORE,

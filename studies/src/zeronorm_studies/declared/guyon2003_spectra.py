@@ -14,11 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from zeronorm import GramSchmidtRelief, IntervalSelector, SelectionPath
 from zeronorm.datasets import make_nonlinear_toy
-from zeronorm.datasets.catalogue import find_local
-from zeronorm.selection.path import SelectionPath
-from zeronorm.selectors.filters.gram_schmidt_relief import GramSchmidtRelief
-from zeronorm.selectors.filters.interval import IntervalSelector
+from zeronorm.datasets._catalogue import find_local
 from zeronorm.transformers import SpectrumPreprocessor
 from zeronorm_studies.guyon_claims import matrix_claims, statements
 from zeronorm_studies.guyon_tables import BINNED, PEAKS, TABLES, matrix_sections

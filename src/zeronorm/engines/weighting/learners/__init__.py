@@ -6,10 +6,21 @@ from typing import Any
 
 from sklearn.base import clone
 
-from zeronorm.engines.weighting.learners.base import CompiledLearner, ScikitLearner
-from zeronorm.engines.weighting.learners.linear import SubsetLDA, SubsetSVM
-from zeronorm.engines.weighting.learners.nearest import SubsetCentroid, SubsetKNN
-from zeronorm.engines.weighting.learners.tree import SubsetCART
+from zeronorm.engines.weighting.learners._base import CompiledLearner, ScikitLearner
+from zeronorm.engines.weighting.learners._linear import SubsetLDA, SubsetSVM
+from zeronorm.engines.weighting.learners._nearest import SubsetCentroid, SubsetKNN
+from zeronorm.engines.weighting.learners._tree import SubsetCART
+
+__all__ = [
+    "COMPILED",
+    "Learner",
+    "SubsetCART",
+    "SubsetCentroid",
+    "SubsetKNN",
+    "SubsetLDA",
+    "SubsetSVM",
+    "resolve_learner",
+]
 
 Learner = CompiledLearner | ScikitLearner
 

@@ -1,0 +1,139 @@
+"""Entry point: runs a command and turns every outcome into an exit code.
+
+0 success, 1 an unexpected failure, 2 bad input or usage (one line on the error stream), 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from functools import cache
+from types import FrameType
+from typing import Any, NoReturn
+
+from zeronorm._messages import rendered
+
+FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+LONGEST_LINE = 600
+ROOM_FOR_FRAMES = 70_000  # places of 8 bytes; just above a power of two, so that the chunk has as many again
+# What the parser, in its different versions, says about wrong numbers, and plain words for it.
+PARSER_WORDS = {
+    " is not in the range x>=": " is too small: it must be at least ",
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid int range": "is not a whole number",
+    "Input should be greater than or equal to": "It must be at least",
+    "Input should be less than or equal to": "It must be at most",
+    "Input should be a valid integer": "It must be a whole number",
+    "Input should be a valid number": "It must be a number",
+    ", unable to parse string as an integer": "",
+    ", unable to parse string as a number": "",
+}
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    signal.signal(signal.SIGTERM, _terminate)
+    # Worker processes stay silent: what they warn about is summed up at the end.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    # CPython keeps frames in chunks of 16 KB and returns a chunk to the system with the first frame in it: a loop
+    # whose calls cross an edge then allocates at every turn (a fifth of the time to compile the loops of a first
+    # run). The frame of a function that asks for more than a chunk comes with room for all frames above it.
+    run.__code__ = run.__code__.replace(co_stacksize=ROOM_FOR_FRAMES)
+    sys.exit(run(sys.argv[1:]))
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    # An exception, so that temporary folders are removed on the way out.
+    raise SystemExit(TERMINATED)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        import typer
+
+        _command()
+    except ModuleNotFoundError as error:
+        return _complain(
+            f"The command line needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
+            INVALID,
+        )
+    from zeronorm.cli.options import in_flags
+    from zeronorm.workflow._options import Caller
+
+    caller = Caller(shlex.join(["zeronorm", *arguments]), in_flags)
+    try:
+        result = _command()(arguments or ["--help"], prog_name="zeronorm", standalone_mode=False, obj=caller)
+    except (KeyboardInterrupt, typer.Abort):
+        result = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (for example `| head`): not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _explain(error, caller)
+    if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
+        return _complain(
+            "Interrupted. No result was written. Where parts were finished, the same command with --resume goes on.",
+            INTERRUPTED,
+        )
+    return int(result) if isinstance(result, int) else 0
+
+
+@cache
+def _command() -> Any:
+    """All commands with their options."""
+    import typer
+
+    from zeronorm.cli.commands import app
+
+    return typer.main.get_command(app)
+
+
+def _explain(error: Exception, caller: Any) -> int:
+    if os.environ.get("ZERONORM_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
+    message: Any = getattr(error, "format_message", None)
+    if message is not None:  # a usage error of the command-line parser
+        command = getattr(getattr(error, "ctx", None), "command_path", "zeronorm")
+        return _complain(f"{_sentence(message())} Try `{command} --help`.", INVALID)
+    if isinstance(error, ValueError) or type(error).__name__ == "DataFileError":
+        return _complain(rendered(getattr(error, "message", str(error)), caller.naming), INVALID)
+    if isinstance(error, ModuleNotFoundError) and error.name in ("polars", "jinja2", "markupsafe", "rich"):
+        return _complain(
+            f"This command needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
+            INVALID,
+        )
+    return _complain(
+        f"{type(error).__name__}: {error}. This is not a problem of the input; set ZERONORM_TRACEBACK=1 to see "
+        "where it happened, and report it.",
+        FAILED,
+    )
+
+
+def _sentence(message: str) -> str:
+    """What the parser says, without the words of its own checks, and with a full stop."""
+    text = message.replace("Value error, ", "").strip()
+    for words, plain in PARSER_WORDS.items():
+        text = text.replace(words, plain)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def one_line(message: str) -> str:
+    """Text for one line of a terminal: no line breaks or control characters, cut when very long."""
+    text = " ".join(message.split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"zeronorm: {one_line(message)}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

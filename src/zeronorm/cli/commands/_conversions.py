@@ -1,0 +1,155 @@
+"""zeronorm pack, report and apply: from one file to another"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from zeronorm.cli import options as o
+from zeronorm.workflow._kinds import options_of
+from zeronorm.workflow._options import DataOptions
+
+NOT_OF_PACK = ("feature_groups", "keep", "random_state")
+OF_PACK = o.examples(
+    "zeronorm pack genes.csv --target tumour --out genes.zncols",
+    "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",
+    "zeronorm pack counts.h5ad -t cell_type --float32 && zeronorm select counts.zncols",
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command("pack", epilog=OF_PACK)(pack)
+    app.command("report", epilog=o.examples("zeronorm report zeronorm-out --out again"))(report)
+    app.command(
+        "apply",
+        epilog=o.examples(
+            "zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv",
+            "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
+        ),
+    )(apply)
+
+
+def _budget_for(file: Path) -> int | None:
+    """Files above the usual budget are converted piece by piece."""
+    from zeronorm.design._chunked import DEFAULT_MEMORY_BUDGET
+
+    is_large = file.is_file() and file.stat().st_size > DEFAULT_MEMORY_BUDGET
+    return DEFAULT_MEMORY_BUDGET if is_large else None
+
+
+@o.takes(DataOptions, [name for name in options_of(DataOptions) if name not in NOT_OF_PACK])
+def pack(
+    data: o.Data,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--float32", help="Store the numbers in single precision, in half the space.")
+    ] = False,
+    options: Any = None,
+    force: o.Force = False,
+) -> None:
+    """Convert a table to a file that select and compare can use without loading it into memory.
+
+    The file also holds the target and the groups of the samples. Every part has a checksum. An interrupted
+    conversion leaves no file behind.
+    """
+    from zeronorm.cli.printing import say
+    from zeronorm.workflow._inputs import load_data, pack_table
+
+    file = Path(data).with_suffix(".zncols") if out is None else out
+    _check_free(file, force)
+    options["memory_budget"] = options["memory_budget"] or _budget_for(Path(data))
+    table = load_data(data, DataOptions(**options))
+    pack_table(table, file, "float32" if single else None)
+    say(f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}")
+
+
+def _check_free(file: Path, force: bool) -> None:
+    if file.exists() and not force:
+        raise ValueError(f"{str(file)!r} exists. Choose another file, or pass --force to replace it.")
+
+
+def report(
+    records: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RECORDS",
+            help="records.parquet of a run, or the folder that holds it.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for report.html.")
+    ] = None,
+    force: o.Force = False,
+) -> None:
+    """Write the report again from saved records.
+
+    Uses the result.json in the same folder, if there is one. Records of `evaluate` are enough.
+    """
+    from zeronorm.cli.printing import say
+    from zeronorm.workflow._result import Result
+
+    folder = out if out is not None else (records if records.is_dir() else records.parent)
+    file = Result.load(records).report(folder, force=force or out is None)
+    say(f"report: {file}")
+
+
+@o.takes(DataOptions, ["id", "transpose", "delimiter", "decimal_comma", "encoding"])
+def apply(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="model.json of `select --save-model`, or its folder.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="File with new samples. Its columns are found by name.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="CSV file to write. Default: print to the terminal."
+        ),
+    ] = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Second file with columns that the model needs, one row per sample."
+        ),
+    ] = None,
+    options: Any = None,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Predict the target of new samples with a saved model."""
+    from zeronorm.cli.printing import print_json, print_notes, print_rows, say
+    from zeronorm.datasets._table import counted
+    from zeronorm.result._files import write_csv
+    from zeronorm.result._models import LinearModel
+    from zeronorm.workflow._models import apply_model, read_new_samples
+
+    if out is not None:
+        _check_free(out, force)
+    loaded = LinearModel.load(model)
+    new = read_new_samples(loaded, data, samples=samples, **options)
+    if not as_json:
+        print_notes(new.notes)
+    found = apply_model(loaded, new)
+    rows = [dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True)]
+    if out is not None:
+        write_csv(out, rows)
+        if not as_json:
+            say(f"{counted(len(rows), 'prediction')}: {out}")
+    elif as_json:
+        print_json(rows)
+    else:
+        print_rows(counted(len(rows), "prediction"), rows)

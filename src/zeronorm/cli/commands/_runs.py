@@ -1,0 +1,114 @@
+"""zeronorm select and zeronorm compare: from a file to a report"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from zeronorm.cli import options as o
+from zeronorm.workflow import _run as run
+from zeronorm.workflow._options import CompareOptions, SelectOptions
+
+if TYPE_CHECKING:
+    from zeronorm.workflow._result import Result
+
+OF_SELECT = o.examples(
+    "zeronorm select genes.csv --target tumour --features 20",
+    "zeronorm select genes.tsv --transpose -t label --method rfe -p C=10",
+    "zeronorm select genes.csv.gz --transpose --samples patients.xlsx --id sample -t outcome",
+)
+OF_COMPARE = o.examples(
+    "zeronorm compare genes.csv --target tumour --methods fisher,rfe,l1-svm --features 20",
+    "zeronorm compare genes.csv -t tumour -m rfe,l1-svm -p rfe.C=3",
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command("select", epilog=OF_SELECT)(select)
+    app.command("compare", epilog=OF_COMPARE)(compare)
+
+
+def names_of_options(function: Callable[..., Any]) -> list[str]:
+    """The options of a function that a command has too."""
+    return [name for name in inspect.signature(function).parameters if name not in ("data", "verbose")]
+
+
+@o.takes(SelectOptions, names_of_options(run.select), out=Path("zeronorm-out"))
+def select(
+    context: typer.Context,
+    data: o.Data,
+    options: dict[str, Any],
+    as_json: o.AsJson = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Select the features that predict the target, and report an honest error.
+
+    Selection is repeated inside every fold, so the error is that of the whole procedure on new samples.
+    Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
+    """
+    from zeronorm.cli.printing import print_selection, say
+
+    result = _run(context, data, options, as_json, quiet)
+    if as_json or quiet:
+        return
+    out = options["out"]
+    print_selection(result, out)
+    if options["save_model"]:
+        say(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
+    if options["write_table"] is not None:
+        say(f"table: {options['write_table']}")
+
+
+@o.takes(CompareOptions, names_of_options(run.compare), out=Path("zeronorm-comparison"))
+def compare(
+    context: typer.Context,
+    data: o.Data,
+    options: dict[str, Any],
+    as_json: o.AsJson = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare methods on the same folds, with random features and no features for reference.
+
+    Writes result.json, records.parquet and report.html to the output folder.
+    """
+    from zeronorm.cli.printing import print_comparison
+
+    options["params"] = by_method(options["params"])
+    result = _run(context, data, options, as_json, quiet)
+    if not as_json and not quiet:
+        print_comparison(result, options["out"])
+
+
+def _run(context: typer.Context, data: str, options: dict[str, Any], as_json: bool, quiet: bool) -> Result:
+    from zeronorm.cli.printing import print_json, shows_progress
+
+    verbose = shows_progress(quiet, as_json)
+    if verbose:  # the packages take a second to load; the bar takes this line over
+        sys.stderr.write("Starting …\r")
+        sys.stderr.flush()
+    from zeronorm.workflow import _job as job
+
+    arguments = {"data": data, **options, "verbose": verbose}
+    result = job.run_job(str(context.info_name), arguments, context.obj)
+    if as_json:
+        print_json({"folder": str(options["out"]), **result.to_dict()})
+    return result
+
+
+def by_method(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Parameters named "method.parameter", by method."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in parameters.items():
+        method, dot, name = key.partition(".")
+        if not dot or not name:
+            raise ValueError(
+                f"--param of compare takes METHOD.NAME=VALUE, such as rfe.C=3. Got {key!r} instead."
+            )
+        found.setdefault(method, {})[name] = value
+    return found

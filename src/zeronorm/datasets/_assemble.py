@@ -1,0 +1,444 @@
+"""From a raw table and the user's wishes to a table that a selector can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._messages import parameter, setting
+from zeronorm.datasets import _encoding as encoding
+from zeronorm.datasets._draft import Draft, handle_missing, handle_rows, settle_task
+from zeronorm.datasets._joining import join_samples
+from zeronorm.datasets._raw import RawTable, distinct_names, matching, no_such_column
+from zeronorm.datasets._table import (
+    DATES_AS_NUMBERS,
+    DataError,
+    Table,
+    TaskName,
+    are_dates,
+    counted,
+    missing_labels,
+    shown,
+    shown_list,
+)
+from zeronorm.datasets.readers import read_raw
+from zeronorm.design import Design
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What the user says about a table.
+
+    Parameters
+    ----------
+    target : str or None, default=None
+        The column to predict. None: the target of formats that have one.
+    task : {"classification", "regression"} or None, default=None
+        None infers it from the target; a note says so.
+    ignore : tuple of str, default=()
+        Columns to leave out: names, patterns such as "AFFX*", or regular expressions such as "re:^AFFX".
+    only : tuple of str, default=()
+        The columns to use as features. Empty: all.
+    categorical : tuple of str, default=()
+        Columns whose numbers are codes of categories.
+    sample_groups : str or None, default=None
+        Column that says which samples belong together, such as a patient.
+    id : str or None, default=None
+        Column with the names of the samples.
+    missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
+        What to do with missing values. "median" leaves gaps in the table, which ``select`` fills with
+        medians of each training part.
+    drop_unlabelled : bool, default=False
+        Whether to leave out samples without a value in the target. Otherwise they are an error.
+    min_class_size : int, default=0
+        Classes with fewer samples are left out.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import TableOptions
+    >>> TableOptions(target="healed", ignore=("age",)).missing
+    'median'
+    """
+
+    target: str | None = None
+    task: TaskName | None = None
+    ignore: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    sample_groups: str | None = None
+    id: str | None = None
+    missing: encoding.MissingChoice = "median"
+    drop_unlabelled: bool = False
+    min_class_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.missing not in encoding.MISSING_CHOICES:
+            raise DataError(
+                f"must be one of {', '.join(encoding.MISSING_CHOICES)}. Got {self.missing!r} instead.",
+                "missing",
+            )
+
+
+def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
+    """Set the target, groups and ignored columns apart, encode texts, handle missing values, check all.
+
+    Parameters
+    ----------
+    raw : RawTable
+        What the reader of a file format returned.
+    options : TableOptions
+        What the user says about the table.
+    source : str, default=''
+        Where the data come from, in words.
+
+    Returns
+    -------
+    Table
+        The features, the target and notes about what was decided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm.datasets import TableOptions, build_table
+    >>> from zeronorm.datasets._raw import RawTable
+    >>> raw = RawTable.from_matrix(np.eye(4), targets={"y": np.array([0, 0, 1, 1])}, default_target="y")
+    >>> build_table(raw, TableOptions()).task
+    'classification'
+    """
+    draft = _set_roles(raw, options)
+    draft = _use_distinct_names(_take_ids(draft, options))
+    draft = replace(draft, raw=_declare_categories(draft.raw, options.categorical))
+    draft, set_aside, grouping = _set_identifiers_aside(draft, options)
+    draft = handle_rows(draft, options.missing, options.drop_unlabelled)
+    task, draft = settle_task(draft, options.task, options.min_class_size)
+    draft = handle_missing(draft, options.missing)
+    X, names, sources, groups, encoded = _encode_texts(draft.raw)
+    draft = draft.noted(*encoded)
+    encoding.check_finite(X, names)
+    if X.shape[1] == 0:
+        raise DataError(
+            f"No feature is left besides the target. Leave fewer columns out ({parameter('ignore')}), or check that "
+            "the table holds measurements."
+        )
+    numeric_ids = [str(names[i]) for i in encoding.numeric_identifiers(X, names)]
+    if draft.groups is None:
+        grouping += encoding.groupings_apart(draft.raw.targets, draft.target_name)
+        grouping += [
+            str(names[i]) for i in encoding.numeric_groupings(X, names) if names[i] not in numeric_ids
+        ]
+    ids = draft.raw.sample_ids
+    return Table(
+        X=X,
+        y=draft.y,
+        task=task,
+        feature_names=np.asarray(names, dtype=object),
+        source_columns=sources,
+        target_name=draft.target_name,
+        feature_groups=groups,
+        sample_groups=draft.groups,
+        sample_ids=None if ids is None else np.asarray(ids, dtype=object),
+        id_columns=(*set_aside, *numeric_ids),
+        group_columns=tuple(grouping),
+        n_missing=int(encoding.missing_per_column(X).sum()),
+        notes=draft.notes,
+        source=source,
+    )
+
+
+# -- Which column is what -----------------------------------------------------------------------------
+
+
+def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
+    y, target_name, place = _take_target(raw, options)
+    groups, group_places = _sample_groups(raw, options)
+    left_out = [*([] if place is None else [place]), *group_places]
+    ignored = set()
+    for name in options.ignore:
+        places, samples = _ignored(raw, name)
+        left_out += places
+        ignored |= samples
+    if options.only:
+        wanted = {p for name in options.only for p in matching(raw.names, name, "only")}
+        left_out += [
+            p for p in range(len(raw.names)) if p not in wanted and not _names_samples(raw, p, options)
+        ]
+    draft = Draft(raw.without(left_out), y, groups, target_name, raw.notes)
+    if ignored:
+        draft = draft.rows(np.asarray([place not in ignored for place in range(raw.n_samples)]))
+    return draft
+
+
+def _names_samples(raw: RawTable, place: int, options: TableOptions) -> bool:
+    """Whether a column of text names the samples, so that it is of use without being a feature."""
+    if raw.names[place] == options.id:
+        return True
+    return raw.sample_ids is None and place in raw.texts and encoding.is_text_identifier(raw.texts[place])
+
+
+def _ignored(raw: RawTable, name: str) -> tuple[list[int], set[int]]:
+    """Columns called so, or samples, where a transposed table names them."""
+    try:
+        return matching(raw.names, name, "ignore"), set()
+    except DataError:
+        if raw.sample_ids is None:
+            raise
+        try:
+            return [], set(matching(list(raw.sample_ids), name, "ignore"))
+        except DataError:
+            pass
+        raise
+
+
+def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], str, int | None]:
+    """The target, its name, and its place when it is a column."""
+    name = options.target or raw.default_target
+    if name is None:
+        candidates = list(raw.targets) or list(raw.names)
+        raise DataError(
+            f"Say which column to predict ({parameter('target')}). The columns are {shown_list(candidates)}."
+        )
+    if name in raw.targets:
+        return np.asarray(raw.targets[name]), name, None
+    if raw.targets and name not in raw.names:
+        raise DataError(
+            f"names {shown(name)}, but the columns to predict are "
+            f"{shown_list(list(raw.targets))}. Choose one of them.",
+            "target",
+        )
+    places = [place for place, known in enumerate(raw.names) if known == name]
+    if not places and name in (raw.texts.get(0) or raw.sample_ids or ()):
+        raise DataError(
+            f"names {shown(name)}, but the table has no such column. A row is called so; if "
+            f"samples are in columns, {setting('transpose', True, 'set')}.",
+            "target",
+        )
+    if not places and raw.sample_ids is not None:
+        raise DataError(
+            f"{no_such_column(raw.names, name, 'target').message.marked} If the target stands in another file, with a "
+            f"row per sample, join it ({parameter('samples')})."
+        )
+    if not places:
+        raise no_such_column(raw.names, name, "target")
+    if len(places) > 1:
+        raise DataError(
+            f"names {shown(name)}, the name of {len(places)} columns. Rename all but one.",
+            "target",
+        )
+    return raw.column(places[0]), name, places[0]
+
+
+def _sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] | None, list[int]]:
+    """Labels of the groups, and the columns that hold them."""
+    name = options.sample_groups
+    if name is None:
+        return None, []
+    if name in raw.targets:
+        labels, places = np.asarray(raw.targets[name]), []
+    else:
+        places = matching(raw.names, name, "sample_groups")
+        labels = raw.column(places[0])
+    if missing_labels(labels).any():
+        raise DataError(
+            f"The column {shown(name)} of the sample groups has missing values. Fill them, so that every sample "
+            "belongs to a group."
+        )
+    return labels, places
+
+
+def _take_ids(draft: Draft, options: TableOptions) -> Draft:
+    """The column that names the samples, where the user says which."""
+    if options.id is None or options.id in draft.raw.targets:
+        return draft
+    place = matching(draft.raw.names, options.id, "id")[0]
+    if place not in draft.raw.texts and place not in draft.raw.positions:
+        return draft
+    cells = [_as_id(cell) for cell in draft.raw.column(place)]
+    return replace(draft, raw=replace(draft.raw.without([place]), sample_ids=cells))
+
+
+def _as_id(cell: Any) -> str:
+    return f"{cell:g}" if isinstance(cell, float) else "" if cell is None else str(cell)
+
+
+def _use_distinct_names(draft: Draft) -> Draft:
+    raw = draft.raw
+    used = sorted({*raw.positions.tolist(), *raw.texts})
+    found, repeated = distinct_names([raw.names[place] for place in used])
+    if not repeated:
+        return draft
+    names = list(raw.names)
+    for place, name in zip(used, found, strict=True):
+        names[place] = name
+    renamed = [name for place, name in zip(used, found, strict=True) if name != raw.names[place]]
+    words = (
+        "1 column has the name of another one and was"
+        if len(renamed) == 1
+        else (
+            f"{len(renamed)} columns have the name of another one, such as {shown_list(repeated, 3)}, and were"
+        )
+    )
+    return replace(draft, raw=replace(raw, names=names)).noted(f"{words} renamed, like {shown(renamed[0])}.")
+
+
+def _declare_categories(raw: RawTable, names: Sequence[str]) -> RawTable:
+    for name in names:
+        for place in matching(raw.names, name, "categorical"):
+            if place in raw.texts or place not in raw.positions:
+                continue
+            codes = raw.column(place)
+            cells = [None if np.isnan(v) else f"{v:g}" for v in codes]
+            raw = raw.without([place])
+            raw = replace(raw, texts={**raw.texts, place: cells})
+    return raw
+
+
+def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, list[str], list[str]]:
+    """The draft without columns that name a sample, a patient or a batch; names of both kinds."""
+    raw = draft.raw
+    wanted = {p for name in options.categorical for p in matching(raw.names, name, "categorical")}
+    index = [p for p in raw.positions.tolist() if encoding.is_row_index(raw.names[p], raw, p)]
+    identifiers: list[int] = []
+    grouping: list[int] = []
+    dates: list[int] = []
+    for place, cells in raw.texts.items():
+        if place in wanted:
+            continue
+        encoding.check_not_numbers(raw.names[place], cells)
+        if encoding.is_text_identifier(cells):
+            has_dates = are_dates([cell for cell in cells if cell is not None])
+            (dates if has_dates else identifiers).append(place)
+        elif encoding.is_text_grouping(cells):
+            grouping.append(place)
+    names = [raw.names[place] for place in identifiers]
+    if index:
+        draft = draft.noted("The first column only counts the rows and was left out.")
+    if names:
+        draft = draft.noted(
+            f"These text columns look like identifiers and were left out: {shown_list(names)}. Nearly every sample "
+            "has its own value there."
+        )
+    draft = draft.noted(
+        *(
+            f"The column {shown(raw.names[place])} holds dates and was left out. {DATES_AS_NUMBERS}"
+            for place in dates
+        )
+    )
+    draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p]) for p in grouping))
+    if raw.sample_ids is None and identifiers:
+        raw = replace(raw, sample_ids=["" if cell is None else cell for cell in raw.texts[identifiers[0]]])
+    grouping_names = [raw.names[place] for place in grouping]
+    return (
+        replace(draft, raw=raw.without([*index, *identifiers, *dates, *grouping])),
+        names,
+        grouping_names if draft.groups is None else [],
+    )
+
+
+# -- Texts as numbers ---------------------------------------------------------------------------------
+
+
+def _encode_texts(
+    raw: RawTable,
+) -> tuple[Any, list[str], NDArray[np.intp], NDArray[np.intp] | None, tuple[str, ...]]:
+    """All features in the order of the file, with the levels of a text column as one group; notes."""
+    names = raw.numeric_names()
+    sources = raw.positions
+    if not raw.texts:
+        return raw.values, names, sources, None, ()
+    blocks = []
+    for place, cells in raw.texts.items():
+        encoded = encoding.encode(cells)
+        blocks.append(encoded.indicators)
+        names += [f"{raw.names[place]}={level}" for level in encoded.levels]
+        sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
+    note = (
+        f"{counted(len(raw.texts), 'text column')} became {counted(sum(b.shape[1] for b in blocks), 'column')} of "
+        f"zeros and ones: {shown_list([raw.names[place] for place in raw.texts])}."
+    )
+    if any(b.shape[1] > 1 for b in blocks):
+        note += " Those of one text column are selected together or not at all."
+    order = np.argsort(sources, kind="stable")
+    X = _side_by_side(raw.values, blocks)[:, order]
+    ordered_sources = sources[order]
+    groups = np.unique(ordered_sources, return_inverse=True)[1].astype(np.intp)
+    several = len(np.unique(groups)) < len(groups)
+    return X, [names[i] for i in order], ordered_sources, groups if several else None, (note,)
+
+
+def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
+    if isinstance(values, Design):
+        raise DataError(
+            f"Columns of text cannot be features of data that stay on disk. Leave them out ({parameter('ignore')})."
+        )
+    if hasattr(values, "tocsr"):
+        import scipy.sparse as sp
+
+        return sp.hstack([values, *[sp.csr_matrix(block) for block in blocks]]).tocsr()
+    return np.concatenate([values, *blocks], axis=1)
+
+
+# -- Files to tables in one call ----------------------------------------------------------------------
+
+
+def read_table(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    samples: str | Path | None = None,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    encoding: str | None = None,
+    transpose: bool = False,
+    with_columns: Sequence[str] = (),
+    **options: Any,
+) -> Table:
+    """Read a CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, LIBSVM, MAT, ARFF or h5ad file, compressed or not.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. The ending of its name, or its content, says which format it has. "-" is standard input.
+    target : str or None, default=None
+        The column to predict. None: the target of formats that have one, such as LIBSVM.
+    samples : str, Path or None, default=None
+        A second file with one row per sample that holds the target. It is joined by the names of the samples.
+    delimiter : str or None, default=None
+        Character between two cells of a text file. None: the one that fits the file.
+    decimal_comma : bool, default=False
+        Whether decimals are written with a comma, as in 2,5.
+    encoding : str or None, default=None
+        Encoding of text files, such as "gb18030". None: detected from the content.
+    transpose : bool, default=False
+        Whether the samples are in columns.
+    with_columns : list of str, default=()
+        Columns of ``samples`` that become features too.
+    **options : object
+        The fields of ``TableOptions``, such as ``task`` or ``ignore``.
+
+    Returns
+    -------
+    Table
+        The features, the target and notes about what was decided.
+
+    Examples
+    --------
+    >>> from zeronorm.datasets import read_table
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "patients.csv"
+    >>> _ = file.write_text("age,dose,healed\\n31,2,yes\\n45,1,no\\n52,3,yes\\n38,1,no\\n")
+    >>> table = read_table(file, "healed")
+    >>> table.X.shape, table.class_counts
+    ((4, 2), {'no': 2, 'yes': 2})
+    """
+    text: dict[str, Any] = {"decimal_comma": decimal_comma, "encoding": encoding}
+    raw = read_raw(Path(path), delimiter=delimiter, transpose=transpose, **text)
+    found = TableOptions(target=target, **options)
+    if samples is not None:
+        raw = join_samples(raw, read_raw(Path(samples), **text), found.id, with_columns)
+        found = replace(found, id=None)
+    return build_table(raw, found, source=str(path))

@@ -1,0 +1,205 @@
+"""What every reader of a file format returns, before it is known which column is what, and the list of readers."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm.datasets._table import DataError, shown, shown_list
+from zeronorm.design import Design
+
+# Texts that stand for a missing value.
+MISSING_TEXTS = (
+    *("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "?"),
+    *("#N/A", "#NA", "#VALUE!", "#DIV/0!", "<NA>"),
+)
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it stands in a file.
+
+    Parameters
+    ----------
+    names : all column names in the order of the file; names may repeat.
+    values : the numeric columns, dense or sparse; NaN marks a missing value. A Design, for data that stay on disk,
+        has none.
+    positions : place in ``names`` of each column of ``values``.
+    texts : the other columns by their place in ``names``; None marks a missing value.
+    targets : candidate targets that the format keeps apart from the columns, by name.
+    default_target : the one of ``targets`` that is used when none is asked for.
+    sample_ids : names of the rows, where the format has them.
+    notes : what the reader decided, in words.
+    """
+
+    names: Sequence[str]
+    values: Any
+    positions: NDArray[np.intp]
+    texts: Mapping[int, Sequence[str | None]] = field(default_factory=dict)
+    targets: dict[str, NDArray[Any]] = field(default_factory=dict)
+    default_target: str | None = None
+    sample_ids: Sequence[str] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_samples(self) -> int:
+        if self.texts and self.values.shape[1] == 0:
+            return len(next(iter(self.texts.values())))
+        return int(self.values.shape[0])
+
+    @classmethod
+    def from_matrix(cls, X: Any, names: Sequence[str] | None = None, **fields: Any) -> RawTable:
+        """A table whose columns are all numeric; columns without names are called x1, x2, …"""
+        columns = X.shape[1]
+        if names is None:
+            names = [f"x{i}" for i in range(1, columns + 1)]
+        return cls(names=names, values=as_float(X), positions=np.arange(columns), **fields)
+
+    def without(self, positions: Iterable[int]) -> RawTable:
+        """The table without the columns at these places; the other columns keep their places."""
+        left_out = set(positions)
+        if not left_out:
+            return self
+        kept = ~np.isin(self.positions, list(left_out))
+        values = self.values if kept.all() else _columns(self.values, np.flatnonzero(kept))
+        texts = {place: cells for place, cells in self.texts.items() if place not in left_out}
+        return replace(self, values=values, positions=self.positions[kept], texts=texts)
+
+    def rows(self, keep: NDArray[np.bool_]) -> RawTable:
+        """The table of the marked rows."""
+        index = np.flatnonzero(keep).tolist()
+        texts = {place: [cells[i] for i in index] for place, cells in self.texts.items()}
+        ids = None if self.sample_ids is None else [self.sample_ids[i] for i in index]
+        targets = {name: target[index] for name, target in self.targets.items()}
+        on_disk = isinstance(self.values, Design)
+        values = self.values.take_rows(np.flatnonzero(keep)) if on_disk else self.values[index]
+        return replace(self, values=values, texts=texts, sample_ids=ids, targets=targets)
+
+    def column(self, position: int) -> NDArray[Any]:
+        """One column: floats, or an object array of texts."""
+        if position in self.texts:
+            return np.asarray(self.texts[position], dtype=object)
+        place = int(np.flatnonzero(self.positions == position)[0])
+        values = _columns(self.values, np.asarray([place]))
+        if isinstance(values, Design):
+            values = values.block(slice(None))
+        dense = values.toarray() if hasattr(values, "toarray") else values
+        return np.asarray(dense, dtype=np.float64).ravel()
+
+    def numeric_names(self) -> list[str]:
+        """Names of the columns of ``values``."""
+        return [self.names[place] for place in self.positions]
+
+
+def _columns(values: Any, places: NDArray[np.intp]) -> Any:
+    return values.take(places) if isinstance(values, Design) else values[:, places]
+
+
+def as_float(X: Any) -> Any:
+    """``X`` in float32 where that holds every value (small integers, booleans, float32), else float64."""
+    if X.dtype in (np.float32, np.float64):
+        return X
+    exact = X.dtype.kind == "b" or (X.dtype.kind in "iu" and X.dtype.itemsize <= 2) or X.dtype == np.float16
+    return X.astype(np.float32 if exact else np.float64)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number or stands for a missing one."""
+    if cell in MISSING_TEXTS:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+# -- Names of columns ---------------------------------------------------------------------------------
+
+
+REGULAR_EXPRESSION = "re:"
+GLOB_CHARACTERS = "*?["
+
+
+def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
+    """Places of the names that are ``wanted``, match it as a pattern such as ``AFFX*``, or as ``re:^AFFX``."""
+    places = [place for place, name in enumerate(names) if name == wanted]
+    if places:
+        return places
+    if wanted.startswith(REGULAR_EXPRESSION):
+        try:
+            found = re.compile(wanted.removeprefix(REGULAR_EXPRESSION)).search
+        except re.error as error:
+            raise DataError(
+                f"holds {shown(wanted)}, which is not a regular expression: {error}.", parameter
+            ) from error
+        places = [place for place, name in enumerate(names) if found(name)]
+    elif any(character in wanted for character in GLOB_CHARACTERS):
+        found = re.compile(fnmatch.translate(wanted)).match
+        places = [place for place, name in enumerate(names) if found(name)]
+    if places:
+        return places
+    raise no_such_column(names, wanted, parameter)
+
+
+def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str = "the table") -> DataError:
+    """The error for a name that is not there, with what may be meant."""
+    start = f"names {shown(wanted)}, but"
+    if wanted.startswith(REGULAR_EXPRESSION) or any(c in wanted for c in GLOB_CHARACTERS):
+        text = f"{start} no column of {table} matches it. The first are {shown_list(list(names))}."
+        return DataError(text, parameter)
+    close = difflib.get_close_matches(wanted, list(dict.fromkeys(names))[:5000], n=3)
+    hint = f"Did you mean {shown_list(close)}?" if close else f"The first are {shown_list(list(names))}."
+    if not close and 2 * sum(is_number(name) for name in list(names)[:100]) > min(len(names), 100):
+        hint += " Many names are numbers. Add a header line if the file has none."
+    return DataError(f"{start} {table} has no such column. {hint}", parameter)
+
+
+def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names with " (2)", " (3)" … after repeated ones, and the names that were repeated."""
+    taken, found, repeated = set(names), [], []
+    seen: dict[str, int] = {}
+    for name in names:
+        count = seen.get(name, 0) + 1
+        text = name
+        if count > 1:
+            while (text := f"{name} ({count})") in taken:
+                count += 1
+            taken.add(text)
+            repeated.append(name)
+        seen[name] = count
+        found.append(text)
+    return found, list(dict.fromkeys(repeated))
+
+
+# -- The readers of file formats, by the ending of the name --
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A function that reads one format, and the names of the options that it takes."""
+
+    read: Callable[..., RawTable]
+    takes: tuple[str, ...] = ()
+
+
+READERS: dict[str, Reader] = {}
+
+
+def reader(
+    *endings: str, takes: Sequence[str] = ()
+) -> Callable[[Callable[..., RawTable]], Callable[..., RawTable]]:
+    """Decorator: the function reads ``Opened`` files of these endings. ``takes`` lists its options of ``read_raw``."""
+
+    def enter(read: Callable[..., RawTable]) -> Callable[..., RawTable]:
+        READERS.update(dict.fromkeys(endings, Reader(read, tuple(takes))))
+        return read
+
+    return enter

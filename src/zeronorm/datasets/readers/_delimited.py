@@ -1,0 +1,414 @@
+"""CSV, TSV and other text tables.
+
+The header is read here and not by polars, because names may repeat or hold line breaks. Column types
+are guessed from the first rows and given to polars, which is four times as fast on 10^5 columns as
+its own inference; when the guess is wrong, everything is read as text and converted. Every row is
+counted before, because polars would fill short rows with missing values. Of very wide tables each row is
+read as if it were a column: polars takes much memory for each column, but little for each cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._messages import parameter
+from zeronorm.datasets._raw import MISSING_TEXTS, RawTable, is_number, reader
+from zeronorm.datasets._table import DataError, counted, shown
+from zeronorm.datasets.readers._columnar import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.readers._opening import TEXT_ENDINGS, Opened, as_utf8
+from zeronorm.design._annotated import design_of_rows
+
+DEFAULT_SEPARATORS = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".gct": "\t", ".dat": "\t", ".asc": "\t"}
+SEPARATORS = (",", ";", "\t", "|", " ")
+NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+COMMENTS = ("#", "!")  # "!" in the tables of the Gene Expression Omnibus
+GUESS_CELLS = 200_000
+LOOKED_AT = 20
+WIDE = 10_000  # columns; rows of so many cells are read one at a time
+NOWHERE = "\x1f"  # a character that separates units in theory, and in no table
+LONGEST_FIELD = 1 << 24
+_QUOTED = re.compile(rb'"[^"]*"')
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out.
+
+    Parameters
+    ----------
+    separator : the character between cells.
+    names : the column names; a column of row names without a header has an empty one.
+    first_rows : cells of the first rows.
+    skip_lines : physical lines before the first row.
+    notes : what was decided, in words.
+    """
+
+    separator: str
+    names: list[str]
+    first_rows: list[list[str]]
+    skip_lines: int
+    notes: tuple[str, ...] = ()
+
+
+@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose", "memory_budget"))
+def read_delimited(
+    file: Opened,
+    *,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    transpose: bool = False,
+    memory_budget: int | None = None,
+) -> RawTable:
+    """The table in a delimited text file with a header line; its numbers stay on disk with a ``memory_budget``."""
+    is_gct = file.ending == ".gct"
+    file = as_utf8(file)
+    file, layout = _find_layout(file, delimiter, start=2 if is_gct else 0)
+    if not layout.first_rows:
+        raise DataError(f"{file.subject} has a header but no rows. Add the data.")
+    path, quote, skip_lines = _checked_body(file, layout)
+    transposed = transpose or is_gct
+    kinds = _guessed_kinds(layout, decimal_comma, all_text=transposed)
+    raw = None
+    row_by_row = len(kinds) >= WIDE or memory_budget is not None
+    if row_by_row and not transposed and quote is not None:
+        raw = _read_wide(path, skip_lines, layout, kinds, decimal_comma, memory_budget)
+    if raw is None:
+        scan = {
+            "source": path,
+            "separator": layout.separator,
+            "decimal_comma": decimal_comma,
+            "skip_lines": skip_lines,
+            "quote_char": quote,
+        }
+        to_raw = raw_from_transposed if transposed else raw_from_frame
+        raw = to_raw(layout.names, _scan(scan, kinds, file), decimal_comma)
+    return replace(raw, notes=(*file.notes, *layout.notes, *raw.notes))
+
+
+# -- The header ---------------------------------------------------------------------------------------
+
+
+def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opened, Layout]:
+    skipped, lines = _first_lines(file.path, start)
+    if lines and lines[0].lstrip().lower().startswith(("<!doctype html", "<html")):
+        raise DataError(f"{file.subject} is a web page, not a table. Download the data itself.")
+    notes: tuple[str, ...] = ()
+    wanted = None if delimiter is None else NAMED_SEPARATORS.get(delimiter, delimiter)
+    if wanted is not None and len(wanted.encode()) != 1:
+        raise DataError(
+            f"must be one plain character, 'tab' or 'space'. Got {shown(wanted)} instead.",
+            "delimiter",
+        )
+    default = DEFAULT_SEPARATORS.get(file.ending, ",")
+    separator = wanted or _likely_separator(lines, default)
+    if separator is None or _count(lines[0], separator) < 2:
+        raise _one_column(file, separator or default, lines, skipped)
+    if wanted is None and separator != default:
+        notes = (f"The columns are separated by {_spoken(separator)}.",)
+    if separator == " " and any("  " in line or line != line.strip() for line in lines):
+        file = replace(file, path=_with_tabs(file))
+        separator = "\t"
+        skipped, lines = _first_lines(file.path, start)
+    names, first_rows, header_lines = _read_head(file, separator, skipped)
+    width = {len(row) for row in first_rows}
+    if width == {len(names) + 1}:
+        names = ["", *names]
+        notes = (*notes, "The header has one name fewer than the rows: the first column holds row names.")
+    return file, Layout(separator, [name.strip() for name in names], first_rows, header_lines, notes)
+
+
+def _first_lines(path: Path, start: int) -> tuple[int, list[str]]:
+    """Lines before the header (comments, empty lines), and the first lines from the header on.
+
+    A comment line with as many cells as the row below it, like ``#sample,x,y``, is the header.
+    """
+    lines: list[str] = []
+    above, place = "", start
+    with path.open(encoding="utf-8-sig") as stream:
+        for line in itertools.islice(stream, start, None):
+            if not lines and (not line.strip() or line.startswith(COMMENTS)):
+                above, place = line.rstrip("\r\n"), place + 1
+                continue
+            if lines and lines[0].count('"') % 2:  # a name in the header holds a line break
+                lines[0] += "\n" + line.rstrip("\r\n")
+            else:
+                lines.append(line.rstrip("\r\n"))
+            if len(lines) == LOOKED_AT or sum(map(len, lines)) > GUESS_CELLS:
+                break
+    if lines and above.startswith(COMMENTS):
+        separator = _likely_separator(lines[:1], ",")
+        same = separator is not None and _count(above, separator) == _count(lines[0], separator)
+        if same and separator is not None and _has_numbers(lines[0], separator):
+            return place - 1, [above[1:], *lines]
+    return place, lines
+
+
+def _has_numbers(line: str, separator: str) -> bool:
+    return any(is_number(cell.strip()) and cell.strip() for cell in line.split(separator)[1:])
+
+
+def _likely_separator(lines: list[str], default: str) -> str | None:
+    """The default where it divides the header, else the character that divides header and rows most, alike."""
+    if not lines:
+        return None
+    if _count(lines[0], default) > 1:
+        return default
+    rows = [line for line in lines[1:] if line.strip() and not line.startswith(COMMENTS)]
+    found: dict[str, int] = {}
+    for separator in SEPARATORS:
+        n = _count(lines[0], separator)
+        if n > 1 and all(_count(row, separator) in (n, n + 1) for row in rows):
+            found[separator] = n
+    return max(found, key=lambda s: found[s]) if found else None
+
+
+def _count(line: str, separator: str) -> int:
+    bare = _QUOTED.sub(b"q", line.encode())
+    return len(bare.split()) if separator == " " else bare.count(separator.encode()) + 1
+
+
+def _spoken(separator: str) -> str:
+    return {"\t": "tabs", " ": "spaces"}.get(separator, repr(separator))
+
+
+def _with_tabs(file: Opened) -> Path:
+    """A copy in which columns that are aligned by runs of spaces are separated by tabs."""
+    target = file.folder / "tabs.tsv"
+    with file.path.open(encoding="utf-8-sig") as source, target.open("w", encoding="utf-8") as copy:
+        for line in source:
+            copy.write("\t".join(line.split()) + "\n")
+    return target
+
+
+def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) -> DataError:
+    if not lines:
+        return DataError(
+            f"{file.subject} holds only comments or empty lines. Give a file with a header and data."
+        )
+    wide = next((place for place, line in enumerate(lines) if _count(line, separator) > 1), None)
+    title = ""
+    if wide is not None:
+        title = f" Line {skipped + wide + 1} has {_count(lines[wide], separator)} cells: if a title stands above the "
+        title += "header, delete it."
+    return DataError(
+        f"With the delimiter {separator!r} {file} has only one column, {shown(lines[0])}. Give a table with a target "
+        f"and at least one feature.{title} If another character separates the columns, name it "
+        f"({parameter('delimiter')})."
+    )
+
+
+def _read_head(file: Opened, separator: str, skipped: int) -> tuple[list[str], list[list[str]], int]:
+    """Names, the first rows, and how many lines come before the rows (names may hold line breaks)."""
+    csv.field_size_limit(LONGEST_FIELD)
+    with file.path.open(encoding="utf-8-sig", newline="") as stream:
+        list(itertools.islice(stream, skipped))
+        rows = csv.reader(stream, delimiter=separator)
+        try:
+            names = next(rows, [])
+            header_lines = rows.line_num
+            n_rows = min(100, max(2, GUESS_CELLS // max(1, len(names))))
+            first_rows = [row for row in itertools.islice(rows, n_rows) if _is_data(row)]
+        except csv.Error as error:
+            raise DataError(f"{file.subject} cannot be read as text. Is it a CSV file?") from error
+    if names and names[0].startswith(COMMENTS[0]):
+        names[0] = names[0].removeprefix(COMMENTS[0])
+    return names, first_rows, skipped + header_lines
+
+
+def _is_data(row: list[str]) -> bool:
+    return any(cell.strip() for cell in row) and not (row[0].startswith(COMMENTS) and len(row) == 1)
+
+
+# -- The rows -----------------------------------------------------------------------------------------
+
+
+def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
+    """The file to scan, its quotation mark, and the lines to skip; an error where a row has other cells.
+
+    Empty lines and comments between the rows are left out of a copy. Where quotation marks stand
+    alone within cells, as inches or in names of genes, they are taken as plain characters.
+    """
+    width = len(layout.names)
+    found = list(_odd_records(file.path, layout, quoted=True))
+    wrong = [record for record in found if record[1] != 0]
+    if not wrong and not found:
+        return file.path, '"', layout.skip_lines
+    if wrong and not any(_odd_records(file.path, layout, quoted=False)):
+        return file.path, None, layout.skip_lines
+    if wrong:
+        line, cells = wrong[0]
+        if cells < 0:
+            raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
+        raise DataError(
+            f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct it, or name "
+            f"the right separator ({parameter('delimiter')})."
+        )
+    return _without_lines(file, layout, {line for line, _ in found}), '"', 0
+
+
+def _odd_records(path: Path, layout: Layout, *, quoted: bool) -> Iterator[tuple[int, int]]:
+    """Line number and number of cells of every record that is not a row: 0 cells for empty lines and comments.
+
+    -1 cells stands for a record that never ends.
+    """
+    separator, width = layout.separator.encode(), len(layout.names)
+    with path.open("rb") as stream:
+        lines = enumerate(itertools.islice(stream, layout.skip_lines, None), layout.skip_lines + 1)
+        for number, line in lines:
+            if line.count(separator) + 1 == width and (not quoted or b'"' not in line):
+                continue
+            record = line
+            while quoted and record.count(b'"') % 2:
+                following = next(lines, None)
+                if following is None:
+                    yield number, -1
+                    return
+                record += following[1]
+            bare = _QUOTED.sub(b"", record) if quoted else record
+            cells = bare.count(separator) + 1
+            if cells == width:
+                continue
+            is_no_row = not record.strip() or record.startswith(tuple(mark.encode() for mark in COMMENTS))
+            yield number, 0 if is_no_row else cells
+
+
+def _without_lines(file: Opened, layout: Layout, left_out: set[int]) -> Path:
+    target = file.folder / "rows"
+    with file.path.open("rb") as source, target.open("wb") as copy:
+        for number, line in enumerate(source, 1):
+            if number > layout.skip_lines and number not in left_out:
+                copy.write(line)
+    return target
+
+
+def _guessed_kinds(layout: Layout, decimal_comma: bool, *, all_text: bool) -> list[Any]:
+    import polars as pl
+
+    width = len(layout.names)
+    if all_text:
+        return [pl.String] * width
+    cells = itertools.zip_longest(*layout.first_rows, fillvalue="")
+    kinds = [pl.Float64 if _looks_numeric(column, decimal_comma) else pl.String for column in cells]
+    return kinds[:width] + [pl.String] * (width - len(kinds))
+
+
+def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
+    """The rows: with the guessed column types, with texts for missing values too, or as text."""
+    import polars as pl
+
+    names = [f"c{i}" for i in range(len(kinds))]
+    as_text = [pl.String] * len(names)
+    for guess, nulls in ((kinds, None), (kinds, list(MISSING_TEXTS)), (as_text, None)):
+        schema = dict(zip(names, guess, strict=True))
+        try:
+            return pl.read_csv(**scan, has_header=False, schema=schema, null_values=nulls)
+        except pl.exceptions.PolarsError:
+            continue
+    raise DataError(
+        f"{file.subject} cannot be read as {len(names)} columns. Check the quotation marks in its cells, and name the "
+        f"separator ({parameter('delimiter')}) if it is another one."
+    )
+
+
+# -- Very wide tables ---------------------------------------------------------------------------------
+
+
+class _Irregular(Exception):
+    """A row has text among its numbers."""
+
+
+def _read_wide(
+    path: Path,
+    skip_lines: int,
+    layout: Layout,
+    kinds: list[Any],
+    decimal_comma: bool,
+    memory_budget: int | None,
+) -> RawTable | None:
+    """The table row by row, where texts stand at the ends of the rows only; None where it must be read otherwise."""
+    import polars as pl
+
+    numeric = np.flatnonzero([kind == pl.Float64 for kind in kinds])
+    if numeric.size == 0 or numeric.size != numeric[-1] - numeric[0] + 1:
+        return None
+    n_before, n_after = int(numeric[0]), len(kinds) - 1 - int(numeric[-1])
+    separator = layout.separator.encode()
+    texts: list[list[str]] = []
+
+    def rows() -> Iterator[NDArray[np.float64]]:
+        with path.open("rb") as stream:
+            for line in itertools.islice(stream, skip_lines, None):
+                *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
+                middle, *after = rest.rsplit(separator, n_after)
+                row = _numbers_of(middle, separator, decimal_comma)
+                cells = [_unquoted(cell) for cell in (*before, *after)]
+                if row is None or len(row) != numeric.size or None in cells:
+                    raise _Irregular
+                texts.append([cell.decode() for cell in cells if cell is not None])
+                yield row
+
+    try:
+        values = _values(rows(), numeric.size, path, memory_budget)
+    except _Irregular:
+        return None
+    places = [place for place, kind in enumerate(kinds) if kind != pl.Float64]
+    columns = zip(*texts, strict=True)
+    beside = pl.DataFrame({str(place): cells for place, cells in zip(places, columns, strict=True)})
+    described = raw_from_frame(beside.columns, beside, decimal_comma)
+    if described.positions.size:  # texts at the beginning, all others numbers
+        return None
+    found = {places[i]: cells for i, cells in described.texts.items()}
+    return RawTable(names=layout.names, values=values, positions=numeric, texts=found)
+
+
+def _values(rows: Iterator[NDArray[np.float64]], width: int, path: Path, memory_budget: int | None) -> Any:
+    """All rows in one array, or in a temporary file."""
+    if memory_budget is None:
+        return np.stack(list(rows))
+    height = max(1, memory_budget // 8 // (8 * width))
+    bands = (np.stack(band) for band in iter(lambda: list(itertools.islice(rows, height)), []))
+    n_bytes = 4 * path.stat().st_size  # two characters or more for a number
+    return design_of_rows(bands, width, memory_budget, n_bytes, is_sparse=False)
+
+
+def _unquoted(cell: bytes) -> bytes | None:
+    """The text within quotation marks; None where they do not enclose the whole cell."""
+    if b'"' not in cell:
+        return cell
+    inner = cell[1:-1]
+    return inner if cell == b'"' + inner + b'"' and b'"' not in inner else None
+
+
+def _numbers_of(cells: bytes, separator: bytes, decimal_comma: bool) -> NDArray[np.float64] | None:
+    """The cells of one row as numbers, NaN where one is missing; None where one is a text."""
+    import polars as pl
+
+    for nulls in (None, list(MISSING_TEXTS)):
+        try:
+            column = pl.read_csv(
+                cells + separator,
+                has_header=False,
+                schema={"cell": pl.Float64},
+                eol_char=separator.decode(),
+                separator=NOWHERE,
+                quote_char=None,
+                null_values=nulls,
+                decimal_comma=decimal_comma,
+            )
+        except pl.exceptions.PolarsError:
+            continue
+        return column.to_series().to_numpy()
+    return None
+
+
+def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
+    return all(is_number(cell.strip().replace(",", ".") if decimal_comma else cell.strip()) for cell in cells)

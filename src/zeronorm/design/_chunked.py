@@ -1,0 +1,638 @@
+"""A design whose columns stay in files, one file or several side by side."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm._messages import OptionError
+from zeronorm._threads import (
+    Part,
+    available_threads,
+    long_vector,
+    memory_for,
+    one_thread_for_products,
+    opened,
+    read_in_turn,
+    work_in_turn,
+)
+from zeronorm._types import FloatArray
+from zeronorm.design._base import Design
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._index import Index, as_index, as_selector, compose, is_run, spans_of
+from zeronorm.design._stats import ColumnStats, StatsAccumulator
+
+DEFAULT_MEMORY_BUDGET = 512 << 20
+_MOST_WORKERS = 6  # threads, of which one reads while the others work; more would wait for the disk
+BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
+_SMALLEST_BLOCK_BYTES = 1 << 18
+# Bytes as float64, of columns stored one after the other: threads take turns seldom, and what was just read is still
+# close to the processor. Of files stored by row wider blocks are read, since each takes a piece of every row.
+_MOST_AT_ONCE = 64 << 20
+_CONVERTED_BYTES = 4 << 20
+_LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
+
+
+class ChunkedDesign(Design):
+    """Columns in files, read block by block as they are needed and never all at once.
+
+    Each file holds all samples of some features; several files stand side by side. The next blocks are
+    read while one is used. A Parquet file is decoded again at every reading: for methods that read the data many
+    times, `pack` it first. A file that changes or disappears raises `DataFileError` at the next reading.
+
+    Parameters
+    ----------
+    memory_budget : bytes that blocks may take altogether
+    """
+
+    is_on_disk = True
+
+    def __init__(
+        self,
+        files: Sequence[ColumnFile],
+        feature_names: NDArray[Any] | None = None,
+        *,
+        rows: Index | None = None,
+        columns: Index | None = None,
+        memory_budget: int = DEFAULT_MEMORY_BUDGET,
+        kept: _KeptColumns | None = None,
+    ) -> None:
+        self._files = tuple(files)
+        self.memory_budget = memory_budget
+        self._starts = np.concatenate([[0], np.cumsum([file.shape[1] for file in files])])
+        self._rows: Index = range(files[0].shape[0]) if rows is None else rows
+        self._columns: Index = range(int(self._starts[-1])) if columns is None else columns
+        single = all(file.dtype == np.float32 for file in files)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
+        self._known_finite = all(file.known_finite for file in files)
+        self._kept = _KeptColumns() if kept is None else kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": _KeptColumns()}
+
+    def release(self) -> None:
+        self._kept.clear()
+
+    def _take(self, columns: Index) -> ChunkedDesign:
+        chosen = compose(self._columns, columns)
+        return self._part(self._rows, chosen, self._names_of(columns), self._kept)
+
+    def _take_rows(self, rows: Index) -> ChunkedDesign:
+        return self._part(compose(self._rows, rows), self._columns, self.feature_names, None)
+
+    def _part(
+        self, rows: Index, columns: Index, names: NDArray[Any] | None, kept: _KeptColumns | None
+    ) -> ChunkedDesign:
+        budget = self.memory_budget
+        return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
+
+    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+        """What would take more than a quarter of the budget as an array of float64 stays in the files."""
+        return self if 32 * self.n_samples * self.n_features > self.memory_budget else None
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        return "C" if self._files[0].by_row else "F"
+
+    def _block_width(self) -> int:
+        """Some blocks are read or used side by side, and each may be turned or converted on the way."""
+        data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
+        limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
+        if self._order == "F":
+            limit = min(limit, _MOST_AT_ONCE)
+        width = max(1, limit // (8 * max(1, self.n_samples)))
+        at_once = max(file.columns_at_once for file in self._files)
+        return width - width % at_once if width > at_once else width
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        chosen = compose(self._columns, columns)
+        kept = self._from_memory(chosen)
+        if kept is not None:
+            np.copyto(out, kept)
+            return
+        wanted = np.asarray(chosen, dtype=np.intp)
+        backend = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number in np.unique(backend):
+            file, here = self._files[number], np.flatnonzero(backend == number)
+            local = as_index(wanted[here] - self._starts[number], file.shape[1], "column")
+            target = as_selector(as_index(here, out.shape[1], "column"))
+            out[:, target] = file.read(self._rows, local)
+
+    # Sweeps read the numbers as they are stored and convert one by one
+
+    def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
+        """Yield all columns in order, as they are stored."""
+        self._keep_if_worth_it()
+        slices = list(self._column_slices())
+        for columns, part in zip(
+            slices, read_in_turn(self._stored, slices, ahead=self._reads_ahead), strict=True
+        ):
+            yield columns, _PartOfFiles(part)
+
+    _sources = _parts
+
+    def _from_sources(self, work: Callable[[slice, DenseDesign], Part]) -> Iterator[Part]:
+        self._keep_if_worth_it()
+        return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)))
+
+    def _from_arrays(
+        self, work: Callable[[slice, NDArray[Any]], Part], *, is_quick: bool = False
+    ) -> Iterator[Part]:
+        """Yield what ``work`` makes of all columns in order.
+
+        Work that is quicker than reading has one thread more, since one waits for the disk; products would only share
+        the processors with it.
+        """
+        n_threads = min(_MOST_WORKERS, available_threads()) + is_quick if self._reads_ahead else 0
+        if len(self._files) > 1 or self._kept.has(self._columns):
+            slices = list(self._column_slices())
+            return work_in_turn(self._stored, work, slices, n_threads=n_threads)
+        file = self._files[0]
+
+        def work_on(place: tuple[slice, Index], found: NDArray[Any]) -> Part:
+            columns, read = place
+            file.check(self._rows, read, found)
+            if len(read) > columns.stop - columns.start:
+                lines = np.asarray(self._columns[columns]) - read[0]
+                found = np.take(found.T, lines, axis=0, mode="clip").T
+            return work(columns, found.astype(self.dtype, copy=False))
+
+        places = list(self._places_to_read())
+        return work_in_turn(
+            lambda place: file.read_unchecked(self._rows, place[1]), work_on, places, n_threads=n_threads
+        )
+
+    def _places_to_read(self) -> Iterator[tuple[slice, Index]]:
+        """Parts of the columns, and what is read of the one file for each.
+
+        What is between scattered columns is read too, unless they are few: to read on is quicker than to skip, and
+        who has read a part picks its columns while the next thread reads.
+        """
+        chosen = self._columns
+        if isinstance(chosen, range) or not self._is_read_through(chosen):
+            for columns in self._column_slices():
+                yield columns, chosen[columns]
+            return
+        width = max(1, min(self.memory_budget // 16, _MOST_AT_ONCE) // (8 * self.n_samples))
+        begin, after = 0, int(chosen[0])
+        while begin < chosen.size:
+            first = after if chosen[begin] - after < width else int(chosen[begin])
+            end = int(np.searchsorted(chosen, first + width))
+            after = int(chosen[end - 1]) + 1
+            yield slice(begin, end), range(first, after)
+            begin = end
+
+    def _is_read_through(self, chosen: NDArray[np.intp]) -> bool:
+        file = self._files[0]
+        has_all_rows = isinstance(self._rows, range) and self._rows == range(file.shape[0])
+        if not (file.has_whole_columns and has_all_rows and chosen.size and file.shape[0]):
+            return False
+        between = (int(chosen[-1]) - int(chosen[0])) * file.shape[0] * file.dtype.itemsize
+        return between <= _LARGEST_GAP * chosen.size and bool(np.all(chosen[1:] > chosen[:-1]))
+
+    @property
+    def _reads_ahead(self) -> bool:
+        return self.memory_budget >= BYTES_WORTH_A_THREAD
+
+    def _sweep(self, work: Callable[[slice, DenseDesign], None]) -> None:
+        """Let threads work on all columns."""
+        self._keep_if_worth_it()
+        with one_thread_for_products():
+            for _ in self._from_arrays(
+                lambda columns, part: work(columns, _PartOfFiles(part)), is_quick=True
+            ):
+                pass
+
+    @property
+    def _is_summed_in_threads(self) -> bool:
+        return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self._reads_ahead
+
+    def _stored(self, columns: slice) -> NDArray[Any]:
+        wanted = self._columns[columns]
+        kept = self._from_memory(wanted)
+        if kept is not None:
+            return kept
+        if len(self._files) == 1:
+            return self._files[0].read(self._rows, wanted).astype(self.dtype, copy=False)
+        out = np.empty((self.n_samples, len(wanted)), dtype=self.dtype, order=self._order)
+        self._fill(range(columns.start, columns.stop), out)
+        return out
+
+    @property
+    def _is_worth_keeping(self) -> bool:
+        """Some columns, not all, that take at most half of the budget: who has chosen them comes back to them."""
+        n_bytes = self.n_samples * self.n_features * self.dtype.itemsize
+        return 2 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
+
+    def _keep_if_worth_it(self) -> None:
+        if not self._is_worth_keeping or self._kept.has(self._columns):
+            return
+        lines = np.empty((self.n_features, self.n_samples), dtype=self.dtype)
+
+        def keep(columns: slice, part: NDArray[Any]) -> None:
+            lines[columns] = part.T
+
+        for _ in self._from_arrays(keep):
+            pass
+        self._kept.replace(np.asarray(self._columns, dtype=np.intp), lines)
+
+    def _from_memory(self, wanted: Index) -> NDArray[Any] | None:
+        """Columns that were kept, as long as the files they come from have not changed; None where some were not."""
+        found = self._kept.find(wanted)
+        if found is not None:
+            for file in self._files:
+                file.require_unchanged()
+        return found
+
+    def _surely_finite(self) -> bool:
+        return all(part._surely_finite() for _, part in self._parts())
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        self._sweep(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
+
+    def use_column_stats(
+        self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> None:
+        samples = StatsAccumulator((self.n_samples, 0), y, sample_weight)
+
+        def collect(columns: slice, part: DenseDesign) -> None:
+            accumulator = samples.for_columns(part.n_features)
+            part._accumulate_stats(accumulator)
+            use(columns, accumulator.result())
+
+        self._sweep(collect)
+
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
+        if self._is_tall:
+            return super()._transpose_dot(V)
+        n_vectors = math.prod(V.shape[1:])
+        result = long_vector(self.n_features * n_vectors).reshape((self.n_features, *V.shape[1:]), order="F")
+
+        def multiply(columns: slice, part: DenseDesign) -> None:
+            result[columns] = part._transpose_dot(V)
+
+        self._sweep(multiply)
+        return result
+
+
+class _KeptColumns:
+    """The columns of the last small selection that was read, which all selections from one design share.
+
+    Methods that remove features come back to what is left, again and again: scattered columns, of which a file is read
+    nearly as a whole.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        nothing: tuple[NDArray[np.intp], NDArray[Any]] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
+        self._columns_and_lines = nothing  # replaced at once: several threads may read
+
+    def replace(self, columns: NDArray[np.intp], lines: NDArray[Any]) -> None:
+        """Keep these columns, one in each line, in place of those before."""
+        if not np.all(columns[1:] > columns[:-1]):
+            rising = np.argsort(columns, kind="stable")
+            columns, lines = columns[rising], lines[rising]
+        self._columns_and_lines = columns, lines
+
+    def has(self, wanted: Index) -> bool:
+        """Tell whether all these columns are here."""
+        return _places(self._columns_and_lines[0], wanted) is not None
+
+    def find(self, wanted: Index) -> NDArray[Any] | None:
+        """The columns, of which each is contiguous; None when they are not all here."""
+        columns, lines = self._columns_and_lines
+        places = _places(columns, wanted)
+        return None if places is None else lines[places].T
+
+
+def _places(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
+    """Where the wanted columns are among sorted ones; None when some are not."""
+    if not columns.size or len(wanted) > columns.size:  # all features as numbers would take a second
+        return None
+    chosen = np.asarray(wanted, dtype=np.intp)
+    places = np.searchsorted(columns, chosen)
+    np.minimum(places, columns.size - 1, out=places)
+    return places if np.array_equal(columns[places], chosen) else None
+
+
+class _PartOfFiles(DenseDesign):
+    """Columns that were just read; blocks of them that are converted stay close to the processor."""
+
+    def _take(self, columns: Index) -> _PartOfFiles:
+        return _PartOfFiles(
+            self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)
+        )
+
+    def _scratch_width(self) -> int:
+        return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
+
+    def _outer_square_parts(self, side: int, depth: int) -> list[range]:
+        """One part: other blocks are summed in other threads meanwhile, or the threads of BLAS share this one."""
+        return [range(depth)]
+
+
+class DataFileError(RuntimeError):
+    """A file with data has changed, or has gone, since it was opened."""
+
+
+Stamp = tuple[int, int]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Size and time of the last change of a file, or of all files in a folder."""
+    try:
+        if path.is_dir():
+            found = [file.stat() for file in path.rglob("*")]
+            return sum(file.st_size for file in found), max((file.st_mtime_ns for file in found), default=0)
+        status = path.stat()
+    except OSError as error:
+        raise DataFileError(
+            f"The file {path} is gone: it was there when it was opened; put it back."
+        ) from error
+    return status.st_size, status.st_mtime_ns
+
+
+class ColumnFile(ABC):
+    """One file with all samples of some features."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    names: list[str] | None
+    by_row = False  # whether samples, not features, are contiguous
+    columns_at_once = 1  # that are decoded together
+    has_whole_columns = (
+        False  # one after the other as plain numbers: what is between some of them is quickly read
+    )
+    known_finite = False  # whether the values were checked when they were written
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp = stamp_of(path)
+
+    def require_unchanged(self) -> None:
+        """Raise an error when the file is not the one that was opened."""
+        if stamp_of(self.path) != self._stamp:
+            raise DataFileError(f"The file {self.path} has changed since it was opened; open it again.")
+
+    @abstractmethod
+    def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        """Return the rows of the columns."""
+
+    def read_unchecked(self, rows: Index, columns: Index) -> NDArray[Any]:
+        """The same, where `check` is left to another thread."""
+        return self.read(rows, columns)
+
+    def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:  # noqa: B027 - most have no checksums
+        """Raise an error when the values are not those that were written."""
+
+    def by_column(self, memory_budget: int, width: int) -> ColumnFile:
+        """Return a file that can be read by ``width`` columns at a time without decoding it many times over."""
+        return self
+
+    def design(self, names: NDArray[Any] | None, memory_budget: int) -> Design | None:
+        """Return a design of its own for this file alone; None when blocks of dense columns are the way."""
+        return None
+
+
+class NpyFile(ColumnFile):
+    """A two-dimensional array saved by ``numpy.save``; only its path is pickled.
+
+    The file is read and not mapped into memory: a mapped file that is cut off ends the process.
+    """
+
+    names = None
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        header = _numpy_header(path)
+        if header.ndim != 2 or header.dtype.kind not in "fiub":
+            raise ValueError(
+                f"A NumPy file must hold a two-dimensional array of real numbers, samples by features. {path} "
+                f"holds {header.ndim} dimension(s) of type {header.dtype}."
+            )
+        self.shape = cast("tuple[int, int]", header.shape)
+        self.dtype = header.dtype
+        self.by_row = bool(header.flags.c_contiguous)
+        self.has_whole_columns = not self.by_row
+        self._offset = int(header.offset)
+
+    def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        self.require_unchanged()
+        outer, inner = (rows, columns) if self.by_row else (columns, rows)
+        found = read_lines(self, self._offset, self.shape[1 if self.by_row else 0], outer, inner)
+        return found if self.by_row else found.T
+
+
+def _numpy_header(path: Path) -> np.memmap[Any, Any]:
+    """The array with its type, shape, order and offset; its values are not touched."""
+    try:
+        header = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError) as error:
+        if "mmap length" in str(error):
+            raise ValueError(
+                f"The file {path} is not complete: it is shorter than its header says; save it again."
+            ) from error
+        raise ValueError(
+            f"The file {path} cannot be read as a NumPy file ({error}); save an array with numpy.save."
+        ) from error
+    if not isinstance(header, np.memmap):  # an archive of several arrays
+        raise ValueError(f"The file {path} cannot be read as a NumPy file; save one array with numpy.save.")
+    return header
+
+
+def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: Index) -> NDArray[Any]:
+    """Read some places of some lines of a matrix that is stored line after line.
+
+    Parameters
+    ----------
+    offset : where the matrix begins, in bytes
+    length : values in a line
+    outer, inner : the lines, and the places in each of them
+    """
+    out = memory_for((len(outer), len(inner)), file.dtype)
+    with opened(file.path) as stream:
+        if isinstance(inner, range) and inner == range(length) and is_run(outer):
+            _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
+            return out
+        if isinstance(inner, range) and inner == range(length):
+            _read_scattered(stream, file, offset, outer, out)
+            return out
+        spans, pick = spans_of(inner, max(1, _LARGEST_GAP // out.itemsize))
+        whole = np.empty(sum(stop - start for start, stop in spans), dtype=file.dtype)
+        for line, target in zip(outer, out, strict=True):
+            filled = 0
+            into = target if pick is None else whole
+            for start, stop in spans:
+                place = offset + (int(line) * length + start) * out.itemsize
+                _read_into(stream, file, place, into[filled : filled + stop - start])
+                filled += stop - start
+            if pick is not None:
+                np.take(whole, pick, out=target)
+    return out
+
+
+def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, out: NDArray[Any]) -> None:
+    """Read whole lines that are not consecutive, together with what is between close ones."""
+    chosen = np.asarray(outer, dtype=np.intp)
+    is_rising = bool(np.all(chosen[1:] > chosen[:-1]))
+    if not is_rising:
+        chosen, back = np.unique(chosen, return_inverse=True)
+    line_bytes = max(1, out.shape[1] * out.itemsize)
+    most = max(1, _CONVERTED_BYTES // line_bytes)
+    between = memory_for((most, out.shape[1]), out.dtype)
+    found = out if is_rising else np.empty((chosen.size, out.shape[1]), dtype=out.dtype)
+    gap = _LARGEST_GAP // line_bytes
+    begin, after = 0, -gap - most
+    cuts = [*(np.flatnonzero(np.diff(chosen) > gap) + 1).tolist(), chosen.size]
+    while begin < chosen.size:
+        first = int(chosen[begin])
+        # What is close to the last piece is read on from there: the system reads ahead where there is no gap.
+        first = after if first - after < min(gap, most) else first
+        reach = int(np.searchsorted(chosen, first + most))
+        end = min(reach, cuts[bisect.bisect_right(cuts, begin)])
+        lines = chosen[begin:end] - first
+        _read_into(stream, file, offset + first * line_bytes, between[: lines[-1] + 1])
+        np.take(between, lines, axis=0, out=found[begin:end], mode="clip")
+        begin, after = end, int(chosen[end - 1]) + 1
+    if not is_rising:
+        np.take(found, back, axis=0, out=out, mode="clip")
+
+
+def _read_into(stream: Any, file: ColumnFile, offset: int, out: NDArray[Any]) -> None:
+    """Fill a contiguous array from a place of a file."""
+    if not out.size:
+        return
+    stream.seek(offset)
+    left = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    while len(left):
+        n_read = stream.readinto(left)
+        if not n_read:
+            raise DataFileError(f"The file {file.path} has become shorter while it was read; open it again.")
+        left = left[n_read:]
+
+
+class ParquetFile(ColumnFile):
+    """A table saved as Parquet, one column for each feature; needs polars."""
+
+    names: list[str]
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        polars = _polars()
+        with self._explained(ValueError):
+            frame = polars.scan_parquet(path)
+            schema = frame.collect_schema()
+            n_rows = frame.select(polars.len()).collect().item()
+        for name, kind in schema.items():
+            if not (kind.is_numeric() or kind == polars.Boolean):
+                raise ValueError(
+                    f"All columns of a Parquet file must be numeric. Column {name!r} of {path} has type {kind}; "
+                    "encode it or leave it out."
+                )
+        self.names = schema.names()
+        self.shape = (int(n_rows), len(self.names))
+        single = all(kind == polars.Float32 for kind in schema.dtypes())
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    @contextmanager
+    def _explained(self, kind: type[Exception]) -> Iterator[None]:
+        polars = _polars()
+        try:
+            yield
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise kind(
+                f"The file {self.path} cannot be read as a Parquet file ({reason}); write it again."
+            ) from error
+
+    def read(self, rows: Index, columns: Index) -> NDArray[Any]:
+        self.require_unchanged()
+        polars = _polars()
+        names = [self.names[column] for column in columns]
+        out = np.empty((len(rows), len(names)), dtype=self.dtype, order="F")
+        with self._explained(DataFileError):
+            table = polars.read_parquet(self.path, columns=sorted(set(names)))
+            for k, name in enumerate(names):
+                out[:, k] = table.get_column(name).cast(polars.Float64).to_numpy()[as_selector(rows)]
+        return out
+
+
+def _annotated_file(path: Path) -> ColumnFile:
+    from zeronorm.design._annotated import open_annotated
+
+    return open_annotated(path)
+
+
+FILE_TYPES: dict[str, Callable[[Path], ColumnFile]] = {
+    ".npy": NpyFile,
+    ".parquet": ParquetFile,
+    ".pq": ParquetFile,
+    ".h5ad": _annotated_file,
+    ".zarr": _annotated_file,
+}
+
+
+def are_files(X: Any) -> bool:
+    """Tell whether X is a path or a list of paths."""
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and all(isinstance(path, (str, os.PathLike)) for path in X)
+    return isinstance(X, (str, os.PathLike))
+
+
+def open_files(X: Any, feature_names: NDArray[Any] | None = None, memory_budget: int | None = None) -> Design:
+    """Return the design of the columns in one file, or in several files side by side."""
+    memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
+    if memory_budget < 1:
+        raise OptionError(
+            f"must be a positive number of bytes. Got {memory_budget}.",
+            "memory_budget",
+        )
+    files = [_open(Path(path)) for path in (X if isinstance(X, (list, tuple)) else [X])]
+    for file in files[1:]:
+        if file.shape[0] != files[0].shape[0]:
+            raise ValueError(
+                f"All files must hold the same samples. {files[0].path} has {files[0].shape[0]} rows and "
+                f"{file.path} has {file.shape[0]}."
+            )
+    if feature_names is None and all(file.names is not None for file in files):
+        feature_names = np.asarray([name for file in files for name in file.names or ()], dtype=object)
+    own = files[0].design(feature_names, memory_budget) if len(files) == 1 else None
+    if own is not None:
+        return own
+    width = ChunkedDesign(files, memory_budget=memory_budget)._block_width()
+    files = [file.by_column(memory_budget, width) for file in files]
+    return ChunkedDesign(files, feature_names, memory_budget=memory_budget)
+
+
+def _open(path: Path) -> ColumnFile:
+    if path.suffix not in FILE_TYPES:
+        raise ValueError(
+            f"The columns must be in files of type {', '.join(FILE_TYPES)}. Got {str(path)!r} instead; read "
+            "other formats into an array first."
+        )
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}; check the path.")
+    return FILE_TYPES[path.suffix](path)
+
+
+def _polars() -> Any:
+    try:
+        import polars
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files are read with polars, which is not installed; install zeronorm[app]."
+        ) from error
+    return polars

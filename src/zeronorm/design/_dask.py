@@ -1,0 +1,389 @@
+"""A design held in a Dask array: operations run where the chunks are, only results come back."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm._threads import available_bytes
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design._base import Design
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._index import Index, as_index, as_selector, compose
+from zeronorm.design._standardized import StandardizedDesign
+from zeronorm.design._stats import ColumnStats, StatsAccumulator
+
+Affine = tuple[FloatArray, FloatArray] | None
+
+# A Dask array is kept in the memory of its workers when it takes no more than this share of what is free here.
+_KEPT_SHARE = 1 / 4
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """All samples of the features in one chunk, as a task.
+
+    ``place`` is where these features stand in the design, ``columns`` where in the chunk; None means all of it.
+    """
+
+    place: slice | IntArray
+    columns: Index | None
+    chunk: Any
+
+
+class DaskDesign(Design):
+    """A two-dimensional ``dask.array`` of real numbers, in memory, in files or on a cluster.
+
+    Each operation is one Dask graph that computes every chunk once and lets the design of that chunk do the
+    work. Chunks that hold all samples of some features, ``x.rechunk((-1, "auto"))``, suit wide data best; others
+    are joined on the way. Blocks are computed when they are asked for. Selections are kept as indices, which the
+    design of a chunk applies block by block; only chunks with a selected feature are computed.
+
+    Parameters
+    ----------
+    array : the data
+    affine : shift and factor of each column; the design is then ``(x - shift) * factor``
+    rows, columns : the selected part of an array whose chunks hold all samples, by default all
+    """
+
+    def __init__(
+        self,
+        array: Any,
+        feature_names: NDArray[Any] | None = None,
+        *,
+        affine: Affine = None,
+        rows: Index | None = None,
+        columns: Index | None = None,
+    ) -> None:
+        self._array = array
+        self._affine_part = affine
+        self._rows: Index = range(int(array.shape[0])) if rows is None else rows
+        self._columns: Index = range(int(array.shape[1])) if columns is None else columns
+        super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
+
+    @property
+    def _keeps_indices(self) -> bool:
+        return bool(self._array.numblocks[0] == 1)
+
+    def _take(self, columns: Index) -> DaskDesign:
+        affine, names = _part_of(self._affine_part, as_selector(columns)), self._names_of(columns)
+        if not self._keeps_indices:
+            return DaskDesign(self._array[:, as_selector(columns)], names, affine=affine)
+        chosen = compose(self._columns, columns)
+        return DaskDesign(self._array, names, affine=affine, rows=self._rows, columns=chosen)
+
+    def _take_rows(self, rows: Index) -> DaskDesign:
+        names, affine = self.feature_names, self._affine_part
+        if not self._keeps_indices:
+            return DaskDesign(self._array[as_selector(rows)], names, affine=affine)
+        chosen = compose(self._rows, rows)
+        return DaskDesign(self._array, names, affine=affine, rows=chosen, columns=self._columns)
+
+    def _affine(self, shift: FloatArray, factor: FloatArray) -> DaskDesign | None:
+        if self._is_empty:
+            return None
+        return DaskDesign(self._array, affine=(shift, factor), rows=self._rows, columns=self._columns)
+
+    def _selected(self, columns: Index | None = None) -> Any:
+        """The selected part as a Dask array."""
+        chosen = self._columns if columns is None else compose(self._columns, columns)
+        array = self._array
+        if len(chosen) != array.shape[1] or not isinstance(chosen, range):
+            array = array[:, as_selector(chosen)]
+        if len(self._rows) != array.shape[0] or not isinstance(self._rows, range):
+            array = array[as_selector(self._rows)]
+        return array
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        if out.size:
+            np.copyto(out, _computed([self._selected(columns)])[0])
+            if self._affine_part is not None:
+                shift, factor = self._affine_part
+                out -= shift[as_selector(columns)]
+                out *= factor[as_selector(columns)]
+
+    def _block_width(self) -> int:
+        """Whole chunks, because part of a chunk costs as much to compute."""
+        chunk = max(1, *(int(width) for width in self._array.chunks[1]))
+        return chunk * max(1, super()._block_width() // chunk)
+
+    @property
+    def _is_empty(self) -> bool:
+        """Dask has no products of arrays without elements; the blockwise defaults do."""
+        return 0 in self.shape
+
+    # Graphs
+
+    def _by_columns(self) -> list[_Piece]:
+        """Pieces with all samples of some features, in the order of the chunks."""
+        array = self._array if self._keeps_indices else self._array.rechunk((-1, "auto"))
+        pieces = _pieces(array, axis=1)
+        chosen = self._columns
+        if isinstance(chosen, range) and len(chosen) == array.shape[1]:
+            return [_Piece(place, None, chunk) for place, chunk in pieces]
+        wanted = np.asarray(chosen, dtype=np.intp)
+        backend = np.searchsorted([place.stop for place, _ in pieces], wanted, side="right")
+        order = np.argsort(backend, kind="stable")
+        bounds = np.searchsorted(backend[order], np.arange(len(pieces) + 1))
+        found = []
+        for (place, chunk), (begin, end) in zip(pieces, itertools.pairwise(bounds.tolist()), strict=True):
+            if end > begin:
+                here = order[begin:end]
+                local = as_index(wanted[here] - place.start, place.stop - place.start, "column")
+                found.append(_Piece(here, local, chunk))
+        return found
+
+    def _by_rows(self) -> list[tuple[slice, Any]]:
+        """Pieces with all features of some samples, as tasks."""
+        array = self._selected()
+        return _pieces(array if array.numblocks[1] == 1 else array.rechunk({1: -1}), axis=0)
+
+    @property
+    def _prefers_rows(self) -> bool:
+        return self._is_tall and self._array.numblocks[0] > 1
+
+    @functools.cached_property
+    def _own_rows(self) -> Index | None:
+        """The rows of a chunk that belong to this design; None for all of them."""
+        all_rows = range(int(self._array.shape[0]))
+        return None if isinstance(self._rows, range) and self._rows == all_rows else self._rows
+
+    def _each(
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+    ) -> tuple[list[_Piece], list[Any]]:
+        """One task for each piece of columns: an operation of its design with arguments for these columns."""
+        pieces = self._by_columns()
+        tasks = [self._task_on(piece, operation, arguments(piece.place)) for piece in pieces]
+        return pieces, tasks
+
+    def _task_on(self, piece: _Piece, operation: str, arguments: tuple[Any, ...]) -> Any:
+        affine = _part_of(self._affine_part, piece.place)
+        return _task(_operate, piece.chunk, self._own_rows, piece.columns, affine, operation, arguments)
+
+    def _each_row_piece(self, operation: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        return [
+            _task(_operate, piece, None, None, self._affine_part, operation, arguments(rows))
+            for rows, piece in self._by_rows()
+        ]
+
+    def _per_feature(
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+    ) -> FloatArray:
+        """An operation with one result, or row of results, for each feature."""
+        pieces, tasks = self._each(operation, arguments)
+        return _in_place([piece.place for piece in pieces], _computed(tasks), self.n_features)
+
+    # Products
+
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
+        if self._is_empty:
+            return super()._gram(scale_sq)
+        return _sum(self._each("_gram", lambda place: (None if scale_sq is None else scale_sq[place],))[1])
+
+    def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
+        if self._is_empty or other.n_samples == 0:
+            return super()._cross_gram(other, scale_sq)
+        other = other._fused()
+        tasks = []
+        for piece in self._by_columns():
+            right, right_affine = _columns_of(other, piece.place)
+            scale = None if scale_sq is None else scale_sq[piece.place]
+            left_affine = _part_of(self._affine_part, piece.place)
+            left = (piece.chunk, self._own_rows, piece.columns, left_affine)
+            tasks.append(_task(_cross, *left, right, right_affine, scale))
+        return _sum(tasks)
+
+    def _gram_adjoint(self, M: FloatArray) -> FloatArray:
+        if self._is_empty:
+            return super()._gram_adjoint(M)
+        matrix = _shared(M)
+        return self._per_feature("_gram_adjoint", lambda place: (matrix,))
+
+    def _dot(self, w: FloatArray) -> FloatArray:
+        if self._is_empty:
+            return super()._dot(w)
+        if self._prefers_rows:
+            return np.concatenate(_computed(self._each_row_piece("_dot", lambda rows: (w,))))
+        return _sum(self._each("_dot", lambda place: (w[place],))[1])
+
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
+        if self._is_empty:
+            return super()._transpose_dot(V)
+        if self._prefers_rows:
+            return _sum(self._each_row_piece("_transpose_dot", lambda rows: (V[rows],)))
+        vectors = _shared(V)
+        return self._per_feature("_transpose_dot", lambda place: (vectors,))
+
+    def _sandwich(self, d: FloatArray) -> FloatArray:
+        if self._is_empty:
+            return super()._sandwich(d)
+        return _sum(self._each_row_piece("_sandwich", lambda rows: (d[rows],)))
+
+    # Statistics of the columns
+
+    def squared_norms(self) -> FloatArray:
+        return super().squared_norms() if self._is_empty else self._per_feature("squared_norms")
+
+    def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
+        if self._is_empty:
+            return super().column_stats(y, sample_weight)
+        StatsAccumulator((self.n_samples, 0), y, sample_weight)  # refuses wrong arguments here, not in a task
+        pieces, tasks = self._each("column_stats", lambda place: (y, sample_weight))
+        parts, places = _computed(tasks), [piece.place for piece in pieces]
+        joined = ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum")
+        fields = {
+            name: _in_place(places, [getattr(part, name).T for part in parts], self.n_features).T
+            for name in joined
+        }
+        return ColumnStats(count=parts[0].count, weight=parts[0].weight, **fields)
+
+    def column_range(self) -> tuple[FloatArray, FloatArray]:
+        if self._is_empty:
+            return super().column_range()
+        pieces, tasks = self._each("column_range")
+        parts = [np.transpose(part) for part in _computed(tasks)]
+        low, high = _in_place([piece.place for piece in pieces], parts, self.n_features).T
+        return low, high
+
+    def _surely_finite(self) -> bool:
+        return self._is_empty or all(_computed(self._each("_surely_finite")[1]))
+
+
+def is_dask_array(X: Any) -> bool:
+    """Tell whether X is a Dask array, without importing Dask."""
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "chunks")
+
+
+def from_dask(X: Any, feature_names: NDArray[Any] | None = None) -> DaskDesign:
+    """Return the design of a Dask array; one that fits well into memory is computed once and kept there."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(
+            "A Dask array must be two-dimensional, samples by features, and real. "
+            f"Got {X.ndim} dimension(s) of type {X.dtype} instead."
+        )
+    if any(np.isnan(size) for size in X.shape):
+        raise ValueError(
+            f"The shape of a Dask array must be known. Got {X.shape} instead; call X.compute_chunk_sizes() first."
+        )
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+    if 0 in X.shape:
+        return DaskDesign(X, feature_names)
+    if X.numblocks[0] > 1 and X.shape[0] <= 4 * X.shape[1]:
+        X = X.rechunk((-1, "auto"))
+    free = available_bytes()
+    if free is not None and X.nbytes <= _KEPT_SHARE * free:
+        X = _explained(X.persist)
+    return DaskDesign(X, feature_names)
+
+
+# -- Tasks --
+
+
+def _pieces(array: Any, axis: int) -> list[tuple[slice, Any]]:
+    bounds = np.concatenate([[0], np.cumsum(array.chunks[axis])]).astype(int).tolist()
+    slices = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
+    return [
+        (place, piece)
+        for place, piece in zip(slices, array.to_delayed().ravel(), strict=True)
+        if place.stop > place.start
+    ]
+
+
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    from dask.delayed import delayed
+
+    return delayed(function, pure=False)(*arguments)
+
+
+def _shared(values: NDArray[Any]) -> Any:
+    """An argument of many tasks that travels once."""
+    from dask.delayed import delayed
+
+    return delayed(values, pure=False, traverse=False)
+
+
+def _operate(
+    chunk: NDArray[Any],
+    rows: Index | None,
+    columns: Index | None,
+    affine: Affine,
+    operation: str,
+    arguments: tuple[Any, ...],
+) -> Any:
+    return getattr(_design_of(chunk, rows, columns, affine), operation)(*arguments)
+
+
+def _cross(
+    left: NDArray[Any],
+    rows: Index | None,
+    columns: Index | None,
+    left_affine: Affine,
+    right: NDArray[Any],
+    right_affine: Affine,
+    scale_sq: Any,
+) -> FloatArray:
+    own = _design_of(left, rows, columns, left_affine)
+    return own._cross_gram(_design_of(right, None, None, right_affine), scale_sq)
+
+
+def _design_of(chunk: NDArray[Any], rows: Index | None, columns: Index | None, affine: Affine) -> Design:
+    design = DenseDesign.of_part(np.asarray(chunk))
+    design = design if rows is None else design._take_rows(rows)
+    design = design if columns is None else design._take(columns)
+    if affine is None:
+        return design
+    shift, factor = affine
+    zero = factor == 0.0
+    return StandardizedDesign(design, shift, 1.0 / np.where(zero, 1.0, factor), zero_columns=zero)
+
+
+def _columns_of(other: Design, place: slice | IntArray) -> tuple[Any, Affine]:
+    """Some columns of another design as one task, with their affine part."""
+    if not isinstance(other, DaskDesign):
+        return _shared(other.block(place)), None
+    columns = as_index(place, other.n_features, "column")
+    chunk = other._selected(columns).rechunk((-1, -1)).to_delayed()[0, 0]
+    return chunk, _part_of(other._affine_part, place)
+
+
+def _in_place(places: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
+    """Results of the pieces, each feature where it stands in the design."""
+    result = np.empty((size, *parts[0].shape[1:]))
+    for place, part in zip(places, parts, strict=True):
+        result[place] = part
+    return result
+
+
+def _part_of(affine: Affine, columns: Any) -> Affine:
+    return None if affine is None else (affine[0][columns], affine[1][columns])
+
+
+def _sum(tasks: list[Any]) -> FloatArray:
+    """Add the results pair by pair, where they are, in an order that does not depend on who is ready first."""
+    while len(tasks) > 1:
+        pairs = [_task(np.add, *tasks[k : k + 2]) for k in range(0, len(tasks) - 1, 2)]
+        tasks = pairs + tasks[2 * len(pairs) :]
+    return np.asarray(_computed(tasks)[0])
+
+
+def _computed(tasks: list[Any]) -> list[Any]:
+    from dask.base import compute
+
+    return list(_explained(functools.partial(compute, *tasks)))
+
+
+def _explained(compute: Callable[[], Any]) -> Any:
+    try:
+        return compute()
+    except Exception as error:
+        raise RuntimeError(
+            f"Dask could not compute a chunk of X: {type(error).__name__}: {error}; look at the first lines of "
+            "the error above for the task that failed."
+        ) from error

@@ -1,0 +1,297 @@
+"""A design held in one NumPy array, in either memory order."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._threads import available_threads, run_in_threads
+from zeronorm._types import FloatArray
+from zeronorm.design._base import SMALL_COPY_BYTES, Design
+from zeronorm.design._column_kernels import (
+    columns_range,
+    columns_transpose_dot,
+    float_bits,
+    from_keys,
+    rows_dot,
+    rows_transpose_dot,
+    turn_columns,
+)
+from zeronorm.design._index import Index, as_selector, compose
+from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
+
+BYTES_PER_THREAD = 32 << 20
+# More parts than threads: a thread whose core is busy otherwise takes fewer of them.
+PARTS_PER_THREAD = 8
+MOST_SWEPT_VECTORS = 8
+CACHE_BYTES, NARROWEST = 1 << 20, 1024
+# Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.
+SHARE_WORTH_A_MASK = 0.3
+
+
+class DenseDesign(Design):
+    """Rows and columns of a float32 or float64 array, which is never copied as a whole.
+
+    Selections are kept as indices into the original array and gathered block by block.
+    """
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        feature_names: NDArray[Any] | None = None,
+        *,
+        rows: Index | None = None,
+        columns: Index | None = None,
+    ) -> None:
+        self._array = array
+        self._rows: Index = range(array.shape[0]) if rows is None else rows
+        self._columns: Index = range(array.shape[1]) if columns is None else columns
+        super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
+
+    @classmethod
+    def of_part(cls, array: NDArray[Any], feature_names: NDArray[Any] | None = None) -> DenseDesign:
+        """The design of an array that may be consecutive columns of a larger one: sweeps want the whole rows."""
+        whole = array.base
+        if (
+            not isinstance(whole, np.ndarray)
+            or whole.ndim != 2
+            or whole.dtype != array.dtype
+            or not whole.flags.c_contiguous
+            or array.strides != whole.strides
+            or not array.size
+        ):
+            return cls(array, feature_names)
+        distance = (array.ctypes.data - whole.ctypes.data) // array.itemsize
+        row, column = divmod(distance, whole.shape[1])
+        rows, columns = range(row, row + array.shape[0]), range(column, column + array.shape[1])
+        return cls(whole, feature_names, rows=rows, columns=columns)
+
+    def _take(self, columns: Index) -> DenseDesign:
+        chosen = compose(self._columns, columns)
+        return DenseDesign(self._array, self._names_of(columns), rows=self._rows, columns=chosen)
+
+    def _take_rows(self, rows: Index) -> DenseDesign:
+        chosen = compose(self._rows, rows)
+        return DenseDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
+
+    def in_one_piece(self) -> Design:
+        few = self.dtype.itemsize * self.n_samples * self.n_features <= SMALL_COPY_BYTES
+        if isinstance(self._rows, range) or not few:
+            return self
+        copied = np.array(self._view(range(self.n_features)), order=self._order)
+        return self._passing_on(DenseDesign(copied, self.feature_names))
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        row_stride, column_stride = (abs(stride) for stride in self._array.strides)
+        return "C" if column_stride < row_stride else "F"
+
+    @property
+    def _in_one_array(self) -> bool:
+        return True
+
+    def _view(self, columns: Index) -> NDArray[Any]:
+        """Return the selected columns; a view when the selection is made of ranges, else gathered."""
+        chosen = compose(self._columns, columns)
+        rows = self._rows
+        if isinstance(rows, range) or isinstance(chosen, range):
+            # The slice first: gathering then touches only what is wanted.
+            part = self._array[as_selector(rows)] if isinstance(rows, range) else self._array
+            part = part[:, as_selector(chosen)]
+            return part if isinstance(rows, range) else part[rows]
+        selected: NDArray[Any] = self._array[np.ix_(rows, chosen)]
+        return selected
+
+    def _fill(self, columns: Index, out: FloatArray) -> None:
+        view = self._view(columns)
+        if view.flags.f_contiguous and out.strides[1] == out.itemsize < out.strides[0]:
+            turn_columns(read_only(view.T), out)
+        else:
+            np.copyto(out, view)
+
+    def _surely_finite(self) -> bool:
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
+            return super()._surely_finite()
+        view = self._view(range(self.n_features))
+        if view.dtype != np.float32:  # one product of BLAS, which has threads of its own
+            return is_surely_finite(view)
+        lines = view if self._order == "C" else view.T
+        found: list[bool] = []
+        self._in_parts(
+            lambda part: found.append(is_surely_finite(lines[part.start : part.stop])), lines.shape[0]
+        )
+        return all(found)
+
+    def _memory(self) -> FloatArray | None:
+        """Return the whole design as a view that BLAS can read in place, or None."""
+        return self._place_in_memory
+
+    def __getstate__(self) -> dict[str, Any]:  # a view would travel as a second copy
+        return {name: value for name, value in self.__dict__.items() if name != "_place_in_memory"}
+
+    @functools.cached_property
+    def _place_in_memory(self) -> FloatArray | None:
+        if self.dtype != np.float64:
+            return None
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
+            return None
+        view = self._view(range(self.n_features))
+        return view if view.itemsize in view.strides else None
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        memory = self._memory()
+        if memory is None:
+            yield from self._scratch_blocks()
+        else:
+            for columns in self._column_slices():
+                yield columns, memory[:, columns]
+
+    def _scaled_rows(self, factors: FloatArray) -> Iterator[FloatArray]:
+        memory = self._memory()
+        if memory is None or memory.strides[1] != memory.itemsize:
+            yield from super()._scaled_rows(factors)
+            return
+        for rows, block in self._scratch_rows():  # read, multiplied and written in one go
+            yield np.multiply(memory[rows], factors[rows, None], out=block)
+
+    def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
+        memory = self._memory()
+        if scale_sq is None and memory is not None:
+            return memory @ memory.T
+        return super()._gram(scale_sq)
+
+    def _all_samples(self) -> DenseDesign | None:
+        """All samples of the same features where products with them and a mask are faster than gathered rows."""
+        if isinstance(self._rows, range) or len(self._rows) < SHARE_WORTH_A_MASK * self._array.shape[0]:
+            return None
+        whole = DenseDesign(
+            self._array, self.feature_names, rows=range(self._array.shape[0]), columns=self._columns
+        )
+        return whole if whole._memory() is not None else None
+
+    def _dot(self, w: FloatArray) -> FloatArray:
+        memory = self._memory()
+        if memory is not None:
+            return memory @ w
+        whole = self._all_samples()
+        if whole is not None:
+            with np.errstate(all="ignore"):  # of samples that are not asked for
+                return whole._dot(w)[self._rows]
+        if w.ndim == 1 and self._is_swept(w) and self._array.flags.c_contiguous:
+            return self._sweep_dot(w)
+        return super()._dot(w)
+
+    def _transpose_dot(self, V: FloatArray) -> FloatArray:
+        memory = self._memory()
+        if memory is not None:
+            return memory.T @ V
+        whole = self._all_samples()
+        if whole is not None:
+            scale = np.zeros((whole.n_samples, *V.shape[1:]))
+            np.add.at(scale, self._rows, V)
+            with np.errstate(all="ignore"):
+                result = whole._transpose_dot(scale)
+            # A sample outside that is not finite would spoil the sums even with a factor of zero.
+            if np.isfinite(result).all():
+                return result
+        if self._is_swept(V):
+            return self._sweep_transpose_dot(V)
+        return super()._transpose_dot(V)
+
+    def _is_swept(self, vectors: FloatArray) -> bool:
+        """Whether compiled loops read float32 where it lies; for many vectors BLAS on converted blocks is faster."""
+        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_SWEPT_VECTORS
+        columns = self._columns
+        consecutive = isinstance(columns, range) and columns.step == 1
+        in_place = consecutive and len(columns) > 0 and self._array.flags.forc
+        return few and in_place and self.dtype == np.float32
+
+    def _sweep_transpose_dot(self, V: FloatArray) -> FloatArray:
+        vectors = read_only(np.ascontiguousarray(np.atleast_2d(V.T)))
+        result = np.empty((len(vectors), self.n_features))
+        rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
+        by_row = self._array.flags.c_contiguous
+        array = read_only(self._array if by_row else self._array.T)
+        sweep = rows_transpose_dot if by_row else columns_transpose_dot
+
+        def read(part: range) -> None:
+            sweep(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
+
+        self._in_parts(read, self.n_features)
+        return result.T if V.ndim == 2 else result[0]
+
+    def _sweep_dot(self, w: FloatArray) -> FloatArray:
+        result = np.empty(self.n_samples)
+        rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
+        array, w = read_only(self._array), read_only(np.ascontiguousarray(w))
+
+        def read(part: range) -> None:
+            rows_dot(array, rows, w, start, part.start, result[part.start : part.stop])
+
+        self._in_parts(read, self.n_samples)
+        return result
+
+    def _in_parts(self, read: Callable[[range], None], size: int) -> None:
+        """Read all parts, by several threads where there is much to read."""
+        n_threads = _reading_threads(self.n_features * self.n_samples * self.dtype.itemsize)
+        parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
+        run_in_threads(read, [(part,) for part in parts], n_threads)
+
+    def column_range(self) -> tuple[FloatArray, FloatArray]:
+        if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
+            return super().column_range()
+        view = self._view(range(self.n_features))
+        low, high = np.empty(self.n_features), np.empty(self.n_features)
+        read = _range_of_columns if view.flags.f_contiguous else _range_of_rows
+        self._in_parts(lambda part: read(view, part, low, high), self.n_features)
+        return low, high
+
+    def _accumulate_stats(self, accumulator: StatsAccumulator, target: int = 0) -> None:
+        """Read all columns into the results ``target``..."""
+        columns = self._columns
+        if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
+            first = columns.start
+
+            def read(part: range) -> None:
+                here = range(first + part.start, first + part.stop)
+                accumulator.add_dense(self._array, here, target + part.start, rows=self._rows)
+
+            self._in_parts(read, self.n_features)
+        else:
+            for block_columns, block in self._scratch_blocks():
+                accumulator.add_dense(block, range(block.shape[1]), target + block_columns.start)
+
+
+def _range_of_columns(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
+    """Minimum and maximum of some columns, each of which lies in one piece."""
+    places = slice(part.start, part.stop)
+    keys = np.empty((2, len(part)), dtype=np.int64)
+    columns_range(float_bits(read_only(view[:, places].T)), *keys)
+    low[places], high[places] = from_keys(keys, view.dtype)
+    missing = np.isnan(low[places]) | np.isnan(high[places])  # NaN comes before or after all numbers
+    low[places][missing], high[places][missing] = np.nan, np.nan
+
+
+def _range_of_rows(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
+    """The same for rows in one piece: as many columns at a time as stay in the cache for the second search."""
+    width = max(NARROWEST, CACHE_BYTES // (view.shape[0] * view.itemsize))
+    for start in range(part.start, part.stop, width):
+        places = slice(start, min(start + width, part.stop))
+        low[places] = view[:, places].min(axis=0)
+        high[places] = view[:, places].max(axis=0)
+
+
+def _reading_threads(n_bytes: int) -> int:
+    """Threads that read side by side: one for small data, all that are available for large."""
+    wanted = 1 + n_bytes // BYTES_PER_THREAD
+    return 1 if wanted == 1 else min(available_threads(), wanted)
+
+
+def _parts(places: range, n_parts: int) -> list[range]:
+    bounds = np.linspace(places.start, places.stop, n_parts + 1).astype(int).tolist()
+    return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]

@@ -1,0 +1,352 @@
+"""Counts, means, variances and ranges of columns, overall and per class, in one reading of the data."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm._threads import in_threads, long_vector
+from zeronorm._types import FloatArray, written
+from zeronorm.design._column_kernels import columns_stats_in_place, float_bits, from_keys
+from zeronorm.design._index import Index
+from zeronorm.design._stats_kernels import (
+    LARGEST_VALUE,
+    ROWS_AT_A_TIME,
+    columns_stats,
+    combine_classes,
+    extremes_of_columns,
+    rows_stats,
+    sparse_stats,
+)
+
+if TYPE_CHECKING:
+    from zeronorm.design._base import Design
+
+RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
+
+FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
+_CONSTANT_ULPS = 8.0
+SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
+
+
+def is_constant_range(
+    minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
+) -> NDArray[np.bool_]:
+    """Tell which columns vary by no more than a few roundings of the given type."""
+    return _constant(minimum, maximum, dtype, _Extremes.of(minimum, minimum, maximum))
+
+
+def _constant(
+    minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type, extremes: _Extremes
+) -> NDArray[np.bool_]:
+    ulps = _CONSTANT_ULPS * float(np.finfo(dtype).eps)
+    if extremes.smallest_width > ulps * max(0.0, -extremes.lowest, extremes.highest):
+        return np.zeros(minimum.shape, dtype=bool)
+    return np.asarray(maximum - minimum <= ulps * np.maximum(np.abs(minimum), np.abs(maximum)))
+
+
+@dataclass(frozen=True)
+class _Extremes:
+    """What one look at the statistics of all columns tells, so that most need no second one."""
+
+    all_usual: bool  # finite means, and no value too large to be squared
+    smallest_width: float  # the smallest range of a column; NaN where one is NaN
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, mean: FloatArray, minimum: FloatArray, maximum: FloatArray) -> _Extremes:
+        found: list[tuple[bool, float, float, float]] = [(True, np.inf, np.inf, -np.inf)]
+        in_threads(lambda a, b: found.append(extremes_of_columns(mean, minimum, maximum, a, b)), mean.size)
+        usual, widths, lows, highs = zip(*found, strict=True)
+        return cls(all(usual), float(np.min(widths)), min(lows), max(highs))
+
+
+@dataclass(frozen=True)
+class ColumnStats:
+    """Statistics of the columns of a design; variances are population variances (ddof=0).
+
+    A class without samples has count, weight, mean and variance zero. Without a target there is one
+    class that holds all samples.
+    """
+
+    count: NDArray[np.intp]  # (q,) samples of positive weight in each class
+    weight: FloatArray  # (q,)
+    class_mean: FloatArray  # (q, p)
+    class_variance: FloatArray  # (q, p)
+    mean: FloatArray  # (p,)
+    variance: FloatArray  # (p,)
+    minimum: FloatArray  # (p,)
+    maximum: FloatArray  # (p,)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.weight)
+
+    def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
+        """Tell which columns vary by no more than a few roundings of the given type."""
+        return _constant(self.minimum, self.maximum, dtype, self._extremes)
+
+    @functools.cached_property
+    def _extremes(self) -> _Extremes:
+        return _Extremes.of(self.mean, self.minimum, self.maximum)
+
+    def affine(self, shift: FloatArray, factor: FloatArray) -> ColumnStats:
+        """Return the statistics of ``(x - shift) * factor``; the factors are not negative."""
+        return ColumnStats(
+            count=self.count,
+            weight=self.weight,
+            class_mean=np.where(self.weight[:, None] > 0.0, (self.class_mean - shift) * factor, 0.0),
+            class_variance=self.class_variance * factor * factor,  # the square alone may overflow
+            mean=(self.mean - shift) * factor,
+            variance=self.variance * factor * factor,
+            minimum=(self.minimum - shift) * factor,
+            maximum=(self.maximum - shift) * factor,
+        )
+
+
+class StatsAccumulator:
+    """Collects the statistics of all columns from blocks that hold all rows of some columns."""
+
+    def __init__(self, shape: tuple[int, int], y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        n, p = shape
+        if n == 0:
+            raise ValueError("Statistics of columns need at least one sample. Got 0 rows; select some rows.")
+        self.codes = _class_codes(y, n)
+        self.row_weight = _sample_weights(sample_weight, n)
+        q = int(self.codes.max(initial=0)) + 1
+        self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
+        self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
+        self._start(q, p)
+
+    def for_columns(self, n_columns: int) -> StatsAccumulator:
+        """One for so many columns of the same samples, without a second look at their classes and weights."""
+        part = copy.copy(self)
+        part.__dict__["_all_rows"] = self._all_rows
+        part._start(self.weight.size, n_columns)
+        return part
+
+    def _start(self, q: int, p: int) -> None:
+        self.mean: FloatArray = long_vector(q * p).reshape(q, p)
+        self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
+        self.minimum, self.maximum = long_vector(p), long_vector(p)
+        # All samples of a single class: the same memory, to which the same numbers are written twice.
+        self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
+        self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
+
+    @contextmanager
+    def _collecting(self, first: int, last: int) -> Iterator[None]:
+        """Columns of which all rows are read now, and that are finished while they are close to the processor."""
+        self.mean[:, first:last], self.sum_sq[:, first:last] = 0.0, 0.0
+        self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
+        yield
+        found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq)
+        combine_classes(*found, self.overall_mean, self.overall_variance, first, last)
+
+    def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
+        """Read consecutive ``columns`` of a contiguous array into the results ``target``...
+
+        ``rows`` are the rows of the array that the samples live in, by default all.
+        """
+        place = (columns.start, target, len(columns))
+        order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
+        with self._collecting(target, target + len(columns)):
+            self._add_dense(array, place, order, rows)
+
+    def _add_dense(
+        self, array: NDArray[Any], place: tuple[int, int, int], order: RowOrder, rows: Index | None
+    ) -> None:
+        if array.flags.c_contiguous:
+            rows_stats(read_only(array), *place, *order, *self._moments)
+        elif (
+            self._are_all(array.shape[0], rows)
+            and self.weight.size <= FEW_CLASSES
+            and bool(np.all(self.row_weight > 0.0))
+        ):
+            self._add_in_place(read_only(array.T), place, order)
+        else:
+            columns_stats(read_only(array.T), *place, *order, *self._moments)
+
+    @staticmethod
+    def _are_all(n_rows: int, rows: Index | None) -> bool:
+        return rows is None or (isinstance(rows, range) and rows == range(n_rows))
+
+    def _add_in_place(self, columns: NDArray[Any], place: tuple[int, int, int], order: RowOrder) -> None:
+        classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
+        class_weights = np.where(classes == self.codes, self.row_weight, 0.0)
+        # The kernel writes the ranges, as keys, at the same places as the moments.
+        keys = self.minimum.view(np.int64), self.maximum.view(np.int64)
+        columns_stats_in_place(
+            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, *keys
+        )
+        out = slice(place[1], place[1] + place[2])
+        for found in keys:
+            found[out].view(np.float64)[...] = from_keys(found[out], columns.dtype)
+
+    def add_sparse(
+        self,
+        data: NDArray[Any],
+        indices: NDArray[Any],
+        indptr: NDArray[Any],
+        columns: slice = slice(None),
+    ) -> None:
+        """Read the columns, by default all, from the arrays of a compressed sparse column matrix."""
+        arrays = (read_only(data), read_only(indices), read_only(indptr))
+        n_counted = int(self.count.sum())
+        first, last, _ = columns.indices(self.minimum.size)
+        with self._collecting(first, last):
+            found = [np.ascontiguousarray(moment[..., columns]) for moment in self._moments]
+            sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *found)
+            for moment, values in zip(self._moments, found, strict=True):
+                moment[..., columns] = values
+
+    @property
+    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return self.mean, self.sum_sq, self.minimum, self.maximum
+
+    @functools.cached_property
+    def _all_rows(self) -> RowOrder:
+        return self._row_order(None)
+
+    def _row_order(self, rows: Index | None) -> RowOrder:
+        """Return samples sorted by class, their weights, and class bounds, padded to rows handled at a time."""
+        padded = -(-self.count // ROWS_AT_A_TIME) * ROWS_AT_A_TIME
+        bounds = np.concatenate([[0], np.cumsum(padded)])
+        order = np.zeros(bounds[-1], dtype=np.intp)
+        weights = np.zeros(bounds[-1])
+        counted = np.flatnonzero(self.row_weight > 0.0)
+        # The heaviest samples of a class come first: the kernels center by them.
+        by_class = counted[np.lexsort((-self.row_weight[counted], self.codes[counted]))]
+        for start, stop, members in zip(
+            bounds, bounds[1:], np.split(by_class, np.cumsum(self.count)[:-1]), strict=False
+        ):
+            if members.size:
+                order[start:stop] = members[-1]
+                order[start : start + members.size] = members
+                weights[start : start + members.size] = self.row_weight[members]
+        if rows is not None:
+            order = rows.start + rows.step * order if isinstance(rows, range) else rows[order]
+        return order, weights, bounds
+
+    def result(self) -> ColumnStats:
+        return ColumnStats(
+            count=self.count,
+            weight=self.weight,
+            class_mean=self.mean,
+            class_variance=self.sum_sq,
+            mean=self.overall_mean,
+            variance=self.overall_variance,
+            minimum=self.minimum,
+            maximum=self.maximum,
+        )
+
+
+def _class_codes(y: ArrayLike | None, n: int) -> NDArray[np.intp]:
+    if y is None:
+        return np.zeros(n, dtype=np.intp)
+    codes = np.asarray(y)
+    if codes.shape != (n,) or codes.dtype.kind not in "iub":
+        raise ValueError(
+            f"'y' must hold {n} integer class codes. Got shape {codes.shape} of type {codes.dtype} instead."
+        )
+    codes = codes.astype(np.intp)
+    if codes.min(initial=0) < 0:
+        raise ValueError(f"The class codes in 'y' must not be negative. Got {codes.min()} instead.")
+    return codes
+
+
+def _sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.array(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"'sample_weight' must have length {n}. Got shape {weights.shape} instead.")
+    if not np.isfinite(weights).all() or weights.min() < 0.0 or weights.sum() <= 0.0:
+        raise ValueError(
+            "'sample_weight' must be finite and not negative, and not all zero; drop such samples."
+        )
+    return weights
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """One kind of array for the kernels: writable and read-only arrays would be compiled separately."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# -- Values that are missing, infinite or too large --
+
+
+def is_surely_finite(values: NDArray[Any]) -> bool:
+    """Tell cheaply whether all values, and the sum of their squares, are finite; False: have a closer look."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype == np.float32:  # in double precision their squares cannot overflow
+            return bool(np.isfinite(values.sum()))
+        if values.flags.forc:
+            flat = values.ravel(order="K")
+            return bool(np.isfinite(flat @ flat))
+        return bool(np.isfinite(np.einsum("ij,ij->", values, values)))
+
+
+def require_finite_stats(design: Design, stats: ColumnStats) -> None:
+    """Raise an error that names the first value or column for which the statistics cannot be trusted."""
+    if not stats._extremes.all_usual:
+        require_finite(design)
+        return
+    if stats._extremes.smallest_width < SMALLEST_RANGE:
+        scale = stats.maximum - stats.minimum
+        small = (scale < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
+        if small.any():
+            column = int(np.argmax(small))
+            raise ValueError(
+                f"Input X varies by no more than {scale[column]:.3g} in column {column}{_name_of(design, column)}. "
+                f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
+            )
+
+
+def are_trusted(stats: ColumnStats, dtype: np.dtype[Any]) -> bool:
+    """Whether `require_finite_stats` would find nothing."""
+    if not stats._extremes.all_usual or stats._extremes.smallest_width >= SMALLEST_RANGE:
+        return stats._extremes.all_usual
+    return not np.any((stats.maximum - stats.minimum < SMALLEST_RANGE) & ~stats.is_constant(dtype))
+
+
+def require_finite(design: Design, allow_nan: bool = False) -> None:
+    """Raise an error that names the first entry that is NaN, infinite or too large to be squared."""
+    if design._known_finite or design._surely_finite():
+        design._known_finite = True
+        return
+    for columns, block in design._blocks():
+        acceptable = np.abs(block) <= LARGEST_VALUE
+        if allow_nan:
+            acceptable |= np.isnan(block)
+        if not acceptable.all():
+            row, column = np.argwhere(~acceptable)[0]
+            raise ValueError(_unusable_message(design, row, columns.start + column, block[row, column]))
+    design._known_finite = not allow_nan
+
+
+def _name_of(design: Design, column: int) -> str:
+    return "" if design.feature_names is None else f" ({written(design.feature_names[column])})"
+
+
+def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
+    place = f"row {row}, column {column}{_name_of(design, column)}"
+    if np.isfinite(value):
+        return (
+            f"Input X contains {value:.3g}: first found in {place}. Squares of values beyond "
+            f"{LARGEST_VALUE:.0e} overflow; rescale such columns first."
+        )
+    found = "NaN" if np.isnan(value) else "infinity"
+    return (
+        f"Input X contains {found}: first found in {place}. All values must be finite; impute or drop such "
+        "values first."
+    )

@@ -1,0 +1,439 @@
+"""Linear estimators of scikit-learn whose solution is followed as features leave, instead of being found anew.
+
+Each model gives the weights and intercepts that the estimator would have if it were trained to the last digit. Where
+that cannot be done to full accuracy, the round is left to the estimator itself.
+"""
+
+from __future__ import annotations
+
+import numbers
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design, as_design
+from zeronorm.engines.elimination._estimator import Predictions, Refits, Rounds, stand_in
+from zeronorm.engines.elimination._linear import GramModels
+from zeronorm.engines.elimination._logistic_model import Logistic
+from zeronorm.engines.elimination._loop import Elimination
+from zeronorm.engines.elimination._margin_models import PenalisedHinge, SquaredHinge
+from zeronorm.engines.elimination._smooth_models import (
+    Columns,
+    KnownModel,
+    LeastSquares,
+    without,
+)
+from zeronorm.selection._problem import Problem
+from zeronorm.selection.target import Binary, Multiclass, Real, Target
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
+
+TOLERANCE = 1e-8  # of the solvers below, in units of the margin
+LARGEST = 2**28  # entries of X beyond which nothing is copied
+MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
+TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
+MOST_FREE = 200  # samples on the margin of a hinge loss; with more, refitting is faster
+MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
+SIGNIFICANT = ~np.int64(
+    2**17 - 1
+)  # bits of a number; weights that agree in these are tied, as of identical columns
+HALF_OF_LAST = np.int64(2**16)  # of the last significant bit, for rounding
+PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, ties apart
+AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
+
+
+# -- SVC and SVR with a linear kernel --
+
+
+class SupportVectors(KnownModel):
+    """Machines in the dual, one per pair of classes (or one for regression), each on its own samples."""
+
+    def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
+        super().__init__(problems[0].n_features)
+        self.settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
+        self.settings |= {"max_iter": 200_000, "tie_share": 0.0}
+        self.problems = problems
+
+    @cached_property
+    def models(self) -> list[PackedModel]:
+        return [PackedModel(problem, **self.settings) for problem in self.problems]
+
+    def train(self) -> bool:
+        weights = []
+        for model in self.models:
+            model.status = Status.CONVERGED
+            model.train()
+            if model.status > Status.STALLED:
+                return False
+            weights.append(model.weights()[:, 0])
+        self.weights = np.stack(weights)
+        return True
+
+    def biases(self) -> FloatArray:
+        """The intercepts of the last training."""
+        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
+        return np.array(settled) + self.problems[0].target.middle
+
+    def remove(self, features: IntArray) -> None:
+        super().remove(features)
+        for model in self.models:
+            model.remove(features)
+
+    def one_by_one(self, n_stop: int) -> Rounds | None:
+        """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
+        record, p = Elimination(self.problems[0]), self.active.size
+        model = GramModels(self.problems[0], **self.settings)
+        model.eliminate_one_by_one(record, n_stop + 1)
+        if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
+            return None
+        rounds = Rounds.of_all(p)
+        rounds.values = record.scores
+        eliminated = record.eliminated
+        rounds.eliminated = eliminated.tolist()
+        rounds.support[eliminated] = False
+        rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
+        rounds.sizes = list(range(p, n_stop, -1))
+        return rounds
+
+
+class PackedModel(GramModels):
+    """One machine on data in memory: the columns that are left lie side by side."""
+
+    def __init__(self, problem: Problem, **settings: Any) -> None:
+        super().__init__(problem, **settings)
+        self.columns = Columns(self.design.block(slice(None)))
+        self.dual = BoxDual(self.sample, self.sign[0], self.linear[0], self.upper[0], self.ridge)
+
+    def weights(self) -> FloatArray:
+        return self.columns.transpose_dot(self.v.T)
+
+    def remove(self, features: IntArray) -> None:
+        positions = np.searchsorted(self.active, features)
+        x = self.columns.of(positions)
+        self.columns.remove(positions)
+        self.active = without(self.active, positions)
+        self.inaccurate = self.downdating.is_due(features, self.active)
+        if not self.inaccurate:
+            self.K -= x @ x.T
+        self._renew()
+
+
+def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
+    """The intercept; where no variable is free it may be anything in an interval, of which both take the middle."""
+    low, high = AT_BOUND * dual.upper, (1.0 - AT_BOUND) * dual.upper
+    settled = np.where(alpha > high, dual.upper, np.where(alpha < low, 0.0, alpha))
+    return dual.bias(settled, f)
+
+
+class TallSupportVectors(KnownModel):
+    """The same machines where samples are many: in the weights, by an interior-point method near the last solution."""
+
+    def __init__(self, X: FloatArray, models: list[tuple[IntArray, BoxDual]]) -> None:
+        super().__init__(X.shape[1])
+        self.X, self.models = X, models
+        self.last: list[TallSolution | None] = [None] * len(models)
+
+    def train(self) -> bool:
+        weights, biases = [], []
+        for c, (rows, dual) in enumerate(self.models):
+            if rows.size < TALL * self.active.size:
+                return False
+            design = as_design(self.X[np.ix_(rows, self.active)])
+            found = solve_linear_loss(design, dual, self._start(design, c), tol=TOLERANCE)
+            if not found.converged:
+                return False
+            self.last[c] = found
+            weights.append(found.weights)
+            biases.append(_settled_bias(dual, found.alpha, design.dot(found.weights)))
+        self.weights, self.intercept = np.stack(weights), np.array(biases)
+        return True
+
+    def _start(self, design: Design, c: int) -> tuple[FloatArray, float, FloatArray] | None:
+        last = self.last[c]
+        return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
+
+
+# -- which estimator is which model --
+
+
+def known_model(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KnownModel | None:
+    """The model of an estimator whose weights are determined by a problem solved here, or None."""
+    builder = BUILDERS.get(type(estimator))
+    if builder is None or set(fit_params) - {"sample_weight"} or min(X.shape) < 2 or np.size(y) < 2:
+        return None
+    if X.shape[0] * X.shape[1] > LARGEST:
+        return None
+    estimator._validate_params()  # wrong settings are an error of the estimator, in its words
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    if not dense.flags.forc:  # rows or columns side by side; either serves
+        dense = np.ascontiguousarray(dense)
+    weight = fit_params.get("sample_weight")
+    if weight is not None:
+        weight = _check_sample_weight(weight, dense, dtype=np.float64)
+        if not np.all(weight > 0.0):
+            return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers_as_they_lie = dense.ravel(order="K")
+        is_ordinary = bool(np.isfinite(np.vdot(numbers_as_they_lie, numbers_as_they_lie)))
+    return builder(estimator, dense, np.asarray(y), weight) if is_ordinary else None
+
+
+def _least_squares(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    penalty: Any = getattr(estimator, "alpha", 0.0)
+    is_plain = isinstance(penalty, numbers.Real) and 0.0 <= float(penalty) < np.inf
+    if not is_plain or getattr(estimator, "positive", False):
+        return None
+    if y.dtype.kind not in "fiu" or not np.all(np.isfinite(y)):
+        return None
+    targets = y.reshape(len(X), -1).astype(np.float64)
+    minimum_norm = isinstance(estimator, LinearRegression)
+    return LeastSquares(
+        X, targets, float(penalty), weight, estimator.fit_intercept, minimum_norm=minimum_norm
+    )
+
+
+def _ridge_classifier(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    if not _are_labels(y):
+        return None
+    return _least_squares(estimator, X, _one_against_rest(y), _weights_of(estimator, y, weight))
+
+
+def _linear_svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    plain = estimator.penalty == "l2" and estimator.multi_class == "ovr"
+    if not plain or not estimator.fit_intercept or not _are_labels(y):
+        return None
+    cost = _costs(estimator, X, _weights_of(estimator, y, weight))
+    if estimator.loss == "hinge":
+        if estimator.dual is False or min(X.shape) > MOST_FREE:
+            return None
+        return PenalisedHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
+    return SquaredHinge(X, _one_against_rest(y), cost, float(estimator.intercept_scaling))
+
+
+def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    if estimator.kernel != "linear" or getattr(estimator, "probability", False) is True:
+        return None
+    if not _are_labels(y):
+        return None
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        return None  # scikit-learn says what is wrong
+    weights = _weights_of(estimator, y, weight)
+    pairs = []
+    for first in range(classes.size):
+        for second in range(first + 1, classes.size):
+            rows = np.flatnonzero((codes == first) | (codes == second))
+            pairs.append((rows, codes[rows] == second))
+    if len(X) > MOST_SAMPLES:
+        cost = _costs(estimator, X, weights)
+        return TallSupportVectors(
+            X,
+            [
+                (rows, BoxDual.classification(np.where(on, 1.0, -1.0), cost[rows], False))
+                for rows, on in pairs
+            ],
+        )
+    problems = [
+        _reversed_problem(X[rows], Binary(on.astype(np.intp)), None if weights is None else weights[rows])
+        for rows, on in pairs
+    ]
+    return _Reversed(SupportVectors(problems, float(estimator.C), None))
+
+
+def _svr(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    if estimator.kernel != "linear" or y.ndim != 1 or y.dtype.kind not in "fiu":
+        return None
+    if len(X) > MOST_SAMPLES:
+        cost, epsilon = _costs(estimator, X, weight), float(estimator.epsilon)
+        dual = BoxDual.regression(y.astype(np.float64), cost, epsilon, False)
+        return TallSupportVectors(X, [(np.arange(len(X)), dual)])
+    problem = _reversed_problem(X, Real.of(y), weight)
+    return _Reversed(SupportVectors([problem], float(estimator.C), float(estimator.epsilon)))
+
+
+def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
+    penalised = getattr(estimator, "penalty", "l2") in ("l2", "deprecated")
+    ridge = not getattr(estimator, "l1_ratio", 0.0)
+    if not (penalised and ridge and estimator.fit_intercept) or estimator.solver == "liblinear":
+        return None
+    if not np.isfinite(estimator.C) or not _are_labels(y):
+        return None
+    codes = _codes_of(y)
+    if not codes.any():
+        return None  # scikit-learn says what is wrong
+    is_binary = int(codes.max()) == 1
+    one_softmax = getattr(estimator, "multi_class", "auto") in ("auto", "deprecated", "multinomial")
+    unknowns = min(X.shape) * (1 if is_binary else int(codes.max()) + 1)
+    if unknowns > MOST_UNKNOWNS or not (is_binary or one_softmax):
+        return None
+    weights = _weights_of(estimator, y, weight)
+    return Logistic(X, codes, float(estimator.C) * (np.ones(len(X)) if weights is None else weights))
+
+
+BUILDERS: dict[type, Any] = {
+    Ridge: _least_squares,
+    LinearRegression: _least_squares,
+    RidgeClassifier: _ridge_classifier,
+    LinearSVC: _linear_svc,
+    SVC: _svc,
+    SVR: _svr,
+    LogisticRegression: _logistic,
+}
+
+
+def _are_labels(y: Any) -> bool:
+    """Whether scikit-learn sees one label per sample, without its checks where the labels are plain."""
+    is_plain = y.ndim == 1 and y.dtype.kind in "biuU"
+    return is_plain or type_of_target(y) in (Binary.kind, Multiclass.kind)
+
+
+def _two_labels(y: Any) -> tuple[Any, Any] | None:
+    """The only labels that occur, in their order; None for more than two. To sort many labels takes longer."""
+    other = y[y != y[0]]
+    if other.size == 0:
+        return y[0], y[0]
+    return None if np.any(other != other[0]) else tuple(sorted((y[0], other[0])))
+
+
+def _codes_of(y: Any) -> IntArray:
+    """Classes by their place in the order of the labels."""
+    two = _two_labels(y) if y.ndim == 1 else None
+    if two is None or two[0] == two[1]:
+        return np.unique(y, return_inverse=True)[1]
+    return np.asarray(y == two[1], dtype=np.intp)
+
+
+def _one_against_rest(y: Any) -> FloatArray:
+    """±1 targets, one column for two classes, one per class for more."""
+    classes = np.unique(y)
+    targets = np.where(y[:, None] == classes[None, :], 1.0, -1.0)
+    return targets[:, 1:] if classes.size == 2 else targets
+
+
+def _weights_of(estimator: Any, y: Any, weight: FloatArray | None) -> FloatArray | None:
+    if estimator.class_weight is None:
+        return weight
+    by_class = compute_sample_weight(estimator.class_weight, y)
+    return np.asarray(by_class if weight is None else by_class * weight, dtype=np.float64)
+
+
+def _costs(estimator: Any, X: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """The price of an error of each sample."""
+    cost = np.full(len(X), float(estimator.C))
+    return cost if weight is None else cost * weight
+
+
+def _reversed_problem(X: FloatArray, target: Target, weight: FloatArray | None) -> Problem:
+    design = as_design(np.asfortranarray(X[:, ::-1]))
+    return Problem(design, target, sample_weight=weight)
+
+
+class _Reversed(KnownModel):
+    """Machines on the columns in reverse: of equal weights theirs leaves last that scikit-learn's removes first."""
+
+    def __init__(self, inner: SupportVectors) -> None:
+        super().__init__(inner.active.size)
+        self.inner, self.last = inner, inner.active.size - 1
+
+    def train(self) -> bool:
+        accurate = self.inner.train()
+        if accurate:
+            self.weights = self.inner.weights[:, ::-1]
+        return accurate
+
+    @property
+    def intercept(self) -> FloatArray:  # type: ignore[override]
+        """Found when asked for: the ranking needs none."""
+        return self.inner.biases()
+
+    def remove(self, features: IntArray) -> None:
+        super().remove(features)
+        self.inner.remove(np.sort(self.last - features))
+
+    def one_by_one(self, n_stop: int) -> Rounds | None:
+        rounds = self.inner.one_by_one(n_stop)
+        if rounds is None:
+            return None
+        rounds.support, rounds.ranking = rounds.support[::-1], rounds.ranking[::-1]
+        rounds.values = rounds.values[::-1].copy()
+        rounds.eliminated = [self.last - feature for feature in rounds.eliminated]
+        return rounds
+
+
+# -- as rankers of an elimination --
+
+
+class KnownRanker:
+    """Weights of a known model, or of the estimator itself in rounds where the model is not accurate."""
+
+    def __init__(self, model: KnownModel, refits: Refits) -> None:
+        self.model, self.refits = model, refits
+        model.precision = PRECISION
+        self.is_exact, self.is_usable = False, True
+        # Others are scored through an object that only predicts.
+        self.stands_in_as_itself = not isinstance(refits.estimator, (SVC, SVR, RidgeClassifier))
+
+    def importances(self, features: IntArray) -> FloatArray:
+        if not self.is_usable:
+            return self.refits.importances(features)
+        if features.size < self.model.active.size:
+            gone = np.ones(int(self.model.active[-1]) + 1, dtype=bool)
+            gone[features] = False
+            self.model.remove(self.model.active[gone[self.model.active]])
+        if self.refits.verbose > 0:
+            self.refits.announce(features)
+        return self._importances()
+
+    def _importances(self) -> FloatArray:
+        """Squared weights on the features that are left."""
+        self.is_exact = self.model.train()
+        if not self.is_exact:
+            return self.refits.importances(self.model.active)
+        bits = (self.model.weights**2).sum(axis=0).view(np.int64)
+        return np.asarray(((bits + HALF_OF_LAST) & SIGNIFICANT).view(np.float64))
+
+    def one_by_one(self, n_stop: int) -> Rounds | None:
+        """All rounds of one feature each, with as little as possible between two trainings."""
+        model = self.model
+        if isinstance(model, _Reversed):
+            if len(model.inner.problems) > 1:
+                return None
+            found = model.one_by_one(n_stop)
+            self.is_usable = found is not None
+            return found
+        model.smallest_suffices = True
+        p = model.active.size
+        rounds = Rounds.of_all(p)
+        for size in range(p, n_stop, -1):
+            value = self._importances()
+            place = int(np.argmin(value))
+            feature = int(model.active[place])
+            rounds.values[feature] = value[place]
+            rounds.eliminated.append(feature)
+            rounds.ranking[feature] = size - n_stop + 1
+            rounds.support[feature] = False
+            model.remove(model.active[place : place + 1])
+        rounds.sizes = list(range(p, n_stop, -1))
+        return rounds
+
+    def fitted(self) -> Any:
+        """The estimator of the last training; machines are stood in for by one with the same decisions."""
+        if not self.is_exact:
+            return self.refits.fitted()
+        return stand_in(self.refits.estimator, self.refits.y, self.model.weights, self.model.intercept)
+
+    def collect(self, predictions: Predictions, features: IntArray) -> None:
+        """Without an estimator that checks its input in every round."""
+        if self.is_exact:
+            predictions.add_linear(features, self.model.weights, self.model.intercept)
+        else:
+            self.refits.collect(predictions, features)

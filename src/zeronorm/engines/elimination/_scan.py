@@ -1,0 +1,340 @@
+"""Exact one-at-a-time elimination inside a block of candidate features.
+
+The features with the smallest weights at a reference dual are loaded as a block. While the machines change
+little, a feature outside the block provably cannot be the next to leave:
+
+    | |w_j(v)| - s |w_j(v_ref)| |  <=  ||x_j|| * ||v - s v_ref||     for every s >= 0.
+
+So the loop trains, scans a prefix of the block, removes the smallest, and leaves the block only when that
+bound no longer decides. Every step is exact; nothing is approximated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from zeronorm._jit import kernel, reduction
+from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.engines.elimination._loop import DOWNDATED_ENERGY
+from zeronorm.solvers.svm._smo import UNBOUNDED, smo
+from zeronorm.solvers.svm._tracked_set import TrackedSets, follow, forget_column, start_tracking
+
+RERANK_AFTER = 6  # sweeps over what is left of the block: about the cost of new keys
+RANKED_SHARE = 12  # one in so many of the columns is put in order; the others are rarely looked at
+FEWEST_RANKED = 256
+
+
+@kernel
+def combine_duals(alpha: FloatArray, sample: Int64Array, sign: FloatArray, v: FloatArray) -> None:
+    """v = sum of sign * alpha over the variables of each sample."""
+    v[:] = 0.0
+    for i in range(alpha.shape[0]):
+        v[sample[i]] += sign[i] * alpha[i]
+
+
+@kernel
+def train_models(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    sets: TrackedSets,
+    tol: float,
+    max_iter: int,
+) -> tuple[int, int]:
+    """Train every machine from its last solution; returns the worst status and the iterations."""
+    worst, n_iter = 0, 0
+    for c in range(alpha.shape[0]):
+        reached = False
+        if sets.size[c] > 0:
+            reached, steps = follow(
+                sets, c, K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol
+            )
+            n_iter += steps
+        if not reached:
+            steps, _, status = smo(
+                K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol, max_iter
+            )
+            worst = max(worst, status)
+            n_iter += steps
+            if sets.order.shape[1] > 0 and sets.size[c] == 0:
+                start_tracking(sets, c, K, ridge, sample, upper[c], alpha[c])
+        combine_duals(alpha[c], sample, sign[c], v[c])
+    return worst, n_iter
+
+
+@kernel
+def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) -> None:
+    """Take the column x out of the Gram matrix and out of f = K v of every machine."""
+    n = x.shape[0]
+    for i in range(n):
+        xi = x[i]
+        for j in range(n):
+            K[i, j] -= xi * x[j]
+    for c in range(f.shape[0]):
+        inner = 0.0
+        for i in range(n):
+            inner += x[i] * v[c, i]
+        for i in range(n):
+            f[c, i] -= inner * x[i]
+
+
+@reduction
+def squared_weight(x: FloatArray, v: FloatArray) -> float:
+    """Sum over machines of (x'v)²."""
+    total = 0.0
+    for c in range(v.shape[0]):
+        inner = 0.0
+        for i in range(x.shape[0]):
+            inner += x[i] * v[c, i]
+        total += inner * inner
+    return total
+
+
+class Order(NamedTuple):
+    """The columns with the smallest weights when the coefficients were ``v``, ascending.
+
+    Positions, weights and copies of the columns, and the weight which no other column is below.
+    """
+
+    ranked: Int64Array
+    key: FloatArray
+    front: FloatArray
+    beyond: float
+    v: FloatArray
+
+
+@kernel
+def nth_smallest(values: FloatArray, n: int) -> float:
+    """The value that is at place ``n`` in ascending order (Hoare 1961); changes the order of ``values``.
+
+    ``np.partition`` returns the same, but takes numba nine seconds to compile.
+    """
+    low, high = 0, values.shape[0] - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if n <= j:
+            high = j
+        elif n >= i:
+            low = i
+        else:
+            break
+    return float(values[n])
+
+
+@kernel
+def ascending_order(values: FloatArray) -> Int64Array:
+    """The places of the values from the smallest to the largest: short runs in order, then merged.
+
+    ``np.argsort`` returns the same, but takes numba two seconds to compile.
+    """
+    n, width = values.shape[0], 16
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for start in range(0, n, width):
+        for i in range(start, min(start + width, n)):
+            k = i
+            while k > start and values[order[k - 1]] > values[i]:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = i
+    while width < n:
+        for start in range(0, n, 2 * width):
+            i, j = start, min(start + width, n)
+            middle, stop = j, min(j + width, n)
+            for k in range(start, stop):
+                if i < middle and (j >= stop or values[order[i]] <= values[order[j]]):
+                    merged[k] = order[i]
+                    i += 1
+                else:
+                    merged[k] = order[j]
+                    j += 1
+        order, merged = merged, order
+        width *= 2
+    return order
+
+
+@kernel
+def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: int) -> Order:
+    """The order of the ``n_ranked`` smallest columns that are left.
+
+    Ordering all of them would take longer than
+    computing the weights; columns copied in the order of reading are read several times faster.
+    """
+    left = np.flatnonzero(active)
+    weight = np.empty(left.shape[0])
+    for b in range(left.shape[0]):
+        weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
+    beyond = math.inf
+    if n_ranked < left.shape[0]:
+        beyond = nth_smallest(weight.copy(), n_ranked)
+        smallest = weight < beyond
+        left, weight = left[smallest], weight[smallest]
+    ascending = ascending_order(weight)
+    ranked = left[ascending]
+    front = np.empty((ranked.shape[0], columns.shape[1]))
+    for r in range(ranked.shape[0]):
+        for i in range(columns.shape[1]):  # an assignment of rows takes numba three seconds to compile
+            front[r, i] = columns[ranked[r], i]
+    return Order(ranked, weight[ascending], front, beyond, v.copy())
+
+
+@reduction
+def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
+    """The multiple of the reference nearest to v, and the Frobenius distance to it.
+
+    As features leave, the margin shrinks and the duals mostly grow together: a bound around the multiple is
+    much tighter than one around the reference.
+    """
+    inner, square, whole = 0.0, 0.0, 0.0
+    for c in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            inner += v[c, i] * reference[c, i]
+            square += reference[c, i] * reference[c, i]
+    scale = max(inner / square, 0.0) if square > 0.0 else 0.0
+    for c in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            whole += (v[c, i] - scale * reference[c, i]) ** 2
+    return scale, math.sqrt(whole)
+
+
+@kernel
+def smallest_in_block(
+    order: Order,
+    active: BoolArray,
+    feature: Int64Array,
+    scale: float,
+    reach: float,
+    v: FloatArray,
+    tie: float,
+) -> tuple[int, float, int, bool]:
+    """Position and value of the smallest squared weight in the block, and how many columns were read.
+
+    No weight is further than ``reach`` from ``scale`` times its key in the order: the scan ends where even the
+    bound exceeds the best value found. The last value says whether that happened, so that nothing was missed.
+    On ties the higher feature index is taken: the lower one stays.
+    """
+    best, best_value, scanned = -1, math.inf, 0
+    for r in range(order.ranked.shape[0]):
+        b = order.ranked[r]
+        if not active[b]:
+            continue
+        lower = scale * order.key[r] - reach
+        if lower > 0.0 and lower * lower > best_value + tie:
+            return best, best_value, scanned, True
+        value = squared_weight(order.front[r], v)
+        scanned += 1
+        tied = abs(value - best_value) <= tie and feature[b] > feature[best]
+        if value < best_value - tie or tied:
+            best, best_value = b, value
+    lower = scale * order.beyond - reach if order.beyond < math.inf else math.inf
+    return best, best_value, scanned, lower > 0.0 and lower * lower > best_value + tie
+
+
+@kernel
+def find_smallest(
+    columns: FloatArray,
+    active: BoolArray,
+    feature: Int64Array,
+    n_left: int,
+    order: Order,
+    scanned: int,
+    max_norm: float,
+    v: FloatArray,
+    tie: float,
+) -> tuple[int, float, int, Order]:
+    """Position and squared weight of the column to leave, how much was scanned since the order was made, the order.
+
+    The order is made anew when scanning has cost as much as that.
+    """
+    scale, far = drift(v, order.v)
+    best, best_value, read, decided = smallest_in_block(order, active, feature, scale, max_norm * far, v, tie)
+    scanned += read
+    n_ranked = max(FEWEST_RANKED, n_left // RANKED_SHARE)
+    while not decided or scanned > RERANK_AFTER * n_left:
+        order = rank_block(columns, active, v, n_ranked)
+        best, best_value, scanned, decided = smallest_in_block(order, active, feature, 1.0, 0.0, v, tie)
+        if n_ranked >= n_left:
+            break
+        # Columns tied with the boundary are told apart only when all are in order.
+        n_ranked = n_left
+    return best, best_value, scanned, order
+
+
+@kernel
+def eliminate_in_block(
+    K: FloatArray,
+    ridge: FloatArray,
+    sample: Int64Array,
+    sign: FloatArray,
+    linear: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    f: FloatArray,
+    v: FloatArray,
+    sets: TrackedSets,
+    tol: float,
+    max_iter: int,
+    columns: FloatArray,
+    feature: Int64Array,
+    outside_key: float,
+    max_norm: float,
+    norm_sq: FloatArray,
+    energy_gone: float,
+    energy_left: float,
+    tie: float,
+    removed: Int64Array,
+    values: FloatArray,
+) -> tuple[int, int, int]:
+    """Train and remove until the bound on the features outside fails or ``removed`` is full.
+
+    It also ends when the squared norms of what has gone outweigh what is left so far that rounding in K matters.
+    Returns how many left (listed in ``removed`` by position in the block, with their squared weights in ``values``),
+    the worst solver status and the number of solver iterations.
+    """
+    active = np.ones(columns.shape[0], np.bool_)
+    v_outside = v.copy()
+    n_left = columns.shape[0]
+    order = rank_block(columns, active, v, max(FEWEST_RANKED, n_left // RANKED_SHARE))
+    n_removed, scanned, worst, n_iter = 0, 0, 0, 0
+    while n_removed < removed.shape[0]:
+        status, steps = train_models(K, ridge, sample, sign, linear, upper, alpha, f, v, sets, tol, max_iter)
+        worst = max(worst, status)
+        n_iter += steps
+        if status == UNBOUNDED:
+            break
+        best, best_value, scanned, order = find_smallest(
+            columns, active, feature, n_left, order, scanned, max_norm, v, tie
+        )
+        scale, far = drift(v, v_outside)
+        outside = scale * outside_key - max_norm * far if outside_key < math.inf else math.inf
+        if best < 0 or outside <= 0.0 or best_value + tie >= outside * outside:
+            break
+        active[best] = False
+        removed[n_removed] = best
+        values[n_removed] = best_value
+        n_removed += 1
+        n_left -= 1
+        remove_column(K, f, v, columns[best])
+        forget_column(sets, sample, columns[best])
+        energy_gone += norm_sq[best]
+        energy_left -= norm_sq[best]
+        if energy_gone > DOWNDATED_ENERGY * energy_left:
+            break
+    return n_removed, worst, n_iter

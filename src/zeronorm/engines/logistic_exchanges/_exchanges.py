@@ -1,0 +1,351 @@
+"""What an exchange of features would change, read from the quadratic model of the objective at a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.design._base import SMALL_COPY_BYTES
+from zeronorm.engines.logistic_exchanges._kernels import expand_models, fit_logistic
+
+# -- Logistic machines on subsets of the features: the columns in memory, and exact fits --
+
+
+FIT_TOLERANCE = 1e-6  # expected relative gain at which Newton's method takes its last step
+FIT_STEPS = 200
+BLOCK_BYTES = 1 << 22  # of columns that are read at a time
+DENSE_BYTES = 1 << 23  # of candidates in sparse data; larger ones stay as they are stored
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetFit:
+    """The machines on one subset.
+
+    ``coef`` has one row per machine: the weights in the order of the sorted ``columns``, then the bias.
+    """
+
+    columns: IntArray
+    coef: FloatArray
+    objective: float
+    key: bytes
+
+    @property
+    def size(self) -> int:
+        return int(self.columns.size)
+
+    def start_on(self, columns: IntArray) -> FloatArray:
+        """Weights for another sorted subset: those of the shared features, zero for the others."""
+        coef = np.zeros((len(self.coef), columns.size + 1))
+        coef[:, -1] = self.coef[:, -1]
+        if columns.size and self.size:
+            place = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
+            shared = columns[place] == self.columns
+            coef[:, place[shared]] = self.coef[:, :-1][:, shared]
+        return coef
+
+
+class LogisticSubsets:
+    r"""Minimise :math:`\sum_c [\sum_i s_i \log(1 + e^{-y_{ic} f_c(x_i)}) + \tfrac{\lambda}{2} \|w_c\|^2]` on subsets.
+
+    Columns that were needed stay in memory, one per row, until ``forget``.
+    """
+
+    def __init__(self, design: Design, signs: FloatArray, weight: FloatArray, ridge: float) -> None:
+        self.design = design
+        self.signs = np.ascontiguousarray(signs.T)
+        self.weight = np.ascontiguousarray(weight)
+        self.ridge = float(ridge)
+        self.n_steps = 0
+        self.all_converged = True
+        self._place = np.full(design.n_features, -1, dtype=np.intp)
+        self._stored = np.empty((0, design.n_samples))
+        self.n_stored = 0
+        self._floor: dict[bytes, float] = {}
+
+    def part(self, n_samples: int) -> LogisticSubsets:
+        """The same for a part of the samples, drawn from each class alike, with weights that sum to those of all."""
+        classes = np.unique(self.signs, axis=1, return_inverse=True)[1].ravel()
+        n_classes = int(classes.max()) + 1
+        rng = np.random.default_rng(0)
+        factor = np.zeros(classes.size)
+        for members in (np.flatnonzero(classes == c) for c in range(n_classes)):
+            chosen = rng.choice(members, min(members.size, max(1, n_samples // n_classes)), replace=False)
+            factor[chosen] = self.weight[members].sum() / self.weight[chosen].sum()
+        rows = np.flatnonzero(factor)
+        part = self.design.take_rows(rows)
+        return LogisticSubsets(part, self.signs[:, rows].T, self.weight[rows] * factor[rows], self.ridge)
+
+    # -- columns --------------------------------------------------------------------------------
+
+    def rows(self, columns: IntArray) -> FloatArray:
+        """Columns of the data, one per row."""
+        places = self._places(columns)
+        return self._stored[places]
+
+    def rows_and_ones(self, columns: IntArray) -> FloatArray:
+        """Columns of the data, one per row, and ones in the last row, for the bias."""
+        rows = np.empty((columns.size + 1, self.design.n_samples))
+        places = self._places(columns)
+        np.take(self._stored, places, axis=0, out=rows[:-1], mode="clip")
+        rows[-1] = 1.0
+        return rows
+
+    def forget(self, keep: IntArray) -> None:
+        """Drop all stored columns but these."""
+        keep = keep[np.argsort(self._places(keep), kind="stable")]
+        for new, old in enumerate(self._place[keep].tolist()):  # never overtakes what is still to be moved
+            self._stored[new] = self._stored[old]
+        self._stored.resize((keep.size, self.design.n_samples), refcheck=False)
+        self._place[:] = -1
+        self._place[keep] = np.arange(keep.size)
+        self.n_stored = keep.size
+
+    def _places(self, columns: IntArray) -> IntArray:
+        """Rows of the store that hold these columns, after reading those that are missing."""
+        places = self._place[columns]
+        if columns.size and places.min() < 0:
+            self._load(columns[places < 0])
+            places = self._place[columns]
+        return places
+
+    def _load(self, missing: IntArray) -> None:
+        start, end = self.n_stored, self.n_stored + missing.size
+        if end > len(self._stored):
+            # Long columns, which take long to compute anyway, get less to spare. No view of the store is ever given
+            # away, so that it can grow where it is, without a second one for a moment.
+            spare = len(self._stored) // (2 if self._stored.nbytes <= SMALL_COPY_BYTES else 8)
+            self._stored.resize((max(end, len(self._stored) + spare), self.design.n_samples), refcheck=False)
+        # Of data in files all columns share one reading.
+        width = max(1, BLOCK_BYTES // (8 * self.design.n_samples)) if self.design.is_sparse else missing.size
+        for first in range(0, missing.size, width):
+            part = missing[first : first + width]
+            self._stored[start + first : start + first + part.size] = self.design.block(part).T
+        self._place[missing] = np.arange(start, end)
+        self.n_stored = end
+
+    # -- fits -----------------------------------------------------------------------------------
+
+    def fit(self, columns: IntArray) -> SubsetFit:
+        """Fit on a sorted subset."""
+        fit = self.fit_below(np.inf, columns, np.zeros((len(self.signs), columns.size + 1)))
+        assert fit is not None
+        return fit
+
+    def fit_below(self, goal: float, columns: IntArray, start: FloatArray) -> SubsetFit | None:
+        """Fit on a sorted subset from the weights ``start``, which are overwritten.
+
+        None, mostly after a step or two, when the objective stays above ``goal``.
+        """
+        key = columns.tobytes()
+        if self._floor.get(key, -np.inf) >= goal:
+            return None
+        objective, steps = fit_logistic(
+            self.rows_and_ones(columns),
+            self.signs,
+            self.weight,
+            self.ridge,
+            start,
+            FIT_TOLERANCE,
+            FIT_STEPS,
+            goal,
+        )
+        self.n_steps += abs(steps)
+        self._floor[key] = goal if np.isinf(objective) else objective
+        if objective >= goal:
+            return None
+        self.all_converged &= steps >= 0
+        return SubsetFit(columns, start, float(objective), key)
+
+    def residuals(self, fit: SubsetFit, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Negative first and second derivative of the loss by the decision values, (machines, samples)."""
+        margins = (fit.coef @ own) * self.signs
+        wrong = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
+        return self.weight * self.signs * wrong, self.weight * wrong * (1.0 - wrong)
+
+
+COLLINEAR = 1e-9  # share of its curvature that must remain of a feature given the others
+
+
+class Candidates:
+    """Features that may enter, sorted, with their values and the squares of these, one feature per row."""
+
+    def __init__(self, columns: IntArray, values: FloatArray) -> None:
+        self.columns, self._values = columns, values
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return np.asarray(self._values * self._values)
+
+    @classmethod
+    def of(cls, model: LogisticSubsets, columns: IntArray) -> Candidates | SparseCandidates:
+        """Dense, or as they are stored where dense ones would be large."""
+        large = 8 * model.design.n_samples * columns.size > DENSE_BYTES
+        stored = model.design.stored_columns(columns) if large else None
+        if stored is not None:
+            return SparseCandidates(columns, *stored)
+        return cls(columns, model.rows(columns))
+
+    def take(self, kept: IntArray) -> Candidates:
+        return Candidates(self.columns[kept], self._values[kept])
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        """Of each vector, a row, with each feature; stacks of vectors give stacks of products, features first."""
+        if vectors.ndim == 2:
+            return np.asarray(vectors @ self._values.T)
+        return np.asarray(self._values @ vectors.transpose(0, 2, 1))
+
+    def square_products(self, vectors: FloatArray) -> FloatArray:
+        """The same with the squares of the values."""
+        return np.asarray(vectors @ self._squares.T)
+
+
+class SparseCandidates:
+    """The same for the sparse columns S and the shift of which S - shift are the values."""
+
+    def __init__(self, columns: IntArray, stored: Any, shift: FloatArray) -> None:
+        self.columns, self._stored, self._shift = columns, stored, shift
+
+    def take(self, kept: IntArray) -> SparseCandidates:
+        return SparseCandidates(self.columns[kept], self._stored[:, kept], self._shift[kept])
+
+    def products(self, vectors: FloatArray) -> FloatArray:
+        if vectors.ndim == 3:
+            return np.stack([self.products(part).T for part in vectors])
+        plain = (self._stored.T @ vectors.T).T
+        return np.asarray(plain - np.outer(vectors.sum(axis=1), self._shift))
+
+    def square_products(self, vectors: FloatArray) -> FloatArray:
+        plain, squares = (self._stored.T @ vectors.T).T, (self._stored.power(2).T @ vectors.T).T
+        total = vectors.sum(axis=1)
+        return np.asarray(squares - 2.0 * self._shift * plain + np.outer(total, self._shift**2))
+
+
+def without(values: NDArray[Any], place: int) -> NDArray[Any]:
+    """The values but one, along the last axis; np.delete takes longer for small arrays."""
+    return np.concatenate([values[..., :place], values[..., place + 1 :]], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Removals:
+    """``loss[i]``: predicted change of the objective when the i-th feature of a fit leaves."""
+
+    loss: FloatArray
+    inverses: FloatArray
+
+    def start(self, fit: SubsetFit, i: int) -> FloatArray:
+        """Predicted weights without the i-th feature."""
+        scale = self.inverses[:, i, i, None]
+        return without(fit.coef - self.inverses[:, i] * (fit.coef[:, i, None] / scale), i)
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """``gain[j]``: predicted gain when the j-th of these columns enters, ``weight[:, j]`` its weights then.
+
+    The weights of the fit then move by ``-projection[:, j]`` times that.
+    """
+
+    columns: IntArray
+    gain: FloatArray
+    weight: FloatArray
+    projection: FloatArray
+
+    def start(self, fit: SubsetFit, j: int) -> FloatArray:
+        """Predicted weights with the j-th column."""
+        weight = self.weight[:, j, None]
+        place = int(np.searchsorted(fit.columns, self.columns[j]))
+        moved = fit.coef - weight * self.projection[:, j]
+        return np.concatenate([moved[:, :place], weight, moved[:, place:]], axis=1)
+
+
+class QuadraticModel:
+    """Second-order expansion of the objective at a fit; machines are summed."""
+
+    def __init__(self, model: LogisticSubsets, fit: SubsetFit) -> None:
+        own = model.rows_and_ones(fit.columns)
+        n_models, (size, n) = len(fit.coef), own.shape
+        self.fit = fit
+        self.ridge = model.ridge
+        self.residuals, self.curvatures = np.empty((n_models, n)), np.empty((n_models, n))
+        self.weighted = np.empty((n_models, size, n))
+        self.inverses = np.empty((n_models, size, size))
+        usable = expand_models(
+            own,
+            model.signs,
+            model.weight,
+            model.ridge,
+            fit.coef,
+            COLLINEAR,
+            self.residuals,
+            self.curvatures,
+            self.weighted,
+            self.inverses,
+        )
+        if not usable:
+            self.inverses = _pseudo_inverses(self.weighted @ own.T, model.ridge)
+        penalised = np.arange(fit.size)
+        self.scale = self.inverses[:, penalised, penalised]
+
+    def removals(self) -> Removals:
+        return Removals((self.fit.coef[:, :-1] ** 2 / (2.0 * self.scale)).sum(axis=0), self.inverses)
+
+    def additions(self, candidates: Candidates | SparseCandidates, count: int | None = None) -> Additions:
+        """What the candidates outside the fit would gain, or those ``count`` with the steepest slopes."""
+        slopes = candidates.products(self.residuals)
+        bends = candidates.square_products(self.curvatures) + self.ridge
+        kept = np.flatnonzero(_outside(candidates.columns, self.fit.columns))
+        if count is not None and count < kept.size:
+            # A lower bound of the gain: correlation with the features of the fit only lessens the bend.
+            least = (slopes**2 / bends).sum(axis=0)[kept]
+            kept = kept[np.argpartition(-least, count)[:count]]
+        slopes, bends = slopes[:, kept], bends[:, kept]
+        projection, remaining = self._project(candidates.take(kept), bends)
+        floor = COLLINEAR * bends
+        gain = _half_square_ratio(slopes, remaining, floor).sum(axis=0)
+        weight = np.divide(slopes, remaining, out=np.zeros_like(slopes), where=remaining > floor)
+        return Additions(candidates.columns[kept], gain, weight, projection)
+
+    def swap_gains(self, candidates: Candidates | SparseCandidates) -> FloatArray:
+        """Predicted gain by putting candidate j, none of the fit, in the place of feature i of the fit: [j, i]."""
+        slopes = candidates.products(self.residuals)
+        bends = candidates.square_products(self.curvatures) + self.ridge
+        projection, remaining = self._project(candidates, bends)
+        # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
+        own = projection[:, :, :-1]
+        ratio = (self.fit.coef[:, :-1] / self.scale)[:, None, :]
+        slope_without = slopes[:, :, None] + own * ratio
+        remaining_without = np.maximum(remaining, 0.0)[:, :, None] + own**2 / self.scale[:, None, :]
+        gains = _half_square_ratio(slope_without, remaining_without, COLLINEAR * bends[:, :, None])
+        return np.asarray(gains.sum(axis=0) - self.removals().loss)
+
+    def _project(
+        self, candidates: Candidates | SparseCandidates, bends: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of candidates on the features of the fit, and the curvature that is left of them."""
+        cross = candidates.products(self.weighted)
+        projection = cross @ self.inverses
+        return projection, bends - np.einsum("cji,cji->cj", projection, cross)
+
+
+def _outside(columns: IntArray, subset: IntArray) -> NDArray[np.bool_]:
+    """Which of the sorted columns are not in the sorted subset."""
+    if subset.size == 0:
+        return np.ones(columns.size, dtype=bool)
+    return np.asarray(subset[np.minimum(np.searchsorted(subset, columns), subset.size - 1)] != columns)
+
+
+def _pseudo_inverses(hessians: FloatArray, ridge: float) -> FloatArray:
+    penalised = np.arange(hessians.shape[1] - 1)
+    hessians[:, penalised, penalised] += ridge
+    return np.asarray(np.linalg.pinv(hessians, rcond=1e-15, hermitian=True), dtype=np.float64)
+
+
+def _half_square_ratio(slope: FloatArray, bend: FloatArray, floor: FloatArray) -> FloatArray:
+    usable = bend > floor
+    return np.where(usable, slope**2 / (2.0 * np.where(usable, bend, 1.0)), 0.0)

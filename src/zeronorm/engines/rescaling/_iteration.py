@@ -1,0 +1,447 @@
+r"""The iteratively rescaled machine: train on :math:`x * z`, rescale z by what the machine made of it, repeat.
+
+One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
+differ only in the machine and in the rule for z. Let :math:`u` be the weights of the machine on the rescaled
+features, so that :math:`w = z * u` are its weights on the features themselves.
+
+* AROM (Weston et al. 2003) sets :math:`z \leftarrow z * |u|`, that is :math:`z \leftarrow |w|`.
+* The zero-norm SVM (Huang et al. 2008) minimises :math:`w^\top \Lambda w + C \sum \xi` with
+  :math:`\Lambda = \mathrm{diag}(|w_k|^{-(2-q)})` from the last iterate. Substituting
+  :math:`w = \Lambda^{-1/2} u` leaves :math:`\|u\|^2 + C\sum\xi` on the features :math:`x * z` with
+  :math:`z = \Lambda^{-1/2} = |w|^{1-q/2}`.
+
+So for q = 0 the two methods are the same iteration; they differ in the loss (and in the factor ½ before
+the norm, which makes the C of one twice that of the other). For q = 2 nothing is rescaled: the plain SVM.
+
+Printed like this the price C of an error is in no fixed unit: the kernel of :math:`x * z` has a diagonal of about the
+number of features at the start, and it shrinks with every rescaling. In wide data all weights then shrink
+to zero unless C is very large. :class:`UnitFactors` cures it: the factors are multiplied by one number before each
+training, so that the mean diagonal of the kernel stays one. C then means the same for any number of
+features and of survivors and for any unit of the columns, and zero weights are no resting point.
+With a hard margin both iterations are the same.
+
+The zero norm has many local minima, and the start decides which is found. :func:`correlated_start` begins with factors
+that follow the correlation of each feature with the target, as the adaptive lasso does where there are more features
+than samples (Huang, Ma & Zhang 2008): what one feature says alone and what it adds to the others then count both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from zeronorm._threads import in_threads
+from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design._index import by_descending_value, each, marked
+from zeronorm.design._standardized import WIDE
+from zeronorm.design._stats import read_only
+from zeronorm.selection._path import SelectionPath, Sort, order_by_score
+from zeronorm.selection._problem import Problem
+from zeronorm.solvers._status import Status
+
+# -- The path of a method whose iterates have fewer and fewer features, each with weights of its own --
+
+
+@dataclass(frozen=True)
+class IteratePath(SelectionPath):
+    """Nested supports of iterates, each of which ranks its own features.
+
+    A size between two iterates is read off the last iterate with more features: its largest weights
+    (Weston et al. 2003). A size that an iterate has exactly is that iterate's support.
+    """
+
+    iterates: tuple[tuple[IntArray, FloatArray], ...] = ()
+
+    @classmethod
+    def from_iterates(
+        cls,
+        iterates: Sequence[tuple[IntArray, FloatArray]],
+        fallback: FloatArray,
+        sort: Sort = by_descending_value,
+        **fields: object,
+    ) -> IteratePath:
+        """``iterates`` are pairs of sorted features and their weights, each inside the one before.
+
+        The order is that of falling: the longer a feature survives the better, then the larger its last
+        weight. ``fallback`` orders the features that were in no iterate.
+        """
+        distinct: list[tuple[IntArray, FloatArray]] = []
+        for features, weight in iterates:
+            if distinct and distinct[-1][0].size == features.size:
+                distinct.pop()
+            distinct.append((features, weight))
+        # Scores of features in no iterate lie in [0, 1/2], of those in t iterates in [t, t + 1/2].
+        scores = each(np.multiply, _relative(fallback), 0.5)
+        del fallback  # vectors of wide data are large
+        for level, (features, weight) in enumerate(distinct, start=1):
+            scores[features] = level + 0.5 * _relative(weight)
+        return cls(
+            order=order_by_score(scores, sort=sort),
+            subsets=tuple(features for features, _ in distinct),
+            iterates=tuple(distinct),
+            scores=scores,
+            **fields,  # type: ignore[arg-type]
+        )
+
+    def _ordered(self, subset: IntArray) -> IntArray:
+        """By the weights of the iterate with this support; forced features and whole groups stay in front."""
+        assert self.subsets is not None
+        matching = [i for i, s in enumerate(self.subsets) if np.array_equal(s, subset)]
+        if not matching:
+            return super()._ordered(subset)
+        features, weight = self.iterates[matching[-1]]
+        ranking = features[order_by_score(weight)]
+        if self.groups is None and self.always_keep.size == 0:
+            return ranking
+        place = self.n_features + self.position()  # behind all ranked features, in the total order
+        place[ranking] = np.arange(ranking.size)
+        place[self.always_keep] = -1
+        if self.groups is not None:
+            best = np.full(int(self.groups.max()) + 1, 2 * self.n_features, dtype=np.intp)
+            np.minimum.at(best, self.groups, place)
+            # Groups that share a place are the forced ones: kept apart by their code.
+            return subset[np.lexsort((place[subset], self.groups[subset], best[self.groups[subset]]))]
+        return subset[np.argsort(place[subset], kind="stable")]
+
+
+def _relative(weight: FloatArray) -> FloatArray:
+    """Weights as a fraction of the largest."""
+    largest = float(weight.max(initial=0.0))
+    return each(np.divide, weight, largest) if largest > 0.0 else np.zeros_like(weight)
+
+
+Rule = Callable[[FloatArray, FloatArray], FloatArray]
+
+# Once the survivors are this small a part of the features, they are held in memory as one dense block.
+IN_MEMORY_SHARE = 1 / 8
+# Weights this small against those of the first iterate: errors cost too little for any feature to help.
+COLLAPSED = 1e-10
+SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
+UNFINISHED = "raise max_iter or loosen tol."
+# The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
+ACCURATE = (Status.CONVERGED, Status.STALLED)
+NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
+
+
+class Model(Protocol):
+    """A learner on rescaled features; ``status`` tells how the last training went."""
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether training once more with the same factors would change nothing."""
+        ...
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
+        ...
+
+    def keep(self, kept: BoolArray) -> None:
+        """Forget the features that do not stay; what remains of the solution is the next start."""
+        ...
+
+
+class RescaledModel(Model, Protocol):
+    """A machine that is linear in the features: one column of weights and one bias per machine.
+
+    They belong to the last training that found a solution, and to the features before rescaling.
+    """
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    @property
+    def bias(self) -> FloatArray: ...
+
+
+def multiplicative(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
+    r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
+    return each(np.multiply, scale, abs_weight)
+
+
+def power_rule(q: float) -> Rule:
+    r"""The rule of the q-norm, :math:`z \leftarrow |z * u|^{1 - q/2}`; ``power_rule(0)`` is multiplicative."""
+    exponent = 1.0 - 0.5 * q
+
+    def rule(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
+        weight = each(np.multiply, scale, abs_weight)
+        return weight if exponent == 1.0 else np.asarray(weight**exponent)
+
+    return rule
+
+
+def diagonal(factors: FloatArray) -> float:
+    """The size of factors for the ℓ2 norm: the root of the kernel's mean diagonal."""
+    return float(np.linalg.norm(factors))
+
+
+def largest(factors: FloatArray) -> float:
+    """The size of factors for the ℓ1 norm, which does not add up over features."""
+    return float(factors.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class UnitFactors:
+    """Factors of size one, measured in standard deviations of the columns."""
+
+    scale: FloatArray | BoolArray
+    size: Callable[[FloatArray], float] = diagonal
+
+    @classmethod
+    def of(cls, problem: Problem, size: Callable[[FloatArray], float] = diagonal) -> UnitFactors:
+        """For the columns of a problem; standardised ones need not be read again."""
+        design = problem.design
+        if isinstance(design, StandardizedDesign):
+            return cls(~design.zero_columns, size)
+        return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
+
+    def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
+        all_one = self.scale.dtype == bool and bool(self.scale.all())
+        found = self.size(scale if all_one else scale * self.scale[features])
+        if not 0.0 < found < np.inf:
+            return scale
+        return (
+            uniform(scale[0] / found, scale.size) if scale.strides == (0,) else each(np.divide, scale, found)
+        )
+
+
+def correlated_start(
+    problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", model: int | None = None
+) -> FloatArray:
+    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the machines.
+
+    Chance alone gives a square of 1/N on average over N samples: below it correlations make no difference, and no
+    feature is lost for want of one.
+
+    Parameters
+    ----------
+    units : know the standard deviations of the columns; None: they are computed.
+    machine : the only one that matters; None: the mean of the squares over all.
+    """
+    targets, involved = problem.target.around_zero().model_columns(pairing)
+    if model is not None:
+        targets, involved = targets[:, [model]], involved[:, [model]]
+    weight = involved * (1.0 if problem.sample_weight is None else problem.sample_weight[:, None])
+    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    targets = targets / np.maximum(
+        np.abs(targets).max(axis=0), np.finfo(float).tiny
+    )  # squares would underflow
+    targets = targets - (weight * targets).sum(axis=0) / total
+    length = np.sqrt(total * (weight * targets**2).sum(axis=0))
+    direction = weight * targets / np.where(length > 0.0, length, 1.0)
+    products = problem.design.transpose_dot(direction)
+    squared = _mean_squares(products)
+    del products  # vectors of wide data are large
+    scale = (UnitFactors.of(problem) if units is None else units).scale
+    if scale.dtype != bool:
+        squared /= np.where(scale > 0.0, scale, 1.0) ** 2
+    chance = float(np.mean(1.0 / total))
+
+    def root(first: int, last: int) -> None:
+        squared[first:last] += chance
+        np.sqrt(squared[first:last], out=squared[first:last])
+
+    in_threads(root, squared.size)
+    return squared
+
+
+def _mean_squares(products: FloatArray) -> FloatArray:
+    if products.shape[1] > 1:
+        return np.asarray(np.square(products).mean(axis=1))
+    return each(np.multiply, products[:, 0], products[:, 0])
+
+
+def uniform(value: float, size: int) -> FloatArray:
+    """A vector of equal numbers; a long one takes no memory."""
+    return np.broadcast_to(np.float64(value), size) if size >= WIDE else np.full(size, value)
+
+
+@dataclass
+class Rescaling:
+    """What the iterations left behind.
+
+    Attributes
+    ----------
+    iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
+    fallen : the features that were gone after the first iterate, and their weights in it.
+    sort : by falling value, as the design does it.
+    fallback : what orders features that are in no iterate; None: the weights in the first machine.
+    trained_scale : the factors z that it was trained with.
+    n_iter : machines trained.
+    converged : whether z came to rest at weights other than zero.
+    remedy : what to do when it did not.
+    status : how the last machine ended.
+    """
+
+    n_features: int
+    trained_scale: FloatArray
+    sort: Sort = by_descending_value
+    trained_on: IntArray | None = None  # None: on all features, or on none yet
+    removed: tuple[IntArray, FloatArray] = field(
+        default_factory=lambda: (np.empty(0, dtype=np.intp), np.empty(0))
+    )
+    fallback: FloatArray | None = None
+    largest_at_first: float = 0.0
+    iterates: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    remedy: str = UNFINISHED
+    status: Status = Status.CONVERGED
+
+    @property
+    def active(self) -> IntArray:
+        """The features of the last iterate."""
+        return self.iterates[-1][0] if self.iterates else np.empty(0, dtype=np.intp)
+
+    @property
+    def trained(self) -> IntArray:
+        """The features that the last machine was trained on."""
+        return np.arange(self.trained_scale.size) if self.trained_on is None else self.trained_on
+
+    @property
+    def first(self) -> FloatArray:
+        """The weights of all features in the first iterate, or what stands in their place."""
+        if self.fallback is not None:
+            return self.fallback
+        first = np.zeros(self.n_features)
+        for features, weight in (self.removed, *self.iterates[:1]):
+            first[features] = weight
+        return first
+
+    @property
+    def scale(self) -> FloatArray:
+        """The factors of the last machine; zero for features that it was not trained on."""
+        scale = np.zeros(self.n_features)
+        scale[self.trained] = self.trained_scale
+        return scale
+
+    def path(self) -> IteratePath:
+        """Every iterate's support, and the order in which the features fall."""
+        return IteratePath.from_iterates(
+            self.iterates,
+            self.first,
+            self.sort,
+            scale=self.scale,
+            selected_size=max(1, self.active.size),
+            n_iter=self.n_iter,
+            converged=self.converged,
+            remedy=self.remedy,
+        )
+
+
+def rescale_until_sparse(
+    model: Model,
+    design: Design,
+    candidates: IntArray,
+    rule: Rule,
+    *,
+    zero_tol: float,
+    tol: float,
+    max_iter: int,
+    units: UnitFactors | None = None,
+    start: FloatArray | None = None,
+) -> Rescaling:
+    r"""Train, rescale and drop features until the scaling factors rest.
+
+    Parameters
+    ----------
+    candidates : the features to begin with; all others count as zero from the start.
+    rule : the new factors from the old ones and the strengths.
+    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
+    tol : largest relative change of a factor at rest.
+    units : brings the factors to one size before each training; None leaves them as the rule gives them.
+    start : the first factors of all features; None: equal ones.
+
+    An iteration that finds a hard margin impossible with the features that are left ends the run; the
+    iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
+    ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
+    """
+    n_features = design.n_features
+    result = Rescaling(n_features, np.empty(0), design.by_descending_value)
+    active = candidates
+    del candidates  # vectors of wide data are large
+    kept_design = design if active.size == n_features else design.take(active)
+    in_units = units if units is not None else _as_they_are
+    scale = in_units(active, uniform(1.0, active.size) if start is None else start[active])
+    del start
+    resting = active.size == 0
+    while result.n_iter < max_iter and not resting:
+        abs_weight = model.train(kept_design, scale)
+        result.n_iter += 1
+        if model.status in NO_SOLUTION:
+            result.status = Status.CONVERGED if result.iterates else model.status
+            resting = True
+            break
+        kept = _note(result, model.status, active, scale, abs_weight, zero_tol)
+        n_kept = int(np.count_nonzero(kept))
+        if n_kept == active.size:
+            new_scale = rule(scale, abs_weight)
+        else:
+            new_scale = rule(marked(scale, kept), marked(abs_weight, kept))
+            active = result.active if n_kept else active[:0]
+        del abs_weight
+        new_scale = in_units(active, new_scale)
+        resting = _is_at_rest(result, model, scale, new_scale, tol)
+        if n_kept < kept.size and not resting:
+            kept_design = _narrowed(design, kept_design, active, kept)
+            model.keep(kept)
+        scale = new_scale
+    result.converged = resting and result.remedy == UNFINISHED and result.status in ACCURATE
+    if result.status not in ACCURATE:
+        result.remedy = result.status.remedy
+    return result
+
+
+def _as_they_are(features: IntArray, scale: FloatArray) -> FloatArray:
+    return scale
+
+
+def _note(
+    result: Rescaling,
+    status: Status,
+    active: IntArray,
+    scale: FloatArray,
+    abs_weight: FloatArray,
+    zero_tol: float,
+) -> BoolArray:
+    """Keep an iterate; returns which features stay."""
+    weight = each(np.multiply, scale, abs_weight)
+    largest_weight = float(weight.max(initial=0.0))
+    kept: BoolArray = each(np.greater, weight, zero_tol * largest_weight, bool)
+    if result.n_iter == 1:
+        result.removed = marked(active, kept, False), marked(weight, kept, False)
+        result.largest_at_first = largest_weight
+    result.status = status
+    result.trained_on, result.trained_scale = None if active.size == result.n_features else active, scale
+    if kept.all():
+        result.iterates.append((active, weight))
+    elif kept.any():
+        result.iterates.append((marked(active, kept), marked(weight, kept)))
+    return kept
+
+
+def _is_at_rest(
+    result: Rescaling, model: Model, scale: FloatArray, new_scale: FloatArray, tol: float
+) -> bool:
+    """Nothing moves any more, or there is nothing left to decide."""
+    if new_scale.size == 0:
+        return True
+    if result.iterates[-1][1].max() <= COLLAPSED * result.largest_at_first:
+        result.remedy = SHRUNK
+        return True
+    if new_scale.size < scale.size or not model.settled:
+        return False
+    return bool(np.abs(new_scale / scale - 1.0).max() <= tol)
+
+
+def _narrowed(design: Design, kept_design: Design, active: IntArray, kept: BoolArray) -> Design:
+    """The features that are left, of what is in memory already or of the whole design; many share one index."""
+    if IN_MEMORY_SHARE * design.n_features < active.size:
+        return design.take(read_only(active))
+    return kept_design.take(np.flatnonzero(kept)).in_memory()

@@ -1,0 +1,259 @@
+"""Linear support vector machines on rescaled features, trained again and again from the last solution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm._threads import in_threads
+from zeronorm._types import BoolArray, FloatArray
+from zeronorm.design import Design, StandardizedDesign, contiguous
+from zeronorm.design._index import each, made_absolute
+from zeronorm.engines.rescaling._iteration import NO_SOLUTION
+from zeronorm.selection._problem import Problem
+from zeronorm.solvers._status import Status
+from zeronorm.solvers.svm._box_dual import BoxDual
+from zeronorm.solvers.svm._dual import solve_svm_dual, solve_svr_dual
+from zeronorm.solvers.svm._joint_multiclass import MulticlassSvm, solve_weston_watkins
+from zeronorm.solvers.svm._linear import DEFAULT_MEMORY_BUDGET, prefers_gram, solve_piecewise_linear
+from zeronorm.solvers.svm._tall import TallSolution, solve_squared_loss
+
+Loss = Literal["hinge", "squared"]
+Pairing = Literal["one_vs_rest", "one_vs_one"]
+
+SOLVER_TOL = 1e-7
+SOLVER_MAX_ITER = 1_000_000
+# Up to here the dual, started from the last solution, is faster for any number of features: Newton's method for the
+# squared loss starts from it too, the interior-point method for the hinge loss does not.
+FEW_SAMPLES = {"squared": 256, "hinge": 1024}
+
+
+@dataclass
+class Part:
+    """One of several machines: its target, the price of an error for each sample, and its last solution."""
+
+    target: FloatArray
+    cost: FloatArray
+    solution: Any = None
+
+    def slacks(self) -> FloatArray:
+        """By how much each sample misses its margin, for squared slacks, where it is the dual variable over C."""
+        alpha = self.solution.alpha.reshape(-1, self.cost.size).sum(axis=0)
+        return np.asarray(alpha / self.cost)
+
+
+def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
+    """One machine for two classes, regression or a label; for more classes one for each class or pair."""
+    cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
+    targets, involved = problem.target.model_columns(pairing)
+    # Errors on samples of other classes cost nothing, so these samples have no influence.
+    return [
+        Part(target, np.where(inside, cost, 0.0))
+        for target, inside in zip(np.ascontiguousarray(targets.T), involved.T, strict=True)
+    ]
+
+
+class SharedScaleModel:
+    """Machines that share the scaling factors; ``RescaledModel`` of the rescaling engine.
+
+    In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
+    samples (or few samples); in the primal after that. After training, ``weights`` holds one column per
+    machine for the features as they are, before rescaling, and ``bias`` one number per machine; a training
+    without a solution leaves both as they were. With an ``epsilon`` the machines are regressions.
+    """
+
+    settled = True
+
+    def __init__(self, parts: Sequence[Part], *, loss: Loss, epsilon: float | None = None) -> None:
+        self.parts = parts
+        self.loss = loss
+        self.epsilon = epsilon
+        self.status = Status.CONVERGED
+        self.weights: FloatArray = np.zeros((0, len(parts)))
+        self.bias: FloatArray = np.zeros(len(parts))
+        self._was_in_dual = True
+        self._earlier_weights: FloatArray | None = None  # of the features that are left, for the primal
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        in_dual = self.in_dual(design.shape)
+        if in_dual != self._was_in_dual:
+            self._was_in_dual = in_dual
+            for part in self.parts:
+                part.solution = None  # the other kind of solution is no start
+        rescaled_weights = (self._solve_in_dual if in_dual else self._solve_in_primal)(design, scale)
+        self.status = max(part.solution.status for part in self.parts)
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        self.bias = np.array([part.solution.bias for part in self.parts])
+        self.weights = _scaled(rescaled_weights, scale)
+        self._earlier_weights = None if design.n_samples <= FEW_SAMPLES[self.loss] else self.weights
+        abs_weight = made_absolute(rescaled_weights)
+        return abs_weight[:, 0] if len(self.parts) == 1 else np.asarray(abs_weight.sum(axis=1))
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        """Whether data of this shape are better solved on the Gram matrix."""
+        n, p = shape
+        if n <= FEW_SAMPLES[self.loss]:
+            return True
+        primal_fits = 16 * (p + 1) ** 2 <= DEFAULT_MEMORY_BUDGET
+        warm_primal = self.loss == "squared" and p < n and primal_fits
+        return not warm_primal and prefers_gram(shape)
+
+    def keep(self, kept: BoolArray) -> None:
+        """Dual variables belong to samples, so only weights must be narrowed."""
+        if self._earlier_weights is not None:
+            self._earlier_weights = self._earlier_weights[kept]
+
+    def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
+        """Solve every part; the weights of the rescaled features, one column per machine."""
+        gram = design.gram(each(np.multiply, scale, scale))
+        for part in self.parts:
+            options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
+            if self.epsilon is None:
+                is_wide = design.n_features >= design.n_samples
+                guess = self.loss == "squared" and is_wide
+                part.solution = solve_svm_dual(gram, part.target, all_free=guess, **options)
+            else:
+                part.solution = solve_svr_dual(gram, part.target, epsilon=self.epsilon, **options)
+        dual = np.column_stack([part.solution.dual_coef for part in self.parts])
+        weights = np.require(design.transpose_dot(dual), requirements="W")
+
+        def rescale(first: int, last: int) -> None:
+            weights[first:last] *= scale[first:last, None]
+
+        in_threads(rescale, scale.size)
+        return weights
+
+    def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
+        """The same for more samples than features."""
+        rescaled = contiguous(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
+        squared = self.loss == "squared"
+        for place, part in enumerate(self.parts):
+            problem = BoxDual.of(part.target, part.cost, self.epsilon, squared)
+            part.solution = self._solve_tall(rescaled, problem, scale, place)
+        return np.column_stack([part.solution.weights for part in self.parts])
+
+    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
+        """Start from the weights before: on new scales they give the same decisions."""
+        start = None
+        if self._earlier_weights is not None:
+            start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
+        if problem.ridge.any():
+            return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
+        before = self.parts[place].solution
+        near = None if start is None or before is None else (*start, before.alpha)
+        return solve_piecewise_linear(design, problem, near, tol=SOLVER_TOL)
+
+    def _options(self, part: Part) -> dict[str, Any]:
+        base = "hinge" if self.epsilon is None else "epsilon_insensitive"
+        loss = base if self.loss == "hinge" else f"squared_{base}"
+        return {"C": part.cost, "loss": loss, "tol": SOLVER_TOL, "warm_start": part.solution}
+
+
+def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
+    """The weights of each machine times the factors."""
+    if weights.shape[1] > 1:
+        return scale[:, None] * weights
+    return each(np.multiply, scale, weights[:, 0])[:, None]
+
+
+class GramModel(SharedScaleModel):
+    """Always in the dual."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return True
+
+
+class PrimalModel(SharedScaleModel):
+    """Always in the primal."""
+
+    def in_dual(self, shape: tuple[int, int]) -> bool:
+        return False
+
+
+class SlackRescaling:
+    r"""A machine whose slacks are rescaled as well: the fewest samples inside the margin.
+
+    A squared slack is a feature that only one sample has; rescaling these features as the others turns
+    their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
+    ``zero_tol`` count as zero.
+    """
+
+    def __init__(self, model: SharedScaleModel, zero_tol: float, tol: float) -> None:
+        self.model = model
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.settled = False
+        self._first_cost = [part.cost for part in model.parts]
+
+    @property
+    def status(self) -> Status:
+        return self.model.status
+
+    @property
+    def weights(self) -> FloatArray:
+        return self.model.weights
+
+    @property
+    def bias(self) -> FloatArray:
+        return self.model.bias
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        abs_weight = self.model.train(design, scale)
+        if self.status not in NO_SOLUTION:
+            new_costs = [
+                cost / np.maximum(part.slacks(), self.zero_tol) ** 2
+                for part, cost in zip(self.model.parts, self._first_cost, strict=True)
+            ]
+            self.settled = True
+            for part, cost in zip(self.model.parts, new_costs, strict=True):
+                self.settled = self.settled and bool(
+                    np.abs(cost - part.cost).max() <= self.tol * part.cost.max()
+                )
+                part.cost = cost
+        return abs_weight
+
+    def keep(self, kept: BoolArray) -> None:
+        self.model.keep(kept)
+
+
+# -- The joint multi-class machine on rescaled features --
+
+
+class JointModel:
+    """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
+
+    settled = True
+
+    def __init__(self, problem: Problem, C: float) -> None:
+        self.codes = problem.y
+        self.n_classes = problem.n_classes
+        self.cost = problem.sample_costs(C)
+        self.status = Status.CONVERGED
+        self.weights: FloatArray = np.zeros((0, self.n_classes))
+        self.bias: FloatArray = np.zeros(self.n_classes)
+        self._solution: MulticlassSvm | None = None
+
+    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        self._solution = solve_weston_watkins(
+            design.gram(scale**2),
+            self.codes,
+            self.n_classes,
+            C=self.cost,
+            loss="squared_hinge",
+            warm_start=self._solution,
+            tol=SOLVER_TOL,
+        )
+        self.status = self._solution.status
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        rescaled_weights = scale[:, None] * design.transpose_dot(self._solution.dual_coef)
+        self.weights = scale[:, None] * rescaled_weights
+        self.bias = self._solution.bias
+        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+
+    def keep(self, kept: BoolArray) -> None:
+        """The dual variables belong to samples: there is nothing to forget."""

@@ -1,0 +1,238 @@
+"""Trained functions that tell how they change with each input.
+
+A model is trained on some columns of the data. Its functions f_c (one per class against the rest, or one) are then
+asked, for a block of these columns and at every sample, for derivatives and for changes. Answers have the shape
+(samples, columns of the block, functions).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.criteria._kernels import PolynomialKernel, RBFKernel
+from zeronorm.engines.elimination._kernel import KernelModels, make_source
+from zeronorm.engines.elimination._linear import TallModels
+from zeronorm.engines.sensitivity._network import NetworkModels
+from zeronorm.selection._problem import Problem
+from zeronorm.solvers._status import Status
+
+
+class SensitiveModel(ABC):
+    """A learner whose function can be looked into; ``columns`` are those it was last trained on."""
+
+    columns: IntArray
+
+    @property
+    @abstractmethod
+    def status(self) -> Status:
+        """The worst of all trainings."""
+
+    @property
+    @abstractmethod
+    def n_iter(self) -> int:
+        """Iterations of all trainings."""
+
+    @abstractmethod
+    def train(self, columns: IntArray) -> None:
+        """Fit on the given columns of the data."""
+
+    @abstractmethod
+    def slopes(self, part: slice, block: FloatArray) -> FloatArray:
+        """∂f/∂x; ``block`` holds the values of the columns of ``part``, as in all methods below."""
+
+    @abstractmethod
+    def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
+        """∂²f/∂x²."""
+
+    @abstractmethod
+    def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
+        """f with one column moved by ``shift`` (one row per sample), minus f."""
+
+    @abstractmethod
+    def loss_slopes(self) -> FloatArray:
+        """Derivative of the training loss in each f_c at each sample."""
+
+
+class SvmModel(SensitiveModel):
+    """A learner of this library."""
+
+    models: TallModels | KernelModels | NetworkModels
+
+    @property
+    def status(self) -> Status:
+        return self.models.status
+
+    @property
+    def n_iter(self) -> int:
+        return self.models.n_iter
+
+
+class LinearFunction(SvmModel):
+    """Linear support vector machines, f = x·w + b."""
+
+    models: TallModels
+
+    def __init__(self, problem: Problem, *, C: float, loss: str, epsilon: float | None, tol: float) -> None:
+        self.columns = np.arange(problem.n_features)
+        self.models = TallModels(problem, self.columns, C=C, loss=loss, epsilon=epsilon, tol=tol)
+
+    def train(self, columns: IntArray) -> None:
+        self.columns = self.models.active = columns
+        self.models.train()
+
+    def slopes(self, part: slice, block: FloatArray) -> FloatArray:
+        weights = self.models.weights()[part]
+        return np.broadcast_to(weights, (block.shape[0], *weights.shape))
+
+    def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
+        return np.zeros_like(self.slopes(part, block))
+
+    def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
+        return shift[:, :, None] * self.models.weights()[part]
+
+    def loss_slopes(self) -> FloatArray:
+        # At the optimum w = X'v, and -v is the (sub)gradient of the loss that makes it one.
+        return -np.column_stack([s.dual_coef for s in self.models.solutions if s is not None])
+
+
+class KernelModel(SvmModel):
+    """Support vector machines with a kernel, f(x) = Σ_j v_j k(x, x_j) + b."""
+
+    models: KernelModels
+
+    def __init__(
+        self,
+        problem: Problem,
+        kernel: PolynomialKernel | RBFKernel,
+        *,
+        C: float,
+        loss: str,
+        epsilon: float | None,
+        tol: float,
+    ) -> None:
+        self.problem, self.kernel = problem, kernel
+        self.columns = np.arange(problem.n_features)
+        source = make_source(problem.design, kernel)
+        self.models = KernelModels(problem, source, C=C, loss=loss, epsilon=epsilon, tol=tol)
+        self._gram: FloatArray | None = None
+
+    def train(self, columns: IntArray) -> None:
+        self.columns = self.models.active = columns
+        self.models.train()
+        self._gram = None
+
+    @property
+    def gram(self) -> FloatArray:
+        """Inner products of the samples in the trained columns."""
+        if self._gram is None:
+            self._gram = self.problem.design.take(self.columns).gram()
+        return self._gram
+
+    def slopes(self, part: slice, block: FloatArray) -> FloatArray:
+        kernel = self.kernel
+        if isinstance(kernel, PolynomialKernel):
+            return kernel.degree * kernel.gamma * self._moment(self._power(1), block, 1)
+        K = self.models.K
+        return (
+            2.0 * kernel.gamma * (self._moment(K, block, 1) - block[:, :, None] * self._moment(K, block, 0))
+        )
+
+    def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
+        kernel = self.kernel
+        if isinstance(kernel, PolynomialKernel):
+            factor = kernel.degree * (kernel.degree - 1) * kernel.gamma**2
+            return factor * self._moment(self._power(2), block, 2)
+        K, x = self.models.K, block[:, :, None]
+        none, first, second = (self._moment(K, block, m) for m in (0, 1, 2))
+        squares = second - 2.0 * x * first + x * x * none  # Σ_j v_j K_kj (x_j - x_k)²
+        return 4.0 * kernel.gamma**2 * squares - 2.0 * kernel.gamma * none
+
+    def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
+        kernel = self.kernel
+        if isinstance(kernel, PolynomialKernel):
+            terms = [
+                math.comb(kernel.degree, m)
+                * (kernel.gamma * shift[:, :, None]) ** m
+                * self._moment(self._power(m), block, m)
+                for m in range(1, kernel.degree + 1)
+            ]
+            return np.asarray(sum(terms))
+        support = np.flatnonzero(self.models.V.any(axis=1))
+        V, square = self.models.V, np.diagonal(self.gram)
+        distance_sq = square[:, None] + square[None, support] - 2.0 * self.gram[:, support]
+        before = self.models.K @ V
+        result = np.empty(block.shape + V.shape[1:])
+        for j in range(block.shape[1]):
+            x, moved = block[:, j, None], (block[:, j] + shift[:, j])[:, None]
+            other = block[None, support, j]
+            after_sq = np.maximum(distance_sq - (x - other) ** 2, 0.0) + (moved - other) ** 2
+            result[:, j] = np.exp(-kernel.gamma * after_sq) @ V[support] - before
+        return result
+
+    def loss_slopes(self) -> FloatArray:
+        return -self.models.V
+
+    def _power(self, m: int) -> FloatArray:
+        """(γ x·z + c)^(d-m) between all samples."""
+        kernel = self.kernel
+        assert isinstance(kernel, PolynomialKernel)
+        base = kernel.gamma * self.gram + kernel.coef0
+        return np.asarray(base ** max(kernel.degree - m, 0))
+
+    def _moment(self, K: FloatArray, block: FloatArray, m: int) -> FloatArray:
+        """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and machine c."""
+        V: FloatArray = self.models.V
+        if m == 0:
+            return np.asarray((K @ V)[:, None, :])
+        powers = block**m
+        return np.stack([K @ (V[:, [c]] * powers) for c in range(V.shape[1])], axis=2)
+
+
+class NetworkModel(SvmModel):
+    """A network with one hidden layer; removing columns trains on, any other change begins afresh."""
+
+    models: NetworkModels
+
+    def __init__(self, problem: Problem, *, n_hidden: int, penalty: float, tol: float, max_iter: int) -> None:
+        self.columns = np.arange(problem.n_features)
+        self.models = NetworkModels(problem, n_hidden=n_hidden, penalty=penalty, tol=tol, max_iter=max_iter)
+
+    def train(self, columns: IntArray) -> None:
+        if np.isin(columns, self.models.active).all():
+            self.models.remove(np.setdiff1d(self.models.active, columns))
+        else:
+            self.models.restart(columns)
+        self.columns = columns
+        self.models.train()
+
+    def slopes(self, part: slice, block: FloatArray) -> FloatArray:
+        Z = self._hidden()
+        return self._through_hidden(self.models.network.hidden_weights[part], 1.0 - Z * Z)
+
+    def curvatures(self, part: slice, block: FloatArray) -> FloatArray:
+        Z = self._hidden()
+        return self._through_hidden(self.models.network.hidden_weights[part] ** 2, -2.0 * Z * (1.0 - Z * Z))
+
+    def changes(self, part: slice, block: FloatArray, shift: FloatArray) -> FloatArray:
+        network, design = self.models.network, self.models.objective.design
+        inner = design.dot(network.hidden_weights) + network.hidden_bias
+        before = np.tanh(inner) @ network.output_weights
+        result = np.empty(block.shape + before.shape[1:])
+        for j, weights in enumerate(network.hidden_weights[part]):
+            result[:, j] = np.tanh(inner + np.outer(shift[:, j], weights)) @ network.output_weights - before
+        return result
+
+    def loss_slopes(self) -> FloatArray:
+        return self.models.objective.output_slopes(self.models.network)
+
+    def _through_hidden(self, incoming: FloatArray, inner: FloatArray) -> FloatArray:
+        """Σ_q incoming_jq inner_kq V_qc."""
+        V = self.models.network.output_weights
+        return np.stack([(inner * V[:, c]) @ incoming.T for c in range(V.shape[1])], axis=2)
+
+    def _hidden(self) -> FloatArray:
+        return self.models.network.hidden(self.models.objective.design)

@@ -1,0 +1,398 @@
+"""The loop (draw, test, learn), how far each step goes, and when a run may stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._types import FloatArray, Int64Array
+from zeronorm.engines.weighting._batches import BatchEvaluator
+from zeronorm.engines.weighting._state import Checkpoint, RunState
+from zeronorm.engines.weighting._updates import UpdateRule, centre_errors, common_share, learn_effects
+from zeronorm.selection._problem import Advance, Progress
+
+REPORTS_PER_RUN = 200
+
+# -- Steps given by the user: those of the paper --
+
+
+@dataclass(frozen=True)
+class GivenSteps:
+    r"""Step sizes :math:`\varepsilon_n = \varepsilon / (n + c)` on the errors as they are."""
+
+    size: float
+    offset: float
+
+    is_relative = False
+    first_settled = 0
+
+    def at(self, n: int) -> float:
+        return self.size / (n + self.offset)
+
+    def length(self, state: RunState, typical_weight: float) -> float:
+        return self.at(state.step)
+
+    def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
+        return errors
+
+    def describe(self) -> dict[str, float]:
+        """What a checkpoint must agree on."""
+        return {"step_size": self.size, "step_offset": self.offset}
+
+
+# -- Steps that follow from the draws --
+
+# Draws from the uniform law that show the size of the errors and of their differences.
+PILOT_DRAWS = 400
+LARGEST_PILOT_SHARE = 0.1
+# Memory of the running mean error, in draws.
+MEMORY = 100
+LARGEST_SIGNAL = 3.0
+# How fast the effects of the features are learned, divided by the number of features drawn.
+EFFECT_RATE = 0.1
+# Memory of the variance of the signals, in draws.
+SCALE_MEMORY = 2000
+# The first steps change a weight by at most this part for a signal of one,
+LARGEST_CHANGE = 0.1
+# and chance alone, over a tenth of the planned draws, its logarithm by this much.
+CHANCE = 1.0
+CHANCE_SHARE = 0.1
+# The steps fall as 1/n beyond this part of the plan.
+OFFSET_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class AdaptiveSteps:
+    r"""Steps in units of the typical weight, on centred errors in units of their standard deviation.
+
+    The signal for the feature :math:`\omega_i` of a subset is what its error q tells about it beyond what can be
+    foreseen without it,
+
+    .. math:: \Big(q - m - \sum_{j \ne i} (e(\omega_j) - \bar e) - c\,h\Big) / s,
+
+    with m the mean error of the draws before, e the effects of the features, learned by least squares on the way,
+    h what is left on average in the other subsets of the step, which share the samples, c the multiple of it that
+    predicts best, and s the standard deviation of the whole. None of it depends on :math:`\omega_i`, and a number
+    h that does not depend on :math:`\omega_i` leaves the mean step as it is: :math:`E\,1\{\omega_i = \delta\} h =
+    P(\delta)\,E h` has no part along the simplex in the metric of either scheme. Only signals beyond three standard
+    deviations, which are cut, bend the mean.
+
+    A weight near the typical one, :math:`\bar P = \sum_\delta P(\delta)^2`, is drawn :math:`k \bar P` times per
+    subset, each time with a signal of variance one. Steps of relative length
+
+    .. math:: a_n = \min\left(0.1, \frac{\sigma}{\sqrt{k B / p}}\right) \frac{1}{\sqrt{p \bar P}}
+        \Big/ \left(1 + \frac nc\right)
+
+    hence move its logarithm by :math:`\sigma` at most if there is nothing but chance in B draws. They shorten
+    as the law gathers on few features, which are drawn more often, and as 1/n after c steps.
+    """
+
+    n_features: int
+    subset_size: int
+    batch_size: int
+    planned_steps: int
+    smallest_error: float
+
+    is_relative = True
+
+    @property
+    def offset(self) -> float:
+        return max(1.0, OFFSET_SHARE * self.planned_steps)
+
+    @property
+    def first_settled(self) -> int:
+        """Steps before which the law is not said to have settled, however little it moves."""
+        return int(self.planned_steps / 2)
+
+    @property
+    def pilot_draws(self) -> int:
+        share = LARGEST_PILOT_SHARE * self.planned_steps * self.batch_size
+        return max(self.batch_size, int(min(PILOT_DRAWS, share)))
+
+    def length(self, state: RunState, typical_weight: float) -> float:
+        """The relative change of a typical weight by one draw with a signal of one."""
+        draws = CHANCE_SHARE * self.planned_steps * self.batch_size
+        first = min(LARGEST_CHANGE, CHANCE / float(np.sqrt(self.subset_size / self.n_features * draws)))
+        contiguous = float(np.sqrt(self.n_features * typical_weight))
+        return state.shrinkage * first / contiguous / (1.0 + state.step / self.offset)
+
+    def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
+        """Centred and scaled errors for each drawn feature; None while the first draws are collected."""
+        if state.pilot.count < self.pilot_draws:
+            self._start(state, errors)
+            return None
+        level = float(state.effects @ state.weights)
+        centred = np.empty(features.shape)
+        known = (state.mean_error, common_share(state.correlation, errors.size))
+        together = centre_errors(features, errors, *known, state.effects, level, centred)
+        rest = learn_effects(features, centred, level, EFFECT_RATE / self.subset_size, state.effects)
+        scale = max(float(np.sqrt(state.variance)), 0.5 * self.smallest_error)
+        state.mean_error += _forgotten(MEMORY, errors.size) * (float(errors.mean()) - state.mean_error)
+        forgotten = _forgotten(SCALE_MEMORY, errors.size)
+        state.variance += forgotten * (rest - state.variance)
+        state.covariance += forgotten * (together - state.covariance)
+        return np.clip(centred / scale, -LARGEST_SIGNAL, LARGEST_SIGNAL)
+
+    def _start(self, state: RunState, errors: FloatArray) -> None:
+        """Learn from the first draws the mean of the errors and their spread within and between samples."""
+        state.pilot.add(errors)
+        state.pilot_means.add(errors.mean(keepdims=True))
+        whole, of_means, size = state.pilot.deviation**2, state.pilot_means.deviation**2, errors.size
+        state.mean_error = state.pilot.mean
+        state.variance = (whole - of_means) * size / (size - 1) if size > 1 else whole
+        state.covariance = whole - state.variance
+        state.effects = np.zeros(self.n_features)
+
+    def describe(self) -> dict[str, float]:
+        """What a checkpoint must agree on."""
+        return {"planned_steps": self.planned_steps}
+
+
+Steps = GivenSteps | AdaptiveSteps
+
+
+def _forgotten(memory: int, n_draws: int) -> float:
+    """The weight of so many new draws in a running mean."""
+    return 1.0 - float((1.0 - 1.0 / memory) ** n_draws)
+
+
+# -- How many steps there are --
+
+# The number of times that the uniform law draws each feature in the planned run.
+DRAWS_PER_FEATURE = 4000
+FEWEST_DRAWS, MOST_DRAWS = 20_000, 400_000
+SMALLEST_BATCH, LARGEST_BATCH = 4, 32
+
+
+def default_batch_size(n_features: int, subset_size: int) -> int:
+    """As many subsets as together hold each feature about once, between 4 and 32."""
+    return int(np.clip(n_features // subset_size, SMALLEST_BATCH, LARGEST_BATCH))
+
+
+def default_max_iter(n_features: int, subset_size: int, batch_size: int) -> int:
+    """Steps that draw each feature 4000 times under the uniform law, between 20 000 and 400 000 draws."""
+    draws = np.clip(DRAWS_PER_FEATURE * n_features / subset_size, FEWEST_DRAWS, MOST_DRAWS)
+    return int(np.ceil(draws / batch_size))
+
+
+# -- The stopping rule --
+
+DEFAULT_TOL = 0.25
+# Errors that fall by less than this part over half of the run do not count as falling.
+SMALL_FALL = 0.02
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """Stop when the weights moved little over the last part of the run, and the errors no longer fall.
+
+    After n steps the paper's test is max |P_n - P_{n - ⌊n/μ⌋}| ≤ a max P_n, with the window μ and the tolerance a.
+    It is made on a geometric grid of n, each point the lagged step of the next, so that one snapshot is
+    enough; and only from a lag on that draws every feature about once, because a single batch without errors
+    moves nothing. Thousands of small weights can move together without any of them moving much: so the mean
+    error in the last window must not be below that at half of the run, beyond chance and 2 %.
+    """
+
+    window: int
+    tol: float
+    first_lag: int
+    first_settled: int = 0
+
+    @property
+    def first_test(self) -> int:
+        return self.window * max(1, self.first_lag)
+
+    def is_due(self, state: RunState) -> bool:
+        """Whether the step is one of the grid."""
+        return state.step == (self.first_test if state.next_test < 0 else state.next_test)
+
+    def is_met(self, state: RunState) -> bool:
+        """Whether the law has settled; keeps a snapshot and the mean error of the window in the state."""
+        state.close_window()
+        settled = False
+        if state.lagged is not None and state.step >= self.first_settled:
+            change = float(np.abs(state.weights - state.lagged).max())
+            settled = change <= self.tol * float(state.weights.max()) and not self._errors_fall(state)
+        state.lagged = state.weights.copy()
+        state.next_test = next_grid_step(state.step, self.window)
+        return settled
+
+    @staticmethod
+    def _errors_fall(state: RunState) -> bool:
+        """Whether the errors fell since half of the run, or nothing is known about them then."""
+        steps, means, variances, _ = state.windows.T
+        before = int(np.searchsorted(steps, state.step / 2, side="right")) - 1
+        if before < 0:
+            return True
+        chance = 2.0 * float(np.sqrt(variances[before] + variances[-1]))
+        return bool(means[before] - means[-1] > max(chance, SMALL_FALL * means[before]))
+
+
+def next_grid_step(n: int, window: int) -> int:
+    """The smallest m with m - ⌊m/window⌋ = n."""
+    m = n * window // (window - 1)
+    while m - m // window < n:
+        m += 1
+    while (m - 1) - (m - 1) // window >= n:
+        m -= 1
+    return m
+
+
+# -- Going back from a collapse --
+
+# More than this on one feature, where three or more are drawn, is a collapse unless the errors prove it right; two
+# equally good features hold about half each.
+COLLAPSED_WEIGHT = 2.0 / 3.0
+SAFE_WEIGHT = 0.25
+MOST_STEPS_BACK = 5
+
+
+@dataclass(frozen=True)
+class CollapseWatch:
+    """Notices a law that gathers on one feature, or whose subsets become worse, and goes back to a better one."""
+
+    subset_size: int
+    can_go_back: bool
+
+    def is_collapsed(self, state: RunState) -> bool:
+        """Whether one feature holds most of the weight, and subsets are not the better for it."""
+        if self.subset_size < 3 or state.weights.size < 3 or state.weights.max() <= COLLAPSED_WEIGHT:
+            return False
+        if self.can_go_back and state.n_steps_back == 0:
+            return True
+        return _excess(state.windows, state.windows[:-1, 3] <= COLLAPSED_WEIGHT) > -2.0
+
+    @staticmethod
+    def is_worse(state: RunState) -> bool:
+        """Whether subsets have become worse than they were, beyond chance."""
+        return _excess(state.windows, np.ones(len(state.windows[:-1]), dtype=bool)) > 4.0
+
+    def goes_back(self, state: RunState) -> bool:
+        """Take up an earlier law with half the step where needed; to be asked after a window has been closed."""
+        if not self.can_go_back or state.n_steps_back == MOST_STEPS_BACK:
+            return False
+        collapsed = self.is_collapsed(state)
+        if not collapsed and not self.is_worse(state):
+            return False
+        earlier = state.history.safe_record(SAFE_WEIGHT if collapsed else 1.0)
+        if earlier < 0:
+            return False
+        state.weights[:] = state.history.weights[earlier]
+        state.mean_error = float(state.history.mean_error[earlier])
+        state.shrinkage /= 2.0
+        state.n_steps_back += 1
+        state.lagged = state.weights.copy()
+        return True
+
+
+def _excess(windows: FloatArray, compared: NDArray[np.bool_]) -> float:
+    """By how many standard errors the mean error of the last window is above the lowest of those compared.
+
+    The window with the lowest mean is also one with little spread, by chance: the larger spread counts for both.
+    """
+    if not compared.any():
+        return 0.0
+    lengths, means = np.diff(windows[:, 0], prepend=0.0), windows[:, 1]
+    best = int(np.argmin(np.where(compared, means[:-1], np.inf)))
+    of_steps = max(windows[place, 2] * lengths[place] for place in (best, -1))
+    chance = float(np.sqrt(of_steps / lengths[best] + of_steps / lengths[-1]))
+    return float(means[-1] - means[best]) / chance if chance > 0 else 0.0
+
+
+def record_steps(max_iter: int, size: int = 40) -> Int64Array:
+    """Steps, on a geometric grid that ends at ``max_iter``, at which the trajectory is kept."""
+    return np.unique(np.geomspace(1, max_iter, min(size, max_iter)).round().astype(np.int64))
+
+
+# -- The loop: draw, test, learn, until the steps are done or the weights settle --
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    converged: bool
+    reason: str
+
+
+@dataclass
+class WeightingRun:
+    """The parts of a run; ``state`` goes forward with it, its weights being those of ``rule``."""
+
+    state: RunState
+    evaluator: BatchEvaluator
+    rule: UpdateRule
+    steps: Steps
+    stopping: StoppingRule
+    watch: CollapseWatch
+    max_iter: int
+    checkpoint: Checkpoint | None = None
+    checkpoint_every: int = 1000
+
+    def go(self, progress: Progress, n_jobs: int | None) -> Outcome:
+        """Run to the end. A run that is killed leaves its last checkpoint, a finished one leaves none."""
+        with self.evaluator.workers(n_jobs), progress.task("Weighting features", self.max_iter) as advance:
+            advance(self.state.step)
+            outcome = self._loop(advance)
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
+        return outcome
+
+    def _loop(self, advance: Advance) -> Outcome:
+        state = self.state
+        recorded = set(record_steps(self.max_iter).tolist())
+        report_every = max(1, self.max_iter // REPORTS_PER_RUN)
+        while state.step < self.max_iter:
+            if not self._step():
+                state.record()
+                return Outcome(False, f"stopped at step {state.step}: {self.rule.failure}")
+            if state.step in recorded:
+                state.record()
+            if state.step % report_every == 0:
+                advance(report_every)
+            if self.stopping.is_due(state) and self._settles():
+                state.record()
+                return self._end(f"the weights settled after {state.step} steps")
+            if self.checkpoint is not None and state.step % self.checkpoint_every == 0:
+                self.checkpoint.save(state)
+        return self._end(None)
+
+    def _step(self) -> bool:
+        """One step of the algorithm; False when the rule cannot go on."""
+        state, evaluator = self.state, self.evaluator
+        errors = evaluator.evaluate(self.rule.cumulative, state.seed, state.step)
+        state.n_redrawn += evaluator.last_redrawn
+        state.add(errors)
+        signals = self.steps.signals(state, errors, evaluator.draws.features)
+        if signals is not None:
+            length = self.steps.length(state, self.rule.typical_weight)
+            learn = self.rule.learn_relative if self.steps.is_relative else self.rule.learn
+            if not learn(evaluator.draws.features, signals, length, state.seed, state.step):
+                if not self.steps.is_relative or state.n_steps_back == MOST_STEPS_BACK:
+                    return False
+                state.n_steps_back += 1
+                state.shrinkage /= 2.0
+        state.step += 1
+        return True
+
+    def _settles(self) -> bool:
+        """The stopping rule, unless an earlier law is taken up again."""
+        met = self.stopping.is_met(self.state)
+        if self.watch.goes_back(self.state):
+            self.rule.refresh()
+            return False
+        return met
+
+    def _end(self, settled: str | None) -> Outcome:
+        state = self.state
+        if self.watch.is_collapsed(state):
+            return Outcome(
+                False,
+                f"the law collapsed: {state.weights.max():.0%} of the weight is on one feature, and subsets are not "
+                "the better for it. Raise max_iter, for smaller steps, or use method='diffusion'.",
+            )
+        if settled is not None:
+            return Outcome(True, settled)
+        return Outcome(False, f"the weights still moved after {self.max_iter} steps; raise max_iter or tol.")

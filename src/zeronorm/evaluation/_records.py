@@ -1,0 +1,180 @@
+"""Cells as a tidy table: one row per split, method and size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zeronorm.resampling._folds import FoldPlan, FoldTask, TaskId
+
+Row = dict[str, Any]
+
+# Columns that are no metrics.
+FIXED_COLUMNS = (
+    "split", "method", "size", "n_selected", "selected", "predictions", "decision", "truth", "test_rows",
+    "test_groups", "n_train", "n_test", "fit_seconds", "seconds", "converged", "error",
+)  # fmt: skip
+
+
+def rows_of_task(cell: TaskId, task: FoldTask, plan: FoldPlan) -> list[Row]:
+    """The rows of one cell; a cell that failed has one row per size with its error and no results."""
+    results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in plan.sizes]
+    split = task.split
+    test, truth = split.test.tolist(), plan.y[split.test].tolist()
+    groups = None if plan.groups is None else [str(group) for group in plan.groups[split.test]]
+    rows = []
+    for result in results:
+        measured = result.get("metrics", {})
+        selected = result.get("selected")
+        rows.append(
+            {
+                "split": split.index,
+                "method": task.name,
+                "size": result["size"],
+                "n_selected": None if selected is None else len(selected),
+                **{metric.name: measured.get(metric.name) for metric in plan.metrics},
+                "selected": selected,
+                "predictions": result.get("predictions"),
+                "decision": result.get("decision"),
+                "truth": truth,
+                "test_rows": test,
+                "test_groups": groups,
+                "n_train": split.train.size,
+                "n_test": split.test.size,
+                "fit_seconds": cell["fit_seconds"],
+                "seconds": result.get("seconds"),
+                "converged": cell["converged"],
+                "error": result["error"],
+            }
+        )
+    return rows
+
+
+def to_frame(rows: list[Row], metric_names: list[str]) -> Any:
+    """A polars frame where polars is installed, else a pandas frame."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        import polars
+    except ImportError:
+        return _pandas_frame(columns, metric_names)
+    return polars.DataFrame(columns, schema=_polars_schema(polars, columns, metric_names), strict=False)
+
+
+def frame_of_rows(rows: list[Row]) -> Any:
+    """Plain rows as a polars frame, else a pandas frame."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    try:
+        import polars
+    except ImportError:
+        return _pandas_frame(columns, [])
+    return polars.DataFrame(columns)
+
+
+def columns_of(records: Any) -> dict[str, list[Any]]:
+    """Records, as a polars or pandas frame, as plain lists; plain lists stay what they are."""
+    if isinstance(records, dict):
+        return records
+    if hasattr(records, "iloc"):
+        columns = records.astype(object).where(records.notna(), None)
+        return {str(name): columns[name].tolist() for name in columns}
+    return {str(name): values for name, values in records.to_dict(as_series=False).items()}
+
+
+def own_rows_of(columns: dict[str, list[Any]], method: str) -> dict[str, list[Any]]:
+    """The rows of one method at its own size, the procedure as asked for."""
+    pairs = enumerate(zip(columns["method"], columns["size"], strict=True))
+    rows = [row for row, (name, size) in pairs if name == method and size is None]
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
+def metric_columns(records: Any) -> list[str]:
+    """Names of the columns that hold metrics."""
+    return [str(name) for name in records.columns if str(name) not in FIXED_COLUMNS]
+
+
+def tasks_by_method(
+    records: Any, size: int | None, needed: tuple[str, ...], wanted: tuple[str, ...] = ()
+) -> dict[str, list[Row]]:
+    """The rows of every method at one size, in the order of the splits and without gaps.
+
+    Columns in ``wanted`` may be missing or empty.
+    """
+    columns = columns_of(records)
+    missing = [name for name in (*needed, "split", "method", "size") if name not in columns]
+    if missing:
+        raise ValueError(f"The records have no column {missing}. They have {list(columns)}.")
+    sizes = dict.fromkeys(columns["size"])
+    if size not in sizes:
+        raise ValueError(f"The records have no size {size}. They have the sizes {list(sizes)}.")
+    cells: dict[str, dict[int, Row]] = {}
+    for i, row_size in enumerate(columns["size"]):
+        if row_size == size:
+            row = {name: columns[name][i] for name in (*needed, *wanted) if name in columns}
+            empty = [name for name in needed if row[name] is None]
+            if empty:
+                raise ValueError(
+                    f"Method {columns['method'][i]!r} has no {empty[0]} on split {columns['split'][i]} with "
+                    f"size {size} (its 'error' says why), so the methods cannot be compared there. Leave the "
+                    "method or the split out."
+                )
+            cells.setdefault(columns["method"][i], {})[columns["split"][i]] = row
+    splits = {name: sorted(rows) for name, rows in cells.items()}
+    first = next(iter(splits.values()))
+    for name, found in splits.items():
+        if found != first:
+            raise ValueError(
+                f"Method {name!r} was evaluated on other splits; compare methods on the same ones."
+            )
+    return {name: [rows[split] for split in first] for name, rows in cells.items()}
+
+
+def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:
+    predicted: list[Any] = next((values for values in columns["predictions"] if values), [])
+    label = _label_type(polars, columns["truth"][0] + predicted)
+    schema = {
+        "split": polars.Int64,
+        "method": polars.String,
+        "size": polars.Int64,
+        "n_selected": polars.Int64,
+        **dict.fromkeys(metric_names, polars.Float64),
+        "selected": polars.List(polars.Int64),
+        "predictions": polars.List(label),
+        "decision": polars.List(polars.Float64),
+        "truth": polars.List(label),
+        "test_rows": polars.List(polars.Int64),
+        "test_groups": polars.List(polars.String),
+        "n_train": polars.Int64,
+        "n_test": polars.Int64,
+        "fit_seconds": polars.Float64,
+        "seconds": polars.Float64,
+        "converged": polars.Boolean,
+        "error": polars.String,
+    }
+    return {name: schema[name] for name in columns}
+
+
+def _label_type(polars: Any, labels: list[Any]) -> Any:
+    for kinds, name in ((bool, "Boolean"), (int, "Int64"), ((int, float), "Float64")):
+        if all(isinstance(label, kinds) for label in labels):
+            return getattr(polars, name)
+    return polars.String
+
+
+def _pandas_frame(columns: dict[str, list[Any]], metric_names: list[str]) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "The records need a data frame library: install polars (`pip install zeronorm[app]`) or pandas."
+        ) from error
+    frame = pandas.DataFrame(columns)
+    nullable = {
+        "size": "Int64",
+        "n_selected": "Int64",
+        "converged": "boolean",
+        "fit_seconds": np.float64,
+        "seconds": np.float64,
+        **dict.fromkeys(metric_names, np.float64),
+    }
+    return frame.astype({name: kind for name, kind in nullable.items() if name in columns})

@@ -1,0 +1,373 @@
+"""Two methods on the same splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from zeronorm._types import FloatArray, written
+from zeronorm.engines._error_control import adjust_p_values
+from zeronorm.evaluation._records import frame_of_rows, tasks_by_method
+from zeronorm.evaluation.significance._effects import EffectSize, paired_differences
+from zeronorm.evaluation.significance._pooled import (
+    LEAST_SCALE,
+    POOLED_COLUMNS,
+    PooledOutcomes,
+    Row,
+    excess_of_parts,
+    explained_unit,
+    has_outcomes,
+    outcomes_of,
+    pool_outcomes,
+    ratio_of_parts,
+)
+from zeronorm.resampling._metrics import Metric, as_metric
+
+FEWEST_PARTS, FEWEST_IN_PART = 3, 4  # for the corrected t-test
+# Of the variance of the difference in one part, what all parts of a data set share, in the corrected t-test.
+COMMON_VARIANCE = 0.35
+
+# In the paired test, variance with overlapping training parts over that of independent samples. Simulated in
+# docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
+UNSTABLE_EXCESS = 2.25  # the excess over 1 for errors and areas of two procedures at their least stable
+RESIDUAL_EXCESS = (
+    1.5  # the same for residuals, before the share of the test part is added; many parts count half
+)
+
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True)
+class CorrectedT:
+    """Result of the corrected resampled t-test.
+
+    Parameters
+    ----------
+    statistic : float
+        The t statistic.
+    df : int
+        Degrees of freedom.
+    p_value : float
+        The p-value.
+    difference : EffectSize
+        Difference a minus b, with its interval.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+    difference: EffectSize
+
+
+def corrected_resampled_t(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    n_train: float,
+    n_test: float,
+    n_repeats: int = 1,
+    common: float = COMMON_VARIANCE,
+    confidence: float = 0.95,
+) -> CorrectedT:
+    r"""Test for J resplits of one data set (after Nadeau & Bengio 2003), two-sided.
+
+    .. math:: t = \frac{\bar d}{\sqrt{(1/J + n_{test}/n_{train} + c)\, \hat\sigma^2}}, \qquad df = J - 1
+
+    The training parts overlap, so the differences :math:`d_j = a_j - b_j` vary too little; the second
+    term corrects for it. The third, c, stands for what all models of one data set have in common: a method that
+    chooses a few of many features may find a decisive one in this data set and miss it in another, and no test part
+    shows that. With c = 0, the test of Nadeau and Bengio, up to 0.15 of equal methods of that kind were rejected at the
+    level 0.05 (docs/trust). With ``n_repeats`` passes of cross-validation J is the number of parts of one pass:
+    further passes over the same samples make the mean steadier, but add no samples. In simulations
+    (docs/trust) the test keeps its level with at least three parts of at least four samples in a pass; with
+    fewer it is refused, as are differences that are all the same, which have no spread to be judged by.
+
+    Parameters
+    ----------
+    a : array-like
+        The metric of method a on each test part.
+    b : array-like
+        The metric of method b on the same test parts.
+    n_train : float
+        Number of training samples in a split.
+    n_test : float
+        Number of test samples in a split.
+    n_repeats : int, default=1
+        Number of passes of cross-validation.
+    common : float, default=0.35
+        Share c of the variance of a difference that all test parts have in common. 0 is the test of Nadeau and Bengio,
+        which holds its level only for methods that choose much the same features in every data set.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    CorrectedT
+        Statistic, p-value and difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import corrected_resampled_t
+    >>> a, b = [0.20, 0.25, 0.30, 0.22, 0.28], [0.25, 0.30, 0.28, 0.30, 0.33]
+    >>> round(corrected_resampled_t(a, b, n_train=80, n_test=20).p_value, 2)
+    0.27
+    """
+    if n_train < 1 or n_test < 1:
+        raise ValueError(f"'n_train' and 'n_test' must be at least 1. Got {n_train} and {n_test}.")
+    if not 0 <= common < np.inf:
+        raise ValueError(f"'common' must be a number of at least 0. Got {common}.")
+    d = paired_differences(a, b)
+    n_parts = d.size // n_repeats
+    if n_parts < FEWEST_PARTS or n_test < FEWEST_IN_PART:
+        raise ValueError(
+            f"The corrected resampled t-test needs at least {FEWEST_PARTS} test parts of at least {FEWEST_IN_PART} "
+            f"samples: with fewer it rejects too often. Got {n_parts} parts of {n_test:g} samples; use compare_methods "
+            "on records with predictions, or more folds."
+        )
+    error = float(np.sqrt((1 / n_parts + n_test / n_train + common) * d.var(ddof=1)))
+    center, half = float(d.mean()), float(stats.t.ppf((1 + confidence) / 2, n_parts - 1)) * error
+    effect = EffectSize(center, center - half, center + half, confidence)
+    if not np.any(d):
+        return CorrectedT(0.0, n_parts - 1, 1.0, effect)
+    if error <= 1e-14 * np.abs(d).max(initial=0.0):  # up to rounding
+        raise ValueError(
+            f"The corrected resampled t-test needs differences that vary. Got {float(d[0]):.6g} on all {d.size} test "
+            "parts; use compare_methods on records with predictions, or more repeats."
+        )
+    t = center / error
+    return CorrectedT(t, n_parts - 1, float(2 * stats.t.sf(abs(t), n_parts - 1)), effect)
+
+
+# -- Sample by sample --
+
+
+def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -> tuple[float, EffectSize]:
+    """Two-sided p-value and difference (a minus b) of two methods on the same test parts.
+
+    The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
+    overlapping training parts. One difference of each sign is added to each class, so that differences without spread
+    are not taken for certainty. For errors and areas the variance is that of one pass of cross-validation, times
+    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 (4a(1 - a))^1.5 with their mean area a:
+    methods that err often may choose other features on other data, and one data set does not show how much that
+    matters. Further passes make the difference steadier, but the test not more powerful; with more than ten test parts
+    the excess over 1 grows with their number (docs/trust).
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    a : list of dict
+        Records of the first method at one size, as in ``metric_interval``.
+    b : list of dict
+        Records of the second method on the same test parts.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    tuple of float and EffectSize
+        The p-value and the difference.
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation import METRICS
+    >>> from zeronorm.evaluation.significance import paired_test
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(200, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> rows = list(records.iter_rows(named=True))
+    >>> a, b = ([row for row in rows if row["method"] == name] for name in methods)
+    >>> p_value, difference = paired_test(METRICS["error_rate"], a, b)
+    >>> p_value < 0.01, difference.estimate < 0
+    (True, True)
+    """
+    first, second = (pool_outcomes(rows, outcomes_of(metric)) for rows in (a, b))
+    unit = explained_unit(metric, a)
+    difference = unit * (first.mean - second.mean)
+    is_residual = metric.sample_outcomes in LEAST_SCALE
+    squares = difference**2 if is_residual else _squares_of_one_pass(metric, a, b)
+    by_class = metric.outcomes in ("class mean", "ranks")
+    labels = first.labels if by_class else np.zeros(first.n)
+    center, variance = _paired_moments(metric, difference, squares, labels)
+    clustering = PooledOutcomes(difference, labels, None, first.groups).clustering
+    level = np.mean([(first.mean + second.mean)[labels == kind].mean() / 2 for kind in np.unique(labels)])
+    error = float(np.sqrt(_paired_overlap(metric, a, float(level)) * clustering * variance))
+    scale = stats.t(first.n - 1) if is_residual else stats.norm
+    estimate = float(np.mean([row[metric.name] for row in a]) - np.mean([row[metric.name] for row in b]))
+    half = float(scale.ppf((1 + confidence) / 2)) * error
+    p_value = 1.0 if error == 0.0 else float(2 * scale.sf(abs(center) / error))
+    return p_value, EffectSize(
+        estimate, min(center - half, estimate), max(center + half, estimate), confidence
+    )
+
+
+def _squares_of_one_pass(metric: Metric, a: Rows, b: Rows) -> FloatArray:
+    """Mean squared difference of each sample over the passes, not the square of its mean difference.
+
+    What passes average out is the part of the variance that they show; the part that a new data set would add stays.
+    """
+    outcomes = outcomes_of(metric)
+    both = [{**row, "other": other} for row, other in zip(a, b, strict=True)]
+    return pool_outcomes(both, lambda row: (outcomes(row) - outcomes(row["other"])) ** 2).mean
+
+
+def _paired_moments(
+    metric: Metric, difference: FloatArray, squares: FloatArray, labels: NDArray[Any]
+) -> tuple[float, float]:
+    """The mean difference and its variance for independent samples, a pair of differences added to each class."""
+    added = 1.0 if metric.bounds == (0.0, 1.0) else float(np.sqrt(np.mean(difference**2)))
+    kinds = np.unique(labels)
+    pseudo = 1.0 / kinds.size
+    centers, variances = [], []
+    for kind in kinds:
+        inside = labels == kind
+        n = int(inside.sum()) + 2 * pseudo
+        centers.append(difference[inside].sum() / n)
+        variances.append(((squares[inside].sum() + 2 * pseudo * added**2) / n - centers[-1] ** 2) / n)
+    # A mean over the classes weighs each by 1 / C; an area is the mean of the placements of either class.
+    weight = 1.0 if metric.outcomes == "ranks" else 1.0 / kinds.size**2
+    return float(np.mean(centers)), weight * float(np.sum(variances))
+
+
+def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
+    """The factor for overlapping training parts at the mean error or area of two methods."""
+    if metric.sample_outcomes in LEAST_SCALE:
+        return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
+    if metric.outcomes == "ranks":
+        return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
+    # Of outcomes that are no shares the level does not tell how stable the methods are.
+    instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
+    return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * instability
+
+
+# -- All pairs of methods in the records of ``evaluate`` --
+
+
+def compare_methods(
+    records: Any,
+    metric: str | Metric,
+    *,
+    size: int | None = None,
+    reference: str | None = None,
+    test: str = "auto",
+    correction: str = "holm",
+    confidence: float = 0.95,
+) -> Any:
+    """Differences of a metric between methods at one size, with intervals and corrected p-values.
+
+    Parameters
+    ----------
+    records : DataFrame
+        What ``evaluate`` returned.
+    metric : str or Metric
+        The metric to compare.
+    size : int or None, default=None
+        Number of features to compare at. None: each method's own number.
+    reference : str or None, default=None
+        Method that all others are compared with. None compares all pairs.
+    test : {"auto", "paired", "corrected_t"}, default='auto'
+        "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test parts.
+        "auto": the first where the records and the metric allow it.
+    correction : str, default='holm'
+        Correction for several comparisons, see ``adjust_p_values``.
+    confidence : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    polars.DataFrame or pandas.DataFrame
+        One row per pair: ``method``, ``reference``, ``difference`` (method minus reference), ``low``, ``high``,
+        ``p_value``, ``adjusted_p_value``, ``n_splits``, ``test`` ("paired" or "corrected_t", the one that was made).
+
+    Examples
+    --------
+    >>> from zeronorm.evaluation.significance import compare_methods
+    >>> from zeronorm import FisherScore, RandomSelector, evaluate
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(60, random_state=0)
+    >>> methods = {"fisher": FisherScore(), "random": RandomSelector(random_state=0)}
+    >>> records = evaluate(methods, X, y, sizes=[2])
+    >>> compare_methods(records, "error_rate", size=2)["method"].to_list()
+    ['fisher']
+    """
+    if test == "wilcoxon":
+        raise ValueError(
+            "The 'test' parameter must not be 'wilcoxon': the test parts of one data set are not independent, and the "
+            "signed rank test would reject far too often. Use 'paired', or signed_rank on independent data sets."
+        )
+    if test not in ("auto", "paired", "corrected_t"):
+        raise ValueError(
+            f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {written(test)} instead."
+        )
+    measure = as_metric(metric)
+    cells = tasks_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
+    has_samples = measure.outcomes != "none" and all(has_outcomes(measure, rows) for rows in cells.values())
+    if test == "paired" and not has_samples:
+        raise ValueError(
+            f"The 'test' parameter cannot be 'paired' for the metric {measure.name!r}: the records do not tell what "
+            "single samples contribute to it. Use 'corrected_t'."
+        )
+    made = "paired" if has_samples and test != "corrected_t" else "corrected_t"
+    rows: list[dict[str, Any]] = []
+    for method, other in _pairs(list(cells), reference):
+        a, b = cells[method], cells[other]
+        if made == "paired":
+            p_value, effect = paired_test(measure, a, b, confidence=confidence)
+        else:
+            p_value, effect = _corrected(measure.name, a, b, confidence)
+        rows.append(
+            {
+                "method": method,
+                "reference": other,
+                "difference": effect.estimate,
+                "low": effect.low,
+                "high": effect.high,
+                "p_value": p_value,
+                "n_splits": len(a),
+                "test": made,
+            }
+        )
+    for row, adjusted in zip(rows, adjust_p_values([r["p_value"] for r in rows], correction), strict=True):
+        row["adjusted_p_value"] = float(adjusted)
+    return frame_of_rows(rows)
+
+
+def _corrected(
+    name: str, a: list[dict[str, Any]], b: list[dict[str, Any]], confidence: float
+) -> tuple[float, EffectSize]:
+    left, right = ([row[name] for row in rows] for rows in (a, b))
+    n_train, n_test = (float(np.mean([row[key] for row in a])) for key in ("n_train", "n_test"))
+    result = corrected_resampled_t(
+        left, right, n_train=n_train, n_test=n_test, n_repeats=_passes(a), confidence=confidence
+    )
+    return result.p_value, result.difference
+
+
+def _passes(rows: list[dict[str, Any]]) -> int:
+    """How often the test parts go through the samples."""
+    if any(row.get("test_rows") is None for row in rows):
+        return 1
+    _, counts = np.unique(np.concatenate([row["test_rows"] for row in rows]), return_counts=True)
+    return int(counts.max())
+
+
+def _pairs(methods: list[str], reference: str | None) -> list[tuple[str, str]]:
+    if reference is None:
+        pairs = list(combinations(methods, 2))
+    elif reference in methods:
+        pairs = [(name, reference) for name in methods if name != reference]
+    else:
+        raise ValueError(
+            f"The 'reference' parameter must be one of {methods}. Got {written(reference)} instead."
+        )
+    if not pairs:
+        raise ValueError(f"A comparison needs at least two methods. Got {methods}.")
+    return pairs

@@ -1,0 +1,331 @@
+"""What a chart of the report is, the list of them, and the numbers that several of them share.
+
+A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``ReportData`` and says
+what to draw. While a selection runs, ``collect`` keeps what needs the table of data or the fitted selector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from zeronorm.evaluation import _summary as summary
+from zeronorm.evaluation._records import columns_of
+from zeronorm.evaluation._summary import Comparison, Curve, CurvePoint, Frequencies, StabilityPoint, compare
+from zeronorm.registry import load_extensions
+from zeronorm.resampling._metrics import as_metric
+from zeronorm.result._record import ResultData
+from zeronorm.selection._path import SelectionPath
+
+Rows = list[list[str]]
+Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known at the end of a selection and not kept: ``Chart.collect`` takes what a chart needs.
+
+    Parameters
+    ----------
+    X : array-like
+        The table of features.
+    y : ndarray
+        The target.
+    task : {"classification", "regression"}
+        What y holds.
+    selector : estimator
+        The fitted procedure.
+    method : estimator
+        The method inside it.
+    path : SelectionPath
+        Its path.
+    columns : ndarray of int
+        The selected features, in the order of the path.
+    sizes : list of int
+        The numbers of features that were tried.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    task: str
+    selector: Any
+    method: Any
+    path: SelectionPath
+    columns: NDArray[Any]
+    sizes: list[int]
+
+
+class ReportData:
+    """A result and its records, with every number that charts share computed once.
+
+    Parameters
+    ----------
+    result : Result
+        What ``select`` or ``compare`` returned.
+    records : DataFrame
+        Its records.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.report import ReportData
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> ReportData(result, result.records).metric
+    'balanced_error_rate'
+    """
+
+    def __init__(self, result: ResultData, records: Any) -> None:
+        self.result = result
+        self.metric = summary.primary_metric(records)
+        self.records = _finite_only(records, self.metric)
+
+    @property
+    def greater_is_better(self) -> bool:
+        return as_metric(self.metric).greater_is_better
+
+    @property
+    def metric_label(self) -> str:
+        return summary.metric_label(self.metric)
+
+    def format(self, value: float | None) -> str:
+        """A value of the metric, with its unit; a dash for what is not a finite number."""
+        if value is None or not math.isfinite(value):
+            return "–"
+        return summary.format_metric(value, self.metric)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The values the metric can have."""
+        low, high = as_metric(self.metric).bounds
+        return (low if np.isfinite(low) else None), (high if np.isfinite(high) else None)
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        return columns_of(self.records)
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        return summary.error_curves(self.records, self.metric)
+
+    @cached_property
+    def stabilities(self) -> tuple[StabilityPoint, ...]:
+        return summary.stabilities(self.records, self.result.data["n_features"])
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        return compare(self.records, self.metric) if len(self.labels) > 1 else None
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The methods, as the records name them."""
+        return list(dict.fromkeys(self.columns["method"]))
+
+    @cached_property
+    def frequencies(self) -> dict[str, Frequencies]:
+        """How often each method selected each feature, at its own size."""
+        n_features = self.result.data["n_features"]
+        return {
+            label: summary.selection_frequencies(self.records, label, n_features) for label in self.labels
+        }
+
+    @cached_property
+    def selected_sizes(self) -> dict[str, list[int]]:
+        """Numbers of features each procedure chose in the training parts."""
+        sizes: dict[str, list[int]] = {label: [] for label in self.labels}
+        for label, size, count in zip(
+            *(self.columns[k] for k in ("method", "size", "n_selected")), strict=True
+        ):
+            if size is None and count is not None:
+                sizes[label].append(int(count))
+        return sizes
+
+    def own_point(self, label: str | None) -> CurvePoint | None:
+        """The procedure of this name, measured as a whole."""
+        return next((curve.own for curve in self.curves if curve.method == label), None)
+
+    def own_stability(self, label: str | None) -> StabilityPoint | None:
+        """Stability of the procedure of this name; None where it is not defined."""
+        found = (p for p in self.stabilities if p.method == label and p.size is None)
+        return next((p for p in found if p.nogueira is not None), None)
+
+    @cached_property
+    def measured(self) -> dict[str, Any]:
+        """What the run itself says about its procedure: chance, p-value, other metrics; empty for bare records."""
+        return self.result.procedure
+
+    @cached_property
+    def chance(self) -> float | None:
+        """The metric of a predictor that sees no feature, where the result knows it."""
+        return self.result.chance
+
+
+def _finite_only(records: Any, metric: str) -> Any:
+    """The records with values of the metric that are not finite left empty, as those of failed parts are."""
+    if hasattr(records, "iloc"):
+        values = records[metric].astype(float)
+        return records.assign(**{metric: values.where(np.isfinite(values))})
+    import polars as pl
+
+    return records.with_columns(pl.when(pl.col(metric).is_finite()).then(pl.col(metric)).alias(metric))
+
+
+class Picture(Protocol):
+    """Something that draws itself in a page and on matplotlib axes."""
+
+    def svg(self, identifier: str, title: str, width: int) -> Markup: ...
+
+    def data(self, identifier: str) -> Markup: ...
+
+    @property
+    def inches(self) -> tuple[float, float]: ...
+
+    def draw(self, ax: Any) -> None: ...
+
+
+class Chart:
+    """A figure of the report: its numbers are its fields, ``picture`` says how they look."""
+
+    name: ClassVar[str]
+    order: ClassVar[int]
+    is_wide: ClassVar[bool] = False
+
+    @property
+    def title(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def caption(self) -> str:
+        raise NotImplementedError
+
+    @classmethod
+    def collect(cls, run: Run) -> dict[str, Any] | None:
+        """Plain values to keep in ``result.figures``, for what the records cannot tell; None keeps nothing."""
+        return None
+
+    @classmethod
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        """The chart of a result; None where there is nothing to show."""
+        raise NotImplementedError
+
+    def picture(self) -> Picture:
+        """What is drawn."""
+        raise NotImplementedError
+
+    def table(self) -> tuple[tuple[str, ...], Rows]:
+        """Headers and rows of the numbers."""
+        return (), []
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Colours (classes of the page's style) and their words."""
+        return []
+
+    def keys(self) -> list[str]:
+        """Names of the lines, which readers can switch on and off."""
+        return []
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw with matplotlib, on ``ax`` or on a new figure of a journal column; returns the figure."""
+        from zeronorm.report._plots import journal_style, new_axes
+
+        picture = self.picture()
+        if ax is not None:
+            picture.draw(ax)
+            return ax.figure
+        with journal_style():
+            ax = new_axes(*picture.inches)
+            picture.draw(ax)
+        return ax.figure
+
+
+C = TypeVar("C", bound=type[Chart])
+_CHARTS: dict[str, type[Chart]] = {}
+
+
+def register_chart(name: str, *, order: int) -> Callable[[C], C]:
+    """Add a chart to the report under ``name``; charts stand in ascending ``order``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the chart, for ``figure``.
+    order : int
+        Position in the report: charts stand in ascending order.
+
+    Returns
+    -------
+    callable
+        The class decorator.
+
+    Examples
+    --------
+    >>> from zeronorm.report import Chart, register_chart
+    >>> from zeronorm.report._chart import _CHARTS
+    >>> @register_chart("empty", order=999)
+    ... class EmptyChart(Chart):
+    ...     @classmethod
+    ...     def from_data(cls, report_data):
+    ...         return None  # nothing to show
+    >>> _CHARTS.pop("empty").order
+    999
+    """
+
+    def add(cls: C) -> C:
+        cls.name, cls.order = name, order
+        _CHARTS[name] = cls
+        return cls
+
+    return add
+
+
+def chart_classes() -> list[type[Chart]]:
+    """All charts, in the order of the report."""
+    import zeronorm.report.charts  # noqa: F401, registers them
+
+    load_extensions()
+
+    return sorted(_CHARTS.values(), key=lambda cls: (cls.order, cls.name))
+
+
+def collect_figures(**at_hand: Any) -> dict[str, Any]:
+    """What every chart keeps of a run (the fields of ``Run``), by the name of the chart."""
+    run = Run(**at_hand)
+    kept = ((cls.name, cls.collect(run)) for cls in chart_classes())
+    return {name: found for name, found in kept if found is not None}
+
+
+def charts_of(report_data: ReportData) -> list[Chart]:
+    """The charts that have something to show."""
+    found = (cls.from_data(report_data) for cls in chart_classes())
+    return [chart for chart in found if chart is not None]
+
+
+# -- What several charts do with columns of data --
+
+
+def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns with mean 0 and standard deviation 1; constant ones become 0."""
+    deviation = values.std(axis=0)
+    return np.asarray((values - values.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0))
+
+
+def clustered(rows: NDArray[np.float64], *, metric: str) -> NDArray[np.intp]:
+    """Order of the leaves of average linkage; correlation is by absolute value, so that signs do not matter."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import pdist, squareform
+
+    if len(rows) < 3:
+        return np.arange(len(rows))
+    if metric == "correlation":
+        similarity = np.abs(rows @ rows.T) / rows.shape[1]
+        np.fill_diagonal(similarity, 1.0)
+        distances = squareform((1.0 - similarity).clip(0.0), checks=False)
+    else:
+        distances = pdist(rows)
+    return np.asarray(leaves_list(linkage(distances, method="average")), dtype=np.intp)

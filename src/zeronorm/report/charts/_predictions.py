@@ -1,0 +1,169 @@
+"""What the procedure predicted on the test parts: ROC curves and the confusion matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
+
+from zeronorm.report._cells import Grid
+from zeronorm.report._chart import Chart, ReportData, Rows, register_chart
+from zeronorm.report._lines import Guides, Lines, Point, Series
+from zeronorm.report._svg import Axes, visible
+from zeronorm.selection.target import TASKS
+
+N_PLACES = 41  # of the averaged ROC curve
+MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class PredictedPart:
+    """Truth, predictions and decision values of a procedure on one test part."""
+
+    truth: list[Any]
+    predictions: list[Any]
+    decision: list[float] | None
+
+
+def own_parts(report_data: ReportData, method: str) -> list[PredictedPart]:
+    """The test parts of a method at its own size."""
+    columns = report_data.columns
+    decisions = columns.get("decision") or [None] * len(columns["method"])
+    rows = zip(
+        columns["method"], columns["size"], columns["truth"], columns["predictions"], decisions, strict=True
+    )
+    return [
+        PredictedPart(list(truth), list(predictions), None if decision is None else list(decision))
+        for name, size, truth, predictions, decision in rows
+        if name == method and size is None and predictions is not None
+    ]
+
+
+@register_chart("roc", order=45)
+@dataclass(frozen=True)
+class RocChart(Chart):
+    """ROC curves of two classes, averaged over the test parts at equal false positive rates."""
+
+    curves: tuple[tuple[str, tuple[float, ...], float], ...]
+    positive: str
+    title = "ROC curve"
+
+    @classmethod
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        curves, positive = [], ""
+        for method in report_data.labels:
+            parts = [
+                p for p in own_parts(report_data, method) if p.decision is not None and len(set(p.truth)) == 2
+            ]
+            labels = sorted({label for p in parts for label in p.truth}, key=str)
+            if not parts or len(labels) != 2:
+                continue
+            positive = str(labels[-1])
+            curve, area = mean_roc([(np.asarray(p.truth) == labels[-1], p.decision) for p in parts])
+            curves.append((method, tuple(curve.tolist()), area))
+        return cls(tuple(curves), positive) if curves else None
+
+    @property
+    def caption(self) -> str:
+        return (
+            f"Share of the samples of class {visible(self.positive, 40)} that are found against the share of the other "
+            "samples that are taken for it, when the threshold of the predictor moves; mean over the test parts. The "
+            "dashed diagonal is chance."
+        )
+
+    def picture(self) -> Lines:
+        places = np.linspace(0.0, 1.0, N_PLACES)
+        series = [
+            Series(
+                method,
+                tuple(
+                    Point(
+                        x,
+                        y,
+                        tip=f"{method} (area {area:.3f}): finds {100 * y:.0f} % at {100 * x:.0f} % false",
+                    )
+                    for x, y in zip(places.tolist(), curve, strict=True)
+                ),
+            )
+            for method, curve, area in self.curves
+        ]
+        axes = Axes(
+            "false positive rate", "true positive rate", x_log=False, y_bounds=(0.0, 1.0), x_bounds=(0.0, 1.0)
+        )
+        return Lines(series, axes, Guides(diagonal=True))
+
+    def table(self) -> tuple[tuple[str, ...], Rows]:
+        return ("method", "area under the curve"), [[m, f"{area:.3f}"] for m, _, area in self.curves]
+
+    def keys(self) -> list[str]:
+        return [method for method, _, _ in self.curves] if len(self.curves) > 1 else []
+
+
+def mean_roc(parts: list[tuple[NDArray[np.bool_], Any]]) -> tuple[NDArray[np.float64], float]:
+    """True positive rates at evenly spaced false positive rates, and the mean area, over the test parts."""
+    places = np.linspace(0.0, 1.0, N_PLACES)
+    rates, areas = [], []
+    for positive, decision in parts:
+        false, true, _ = roc_curve(positive, decision)
+        rates.append(np.interp(places, false, true))
+        areas.append(float(roc_auc_score(positive, decision)))
+    mean = np.mean(rates, axis=0)
+    mean[0] = 0.0
+    return mean, float(np.mean(areas))
+
+
+@register_chart("confusion", order=46)
+@dataclass(frozen=True)
+class ConfusionChart(Chart):
+    """Counts of true and predicted classes over all test parts."""
+
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    title = "Confusion matrix"
+
+    @classmethod
+    def from_data(cls, report_data: ReportData) -> Self | None:
+        method = report_data.result.chosen_method
+        if method is None or not TASKS[report_data.result.data["task"]].has_classes:
+            return None
+        parts = own_parts(report_data, method)
+        truth = [str(label) for p in parts for label in p.truth]
+        predicted = [str(label) for p in parts for label in p.predictions]
+        classes = sorted({*truth, *predicted})
+        if not 2 <= len(classes) <= MOST_CLASSES:
+            return None
+        counts = confusion_matrix(truth, predicted, labels=classes)
+        return cls(tuple(classes), tuple(tuple(row) for row in counts.tolist()))
+
+    @property
+    def caption(self) -> str:
+        right = sum(self.counts[i][i] for i in range(len(self.classes)))
+        total = sum(map(sum, self.counts))
+        return (
+            f"True classes in rows, predicted classes in columns, counted over all test parts; {right} of {total} "
+            "predictions are right. Colours are shares of the row."
+        )
+
+    def picture(self) -> Grid:
+        names = [visible(label, 40) for label in self.classes]
+        shares = [[count / max(1, sum(row)) for count in row] for row in self.counts]
+        return Grid(
+            rows=[f"true {name}" for name in names],
+            columns=[f"predicted {name}" for name in names],
+            levels=[[round(0.75 * share, 2) for share in row] for row in shares],
+            palette="p",
+            cells=[
+                [f"{count} samples ({100 * share:.0f} %)" for count, share in zip(row, part, strict=True)]
+                for row, part in zip(self.counts, shares, strict=True)
+            ],
+            column_ticks=list(enumerate(names)),
+            x_label="predicted class",
+            shown=[[str(count) for count in row] for row in self.counts],
+        )
+
+    def table(self) -> tuple[tuple[str, ...], Rows]:
+        rows = [[label, *map(str, row)] for label, row in zip(self.classes, self.counts, strict=True)]
+        return ("true class", *(f"predicted {label}" for label in self.classes)), rows

@@ -1,0 +1,228 @@
+"""The result of a run: features, records, choice, notes and provenance.
+
+Records and the raw cells of figures go to Parquet and back, everything else to JSON, nothing to a pickle.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from zeronorm.evaluation._records import frame_of_rows
+from zeronorm.result._files import feature_rows, load, method_rows
+from zeronorm.result._plain import finite
+from zeronorm.result._sentences import error_sentence, headline
+
+FORMAT = "zeronorm-result"
+FORMAT_VERSION = 2
+SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+FEATURES_IN_REPR = 10
+BESIDE = ("records", "model", "figures")  # in files of their own
+
+
+@dataclass(frozen=True)
+class SelectedFeature:
+    """One selected feature.
+
+    Parameters
+    ----------
+    rank : place in the order of the method, from 1.
+    name : as in the file.
+    column : its place in the file, from 0; levels of one text column share it.
+    index : its column in the encoded table, from 0.
+    score : the method's score, bigger is better; None where it has none.
+    mean, scale : mean and standard deviation over all samples, for using the feature elsewhere.
+    frequency : share of the outer training parts in which it was selected.
+    class_means : mean per class (the share of ones for a column of zeros and ones); None for regression.
+    direction : where the feature is high, in words.
+    effect, effect_kind : Cohen's d ("cohens_d"), "eta_squared" with more than two classes, or the
+        "correlation" with the target in regression. None for a feature with one value in each class, whose Cohen's d
+        has no bound.
+    fold_change : ratio of the class means, where all values are positive and there are two classes.
+    p_value, q_value : of the feature alone, and adjusted for the false discovery rate over all features. They
+        come after selection on the same samples: orientation, not evidence.
+    coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
+    """
+
+    rank: int
+    name: str
+    column: int
+    index: int
+    score: float | None
+    mean: float
+    scale: float
+    frequency: float | None = None
+    class_means: dict[str, float] | None = None
+    direction: str = ""
+    effect: float | None = None
+    effect_kind: str = ""
+    fold_change: float | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    coefficient: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ResultData:
+    """What a run found, as plain values, with its records and its model; see ``zeronorm.Result``."""
+
+    kind: str
+    data: dict[str, Any]
+    methods: list[dict[str, Any]]
+    chosen_method: str | None = None
+    size: dict[str, Any] = field(default_factory=dict)
+    procedure: dict[str, Any] = field(default_factory=dict)
+    table: list[dict[str, Any]] = field(default_factory=list)
+    selected: list[SelectedFeature] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+    records: Any = field(default=None, compare=False, repr=False)
+    model: Any = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """What was run and found, in a few lines; everything else is in the attributes."""
+        n_samples, n_features = self.data.get("n_samples"), self.data.get("n_features")
+        lines = [f"Result of a {self.kind} on {n_samples} samples and {n_features} features", self.headline]
+        if self.kind == "selection":
+            shown = ", ".join(self.features[:FEATURES_IN_REPR])
+            more = len(self.features) - FEATURES_IN_REPR
+            lines += [error_sentence(self.procedure), shown + (f" and {more} more" if more > 0 else "")]
+        return "\n".join(line for line in lines if line)
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the selected features, best first."""
+        return [feature.name for feature in self.selected]
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """What was chosen, and how: the method, the number of features, the rule, the sizes tried."""
+        return {"method": self.chosen_method, **self.size}
+
+    @property
+    def chance(self) -> float | None:
+        """The metric of a predictor that sees no feature, on the same folds."""
+        rows = [self.procedure] if self.procedure else self.table
+        return rows[0].get("chance") if rows else None
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one line."""
+        return headline(self)
+
+    def name_of(self, index: int) -> str:
+        """Name of a feature, or its number when the name was not kept."""
+        return self.names.get(index, f"feature {index}")
+
+    # -- tables ----------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """The selected features, or the methods of a comparison, as a polars (else pandas) frame."""
+        rows = feature_rows(self.selected) if self.kind == "selection" else method_rows(self.table)
+        if not rows:
+            raise ValueError(
+                "Nothing was selected, so there is no table. See 'records' for what was measured."
+            )
+        return frame_of_rows(rows)
+
+    def _repr_html_(self) -> str:
+        """The headline, the error and the first features, for notebooks."""
+        rows = feature_rows(self.selected) if self.kind == "selection" else method_rows(self.table)
+        shown = {
+            "rank",
+            "name",
+            "score",
+            "frequency",
+            "direction",
+            "effect",
+            "method",
+            "value",
+            "features",
+            "chance",
+        }
+        heads = [name for name in (rows[0] if rows else {}) if name in shown]
+        cells = [[_cell(row[name]) for name in heads] for row in rows[:20]]
+        parts = [f"<p><strong>{html.escape(self.headline)}</strong></p>"]
+        if self.procedure:
+            parts.append(f"<p>{html.escape(error_sentence(self.procedure))}</p>")
+        parts.append(
+            "<table><thead><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"
+        )
+        parts += ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells]
+        parts.append("</tbody></table>")
+        parts += [f"<p>{html.escape(warning)}</p>" for warning in self.warnings]
+        return "\n".join(parts)
+
+    # -- files -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """The result that ``save`` wrote to a folder; a records.parquet alone will do."""
+        return load(cls, Path(folder))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they stand in the JSON file; values that are not finite become None.
+
+        Records, model and the raw cells of figures are not among them: they have files of their own.
+        """
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE}
+        kept["selected"] = [asdict(feature) for feature in self.selected]
+        content: dict[str, Any] = finite(
+            {"format": FORMAT, "format_version": FORMAT_VERSION, "headline": self.headline, **kept}
+        )
+        return content
+
+    def to_json(self) -> str:
+        """JSON text, one field per line."""
+        items = (f"{json.dumps(key)}: {_dump(value)}" for key, value in self.to_dict().items())
+        return "{\n" + ",\n".join(items) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The result in a JSON text; a ValueError when it is not one."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"The result is not valid JSON: {error}. Run the selection again.") from error
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise ValueError("The JSON file is not a result of zeronorm. Give the result.json of a run.")
+        version = content.pop("format_version", None)
+        if version != FORMAT_VERSION:
+            raise ValueError(
+                f"The result has format version {version!r}, but this program reads {FORMAT_VERSION}. Run it again."
+            )
+        content.pop("headline", None)
+        try:
+            content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
+            content["names"] = {int(index): name for index, name in content["names"].items()}
+            return cls(**content)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ValueError(f"The result is incomplete: {error}. Run the selection again.") from error
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """The result in a JSON file, without its records."""
+        return cls.from_json(file.read_text(encoding="utf-8"))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of result.json."""
+    content: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "–" if value is None else html.escape(str(value))
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,116 @@
+"""What was found, in sentences: the headline, the error, the sizes, the effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from zeronorm.datasets._table import counted
+from zeronorm.evaluation import _summary as summary
+
+if TYPE_CHECKING:
+    from zeronorm.result._record import ResultData, SelectedFeature
+
+LEVEL = 0.05  # of the test against chance
+FEWEST_PERMUTATIONS = round(1 / LEVEL) - 1  # that can give a p-value of LEVEL
+EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
+
+
+def headline(result: ResultData) -> str:
+    """What was found in one line; prediction is claimed or denied only where ``beats_chance`` does so."""
+    data = result.data
+    features = counted(data["n_features"], "feature")
+    if result.kind == "comparison":
+        return f"{len(result.methods)} methods compared on {data['n_samples']} samples and {features}"
+    found = result.procedure
+    count = len(result.selected)
+    if not found:
+        return f"Selection from {features}"
+    if count == 0:
+        return f"No feature of {data['n_features']} was selected for {data['target']}"
+    if found["beats_chance"]:
+        return f"{count} of {features} {'predicts' if count == 1 else 'predict'} {data['target']}"
+    if found["beats_chance"] is None:
+        return f"{count} of {features} selected for {data['target']}: {_untested(found)}"
+    those = "this feature predicts" if count == 1 else f"these {count} features predict"
+    return f"No evidence that {those} {data['target']}"
+
+
+def _untested(found: dict[str, Any]) -> str:
+    """What was measured where nothing was tested."""
+    if found["value"] is None:
+        return "the error could not be measured"
+    metric = found["metric"]
+    at_chance = found["chance"]
+    beside = "" if at_chance is None else f" ({summary.format_metric(at_chance, metric)} without any feature)"
+    return (
+        f"{found['label']} {summary.format_metric(found['value'], metric)}{beside}. Not tested against chance: that "
+        f"needs at least {FEWEST_PERMUTATIONS} permutations"
+    )
+
+
+def error_sentence(found: dict[str, Any]) -> str:
+    """The measured value beside chance, with its interval and p-value."""
+    if not found or found["value"] is None:
+        return "The error could not be measured."
+
+    def shown(value: float) -> str:
+        return summary.format_metric(value, found["metric"])
+
+    interval = (
+        f" (95 % interval for the models fitted here {shown(found['low'])} to {shown(found['high'])})"
+        if found["low"] is not None
+        else f" ({found['no_interval']})" * bool(found.get("no_interval"))
+    )
+    others = "".join(
+        f", {summary.metric_label(name)} {summary.format_metric(value, name)}"
+        for name, value in found["also"].items()
+        if name == "r2"
+    )
+    text = (
+        f"The {found['label']} on samples that were not used for selection is {shown(found['value'])}{interval}"
+        f"{others}, over {found['n_splits']} test parts."
+    )
+    if found["chance"] is not None:
+        text += f" Without any feature it is {shown(found['chance'])}."
+    if found["p_value"] is not None:
+        text += f" {permutation_sentence(found['p_value'], found['n_permutations'])}"
+    return text
+
+
+def permutation_sentence(p_value: float, n_permutations: int) -> str:
+    """How often the procedure did as well on permuted targets."""
+    as_good = round(p_value * (1 + n_permutations)) - 1
+    outcome = {0: "it never did as well there", 1: "it did as well there once"}.get(
+        as_good, f"it did as well there {as_good} times"
+    )
+    return f"The whole procedure was repeated on {n_permutations} permuted targets; {outcome} (p = {p_value:.2g})."
+
+
+def size_sentence(result: ResultData) -> str:
+    """The sizes of the procedure and of the final set, apart."""
+    sizes = result.procedure.get("sizes") or []
+    if not sizes or result.kind != "selection":
+        return ""
+    if len(set(sizes)) == 1:
+        counted = f"{sizes[0]} {'feature' if sizes[0] == 1 else 'features'} in each training part"
+    else:
+        listed = ", ".join(map(str, sizes)) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
+        counted = f"{listed} features in the training parts"
+    return (
+        f"This is measured for the whole procedure, which selected {counted}. From all samples it selected "
+        f"{len(result.selected)}."
+    )
+
+
+def effect_name(features: Sequence[SelectedFeature]) -> str:
+    """What the effects of the features are."""
+    return EFFECTS.get(
+        next((feature.effect_kind for feature in features if feature.effect_kind), ""), "effect"
+    )
+
+
+def compared_classes(features: Sequence[SelectedFeature]) -> tuple[str, str] | None:
+    """With two classes, the one whose values are compared and the one with which; else None."""
+    classes = next((list(feature.class_means) for feature in features if feature.class_means), [])
+    return (classes[1], classes[0]) if len(classes) == 2 else None

@@ -1,0 +1,443 @@
+"""Every subset of features that a selector visited, and how to read any size off it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zeronorm._jit import kernel
+from zeronorm._threads import in_threads, long_vector
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design._index import MANY, by_descending_value
+
+TIE_TOLERANCE = 1e-10
+LARGE_RATIO = 1e3  # a column that tells so much of the target hardly needs a measure for the others
+
+
+Sort = Callable[[FloatArray], tuple[IntArray, FloatArray]]
+
+
+def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_descending_value) -> IntArray:
+    """Feature indices, best score first.
+
+    Scores closer than ``TIE_TOLERANCE`` times the largest magnitude are tied and the lower index
+    wins, so that rounding on another platform or backend does not change the order. ``ratios`` have no bound: one
+    column next to the target would have a score that ties all others. They are tied by ``TIE_TOLERANCE`` times
+    their own size, or ``LARGE_RATIO`` where that is larger. ``sort`` is that of the design, which may be faster.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.size == 0:
+        return np.empty(0, dtype=np.intp)
+    by_value, descending = sort(values)
+    largest = _largest_magnitude(values, descending)
+    smallest = min(largest, LARGE_RATIO) if ratios else largest
+    in_threads(lambda a, b: _put_ties_in_order(by_value, descending, smallest, largest, a, b), values.size)
+    return by_value
+
+
+_SHORT = 32
+
+
+@kernel
+def _sort_part(order: IntArray, first: int, last: int) -> None:
+    """Sort a part in place; a short one without a view of it, whose count of users all threads would share."""
+    if last - first > _SHORT:
+        order[first:last].sort()
+        return
+    for i in range(first + 1, last):
+        value, j = order[i], i
+        while j > first and order[j - 1] > value:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = value
+
+
+@kernel
+def _put_ties_in_order(
+    order: IntArray, descending: FloatArray, smallest: float, largest: float, first: int, last: int
+) -> None:
+    """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size.
+
+    Ties that begin in this part are sorted to their end, which may lie beyond it; those that began before are left.
+    """
+    start = first if first == 0 else -1
+    for i in range(max(first, 1), order.size + 1):
+        if i < order.size:
+            tolerance = TIE_TOLERANCE * min(max(descending[i - 1], smallest), largest)
+            if (
+                not descending[i - 1] - descending[i] > tolerance
+            ):  # equal infinities differ by NaN and are tied
+                continue
+        if start >= 0:
+            _sort_part(order, start, i)
+        if i >= last:
+            return
+        start = i
+
+
+def _largest_magnitude(values: FloatArray, descending: FloatArray) -> float:
+    ends = np.abs(descending[[0, -1]])
+    if not np.isfinite(ends).all():
+        ends = np.abs(values[np.isfinite(values)])
+    return float(ends.max(initial=0.0))
+
+
+@kernel
+def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: int, last: int) -> None:
+    """1 for the chosen features, then 2, 3, …"""
+    for i in range(first, last):
+        ranking[best_first[i]] = max(1, i + 2 - n_chosen)
+
+
+def _raised(best_first: IntArray, scores: FloatArray) -> FloatArray:
+    """No score below one of a feature that is ranked behind; parts look for their highest before they raise."""
+    raised, highest, size = long_vector(scores.size), {}, scores.size
+
+    def look(first: int, last: int) -> None:
+        raised[first:last] = scores[first:last]
+        highest[first] = _highest(best_first, scores, first, last) if last - first < size else -np.inf
+
+    in_threads(look, size)
+    behind, so_far = {}, -np.inf
+    for first in sorted(highest, reverse=True):
+        behind[first], so_far = so_far, max(so_far, highest[first])
+    in_threads(lambda a, b: _raise_scores(best_first, scores, behind[a], raised, a, b), size)
+    return raised
+
+
+@kernel
+def _highest(best_first: IntArray, scores: FloatArray, first: int, last: int) -> float:
+    highest = -np.inf
+    for i in range(first, last):
+        highest = max(highest, scores[best_first[i]])
+    return highest
+
+
+@kernel
+def _raise_scores(
+    best_first: IntArray, scores: FloatArray, highest: float, raised: FloatArray, first: int, last: int
+) -> None:
+    for i in range(last - 1, first - 1, -1):
+        score = scores[best_first[i]]
+        if score < highest:
+            raised[best_first[i]] = highest
+        else:
+            highest = score
+
+
+@dataclass(frozen=True)
+class SelectionPath:
+    """The subsets a method visited, and a total order of the features.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        All features, best first.
+    subsets : tuple of ndarray or None, default=None
+        The visited subsets. None when every visited subset is made of the first features of ``order`` (a
+        nested path).
+    visited_sizes : ndarray of int or None, default=None
+        For a nested path, the sizes of the visited subsets. None means all sizes.
+    objective : ndarray or None, default=None
+        One value per visited subset; smaller is better.
+    scores : ndarray or None, default=None
+        One value per feature; larger is better.
+    scale : ndarray or None, default=None
+        Final scaling factors, for methods that have them.
+    selected_size : int or None, default=None
+        The size at which the method itself would stop.
+    groups : ndarray of int or None, default=None
+        Group code per feature; subsets are then unions of whole groups.
+    always_keep : ndarray of int, default=empty
+        Features that belong to every subset.
+    n_iter : int, default=1
+        Number of iterations.
+    converged : bool, default=True
+        Whether the computation converged.
+    remedy : str, default=''
+        What to do if it did not converge.
+
+    Examples
+    --------
+    >>> from zeronorm import SelectionPath
+    >>> path = SelectionPath.from_scores([0.3, 0.9, 0.1])
+    >>> path.order.tolist(), path.support(2).tolist()
+    ([1, 0, 2], [0, 1])
+    """
+
+    order: IntArray
+    subsets: tuple[IntArray, ...] | None = None
+    visited_sizes: IntArray | None = None
+    objective: FloatArray | None = None
+    scores: FloatArray | None = None
+    scale: FloatArray | None = None
+    selected_size: int | None = None
+    groups: IntArray | None = None
+    always_keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_iter: int = 1
+    converged: bool = True
+    remedy: str = ""
+
+    # -- constructors ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        *,
+        last: NDArray[np.bool_] | None = None,
+        ratios: bool = False,
+        **fields: object,
+    ) -> SelectionPath:
+        """Rank by score (``ratios``: see `order_by_score`); features marked in ``last`` come after all others."""
+        values = np.asarray(scores, dtype=np.float64)
+        order = order_by_score(values, ratios=ratios)
+        path = cls(order=order, scores=values, **fields)  # type: ignore[arg-type]
+        return path if last is None else path.demote(last)
+
+    @classmethod
+    def from_elimination(
+        cls, eliminated: ArrayLike, *, sizes: ArrayLike | None = None, **fields: object
+    ) -> SelectionPath:
+        """``eliminated`` lists the features in the order in which they left, the survivors last."""
+        order = np.asarray(eliminated, dtype=np.intp)[::-1].copy()
+        visited = None if sizes is None else np.asarray(sizes, dtype=np.intp)
+        return cls(order=order, visited_sizes=visited, **fields)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_subsets(
+        cls,
+        subsets: Iterable[ArrayLike],
+        *,
+        n_features: int,
+        tie_break: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        **fields: object,
+    ) -> SelectionPath:
+        """Subsets in the order visited.
+
+        Without an ``order``, features are ordered by the smallest visited subset that holds them,
+        then by ``tie_break`` (bigger is better), then by index.
+        """
+        ragged = tuple(np.sort(np.asarray(s, dtype=np.intp)) for s in subsets)
+        if order is None:
+            first_size = np.full(n_features, n_features + 1, dtype=np.float64)
+            for subset in ragged:
+                if subset.size:
+                    first_size[subset] = np.minimum(first_size[subset], subset.size)
+            tie_rank = np.arange(n_features)
+            if tie_break is not None:
+                tie_rank = np.empty(n_features, dtype=np.intp)
+                tie_rank[order_by_score(tie_break)] = np.arange(n_features)
+            order = np.lexsort((tie_rank, first_size))
+        kept = tuple(s for s in ragged)
+        return cls(order=np.asarray(order, dtype=np.intp), subsets=kept, **fields)  # type: ignore[arg-type]
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return int(self.order.size)
+
+    @property
+    def is_nested(self) -> bool:
+        return self.subsets is None
+
+    @property
+    def sizes(self) -> IntArray:
+        """Sizes of the visited subsets, without repetition, ascending."""
+        if self.subsets is not None:
+            visited = [s.size for s in self.subsets if s.size]
+        elif self.visited_sizes is not None:
+            visited = [int(s) for s in self.visited_sizes]
+        else:
+            visited = list(range(1, self.n_features + 1))
+        whole = [s for s in visited if self._is_whole(s)]
+        return np.unique(np.asarray(whole, dtype=np.intp))
+
+    def whole_sizes(self) -> IntArray:
+        """Sizes at which ``order`` can be cut without splitting a group, visited or not."""
+        sizes = [s for s in range(1, self.n_features + 1) if self._is_whole(s)]
+        return np.asarray(sizes, dtype=np.intp)
+
+    def visited(self, k: int) -> IntArray:
+        """The visited subset of size ``k`` with the best objective, the later one on ties."""
+        self._check_size(k)
+        if self.subsets is None:
+            if k not in self.sizes:
+                raise KeyError(f"no subset of size {k} was visited; visited sizes: {_preview(self.sizes)}")
+            return np.sort(self.order[:k])
+        steps = [i for i, s in enumerate(self.subsets) if s.size == k]
+        if not steps:
+            raise KeyError(f"no subset of size {k} was visited; visited sizes: {_preview(self.sizes)}")
+        if self.objective is None:
+            return self.subsets[steps[-1]]
+        best = min(float(self.objective[i]) for i in steps)
+        return self.subsets[[i for i in steps if float(self.objective[i]) == best][-1]]
+
+    def support(self, k: int) -> IntArray:
+        """The features for size ``k`` (sorted indices), for any ``k`` from 1 to the number of features."""
+        self._check_size(k)
+        if self.subsets is None:
+            return self._prefix(self.order, k)
+        sizes = self.sizes
+        if k in sizes:
+            return self.visited(k)
+        larger = sizes[sizes > k]
+        if larger.size:
+            return self._prefix(self._ordered(self.visited(int(larger[0]))), k)
+        largest = self.visited(int(sizes[-1])) if sizes.size else np.empty(0, dtype=np.intp)
+        rest = self.order[~np.isin(self.order, largest)]
+        return self._prefix(np.concatenate([self._ordered(largest), rest]), k)
+
+    def mask(self, k: int) -> NDArray[np.bool_]:
+        """``support(k)`` as a boolean mask over all features."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.support(k)] = True
+        return mask
+
+    def position(self) -> IntArray:
+        """Place of each feature in ``order``, starting at 0."""
+        position = np.empty(self.n_features, dtype=np.intp)
+        position[self.order] = np.arange(self.n_features)
+        return position
+
+    def ranking(self, k: int | None = None) -> IntArray:
+        """1 for the features of ``support(k)``, then 2, 3, … in ``order``; without k, 1, 2, … throughout."""
+        if k is None:
+            return self.position() + 1
+        best_first, n_chosen = self._chosen_first(k)
+        ranking: IntArray = long_vector(self.n_features, np.intp)
+        if self.n_features >= MANY:
+            in_threads(lambda a, b: _write_ranks(best_first, n_chosen, ranking, a, b), self.n_features)
+            return ranking
+        rank = np.arange(2 - n_chosen, self.n_features + 2 - n_chosen)
+        rank[:n_chosen] = 1
+        ranking[best_first] = rank
+        return ranking
+
+    def feature_scores(self, k: int | None = None) -> FloatArray:
+        """One value per feature, bigger is better, that never contradicts ``ranking(k)``.
+
+        Without scores of its own a path scores by position. Scores that were measured at different moments, such
+        as the weight with which a feature left an elimination, are raised to the highest one of all features
+        ranked behind: the threshold at which the feature would leave if everything below it left at once.
+        """
+        if self.scores is None:
+            return (self.n_features - self.position()).astype(np.float64)
+        best_first = self.order if k is None else self._chosen_first(k)[0]
+        if self.n_features >= MANY:
+            return _raised(best_first, self.scores)
+        agreeing = self.scores.copy()
+        ordered = self.scores[best_first]
+        if (ordered[:-1] >= ordered[1:]).all():
+            return agreeing
+        raised = np.maximum.accumulate(ordered[::-1])[::-1]
+        changed = np.flatnonzero(raised != ordered)
+        agreeing[best_first[changed]] = raised[changed]
+        return agreeing
+
+    def _chosen_first(self, k: int) -> tuple[IntArray, int]:
+        """All features, those of ``support(k)`` first and both parts in ``order``; and the size of the support."""
+        support = self.support(k)
+        if self.subsets is None:  # the support is the front of the order
+            return self.order, support.size
+        if np.array_equal(np.sort(self.order[: support.size]), support):
+            return self.order, support.size
+        chosen = np.zeros(self.n_features, dtype=bool)
+        chosen[support] = True
+        is_chosen = chosen[self.order]
+        return np.concatenate([self.order[is_chosen], self.order[~is_chosen]]), support.size
+
+    # -- rules of the base ----------------------------------------------------------------------
+
+    def demote(self, last: NDArray[np.bool_]) -> SelectionPath:
+        """Move the marked features behind all others, keeping the order otherwise."""
+        if not np.any(last):
+            return self
+        flags = last[self.order]
+        scores = self.scores
+        if scores is not None and not np.all(last):
+            scores = np.where(last, np.minimum(scores, scores[~last].min()), scores)
+        return replace(self, order=np.concatenate([self.order[~flags], self.order[flags]]), scores=scores)
+
+    def constrained(self, groups: IntArray | None, always_keep: IntArray) -> SelectionPath:
+        """The same path with whole groups only and with the forced features in every subset.
+
+        A group stands where its best member stands, and is in a subset when any member is.
+        """
+        if groups is None and always_keep.size == 0:
+            return self
+        forced = np.zeros(self.n_features, dtype=bool)
+        forced[always_keep] = True
+        if groups is not None:
+            forced = np.isin(groups, groups[forced])
+        order = self.order[np.argsort(~forced[self.order], kind="stable")]
+        if groups is not None:
+            order = _gather_groups(order, groups)
+        subsets = self.subsets
+        if subsets is not None:
+            subsets = tuple(_whole_subset(s, forced, groups) for s in subsets)
+        return replace(self, order=order, subsets=subsets, groups=groups, always_keep=np.flatnonzero(forced))
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _check_size(self, k: int) -> None:
+        if not 1 <= k <= self.n_features:
+            raise ValueError(f"The size must be between 1 and {self.n_features} features. Got {k} instead.")
+        if k < self.always_keep.size:
+            raise ValueError(
+                f"{self.always_keep.size} features are always kept (with their groups), more than the size "
+                f"asked for. Got {k}; ask for at least {self.always_keep.size}."
+            )
+
+    def _ordered(self, subset: IntArray) -> IntArray:
+        return subset[np.argsort(self.position()[subset], kind="stable")]
+
+    def _is_whole(self, size: int) -> bool:
+        if self.groups is None or self.subsets is not None:
+            return size >= self.always_keep.size
+        at_boundary = size == self.n_features or (
+            self.groups[self.order[size - 1]] != self.groups[self.order[size]]
+        )
+        return at_boundary and size >= self.always_keep.size
+
+    def _prefix(self, ordered: IntArray, k: int) -> IntArray:
+        """The first ``k`` of ``ordered``, cut back to whole groups."""
+        if self.groups is None or k >= ordered.size:
+            return np.sort(ordered[:k])
+        codes = self.groups[ordered]
+        cut = k
+        while cut > 0 and codes[cut - 1] == codes[cut]:
+            cut -= 1
+        if cut == 0:
+            first = int(np.count_nonzero(self.groups == codes[0]))
+            raise ValueError(
+                f"No whole feature group fits into {k} features: the first group has {first}. "
+                f"Ask for at least {first} features."
+            )
+        return np.sort(ordered[:cut])
+
+
+def _gather_groups(order: IntArray, groups: IntArray) -> IntArray:
+    """Order in which the members of a group stand together, at the place of the best member."""
+    n_groups = int(groups.max()) + 1
+    first_place = np.full(n_groups, order.size, dtype=np.intp)
+    np.minimum.at(first_place, groups[order], np.arange(order.size))
+    return order[np.argsort(first_place[groups[order]], kind="stable")]
+
+
+def _whole_subset(subset: IntArray, forced: NDArray[np.bool_], groups: IntArray | None) -> IntArray:
+    mask = forced.copy()
+    mask[subset] = True
+    if groups is not None:
+        mask = np.isin(groups, groups[mask])
+    return np.flatnonzero(mask)
+
+
+def _preview(sizes: Sequence[int] | IntArray) -> str:
+    shown = ", ".join(str(int(s)) for s in sizes[:10])
+    return shown + (", …" if len(sizes) > 10 else "")

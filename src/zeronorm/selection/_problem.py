@@ -1,0 +1,357 @@
+"""Everything a selection method may use, and where it reports its progress."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._types import IntArray, written
+from zeronorm.design import ColumnStats, Design, require_finite_stats
+from zeronorm.selection._shared import SharedValues
+from zeronorm.selection.target import Target
+
+# -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
+
+
+Advance = Callable[..., None]
+
+
+class Progress:
+    """Where every method reports how far it is: ``with progress.task("Eliminating", total) as advance``.
+
+    ``verbose`` shows a bar for each task; the bar of a whole run, in its place, counts the steps of all tasks.
+    """
+
+    def __init__(self, verbose: bool | int | RunBar = False) -> None:
+        self.verbose = bool(verbose)
+        self._run = verbose if isinstance(verbose, RunBar) else None
+
+    @contextmanager
+    def task(self, description: str, total: int | None = None) -> Iterator[Advance]:
+        """Yield a function that is called with the number of steps just done and, if known, what comes next."""
+        if self._run is not None:
+            yield self._run.advance
+        elif not self.verbose:
+            yield _ignore
+        else:
+            with _bar(description, total) as bar:
+                yield bar.advance
+
+    @contextmanager
+    def whole(self, description: str) -> Iterator[RunBar]:
+        """One bar for a run of many tasks; it appears at once, and ``expect`` tells it how many steps there are."""
+        if not self.verbose:
+            yield RunBar(None, None)
+            return
+        with _bar(description, None) as bar:
+            yield bar
+
+
+class RunBar:
+    """A progress bar that says what is being done; without a display it does nothing."""
+
+    def __init__(self, display: Any, identifier: Any) -> None:
+        self._display = display
+        self._identifier = identifier
+        self.stage = ""  # said before what comes next, such as "permutation 3 of 19"
+
+    def expect(self, steps: int) -> None:
+        """The number of steps of the whole run."""
+        self._update(total=steps)
+
+    def say(self, text: str) -> None:
+        """What is being done now."""
+        self._update(description=", ".join(part for part in (self.stage, text) if part))
+
+    def advance(self, steps: int = 0, text: str = "") -> None:
+        """Some steps are done; ``text`` says what comes next."""
+        self._update(advance=steps)
+        if text:
+            self.say(text)
+
+    def _update(self, **changes: Any) -> None:
+        if self._display is not None:
+            self._display.update(self._identifier, **changes)
+
+
+@contextmanager
+def _bar(description: str, total: int | None) -> Iterator[RunBar]:
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as RichProgress
+    except ImportError:
+        print(f"{description} …", file=sys.stderr)
+        yield RunBar(None, None)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with RichProgress(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
+    ) as bar:
+        yield RunBar(bar, bar.add_task(description, total=total))
+
+
+def _ignore(steps: int = 0, text: str = "") -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Validated data and settings, handed to ``BaseSelector._select``.
+
+    ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
+    label per sample: a method that splits the samples leaves those with one label together.
+    ``n_features_to_select`` is what the user asked for, already a count, or None. ``shared`` has what other fits to the
+    same data have computed.
+    """
+
+    design: Design
+    target: Target
+    sample_weight: NDArray[np.float64] | None = None
+    feature_groups: NDArray[np.intp] | None = None
+    always_keep: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_features_to_select: int | None = None
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    progress: Progress = field(default_factory=Progress)
+    sample_groups: NDArray[Any] | None = None
+    shared: SharedValues = field(default_factory=SharedValues)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.design.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.design.shape[1])
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """Class codes 0, 1, …, real numbers, or a 0/1 matrix for several labels."""
+        return self.target.values
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        return self.target.classes
+
+    @property
+    def n_classes(self) -> int:
+        return self.target.n_classes
+
+    def column_stats(self) -> ColumnStats:
+        """Statistics of the columns by class; they also show whether all values are finite."""
+        stats = self.design.column_stats(self.y, self.sample_weight)
+        require_finite_stats(self.design, stats)
+        return stats
+
+    def around_zero(self) -> Problem:
+        """The same problem with a real target less its middle."""
+        return replace(self, target=self.target.around_zero())
+
+    def sample_costs(self, C: float) -> float | NDArray[np.float64]:
+        """The cost C per sample: scaled by the sample weights where there are any."""
+        return C if self.sample_weight is None else C * self.sample_weight
+
+
+# -- How users name columns: groups of features and features that must stay --
+
+
+def column_index(column: Any, n_features: int, names: NDArray[Any] | None, parameter: str) -> int:
+    """The index of a column given by name or position."""
+    if isinstance(column, numbers.Integral) and not isinstance(column, bool):
+        index = int(column)
+        if not -n_features <= index < n_features:
+            raise ValueError(
+                f"The '{parameter}' parameter names column {index}, but X has {n_features} columns "
+                f"(0 to {n_features - 1})."
+            )
+        return index % n_features
+    if names is None:
+        raise ValueError(
+            f"The '{parameter}' parameter names column {written(column)}, but X has no column names. "
+            "Pass a DataFrame or use column positions."
+        )
+    found = np.flatnonzero(np.asarray(names, dtype=object) == column)
+    if found.size != 1:
+        problem = "is not a column of X" if found.size == 0 else f"stands {found.size} times in X"
+        raise ValueError(f"The '{parameter}' parameter names column {written(column)}, which {problem}.")
+    return int(found[0])
+
+
+def parse_always_keep(always_keep: Any, n_features: int, names: NDArray[Any] | None) -> IntArray:
+    """Sorted indices of the forced features."""
+    if always_keep is None:
+        return np.empty(0, dtype=np.intp)
+    columns = [column_index(c, n_features, names, "always_keep") for c in always_keep]
+    return np.unique(np.asarray(columns, dtype=np.intp))
+
+
+def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | None) -> IntArray | None:
+    """A group code per feature, numbered by first appearance.
+
+    Accepts one label per column, a mapping from group name to columns, or a list of lists of columns.
+    Every column must belong to exactly one group.
+    """
+    if groups is None:
+        return None
+    members = _listed_members(groups)
+    if members is None:
+        labels = np.asarray(groups, dtype=object).ravel()
+        if labels.size != n_features:
+            raise ValueError(
+                f"The 'feature_groups' parameter must give one label per column. Got {labels.size} labels "
+                f"for {n_features} columns."
+            )
+        _require_group_labels(labels)
+        return _codes_by_appearance(labels.tolist())
+    codes = np.full(n_features, -1, dtype=np.intp)
+    for code, columns in enumerate(members):
+        for column in columns:
+            index = column_index(column, n_features, names, "feature_groups")
+            if codes[index] >= 0:
+                raise ValueError(
+                    f"The 'feature_groups' parameter puts column {written(column)} into two groups."
+                )
+            codes[index] = code
+    missing = np.flatnonzero(codes < 0)
+    if missing.size:
+        shown = [names[i] if names is not None else int(i) for i in missing[:5]]
+        raise ValueError(
+            f"The 'feature_groups' parameter must cover every column. {missing.size} of {n_features} columns "
+            f"are in no group, the first: {shown}. Give each its own group if it stands alone."
+        )
+    return _codes_by_appearance(codes.tolist())
+
+
+def _require_group_labels(labels: NDArray[Any]) -> None:
+    for column, label in enumerate(labels):
+        if label is None or label != label:
+            raise ValueError(
+                f"The 'feature_groups' parameter must give one label per column. Got {label} for column "
+                f"{column}; give it its own group if it stands alone."
+            )
+
+
+def _listed_members(groups: Any) -> list[Sequence[Any]] | None:
+    if isinstance(groups, Mapping):
+        return [list(columns) for columns in groups.values()]
+    nested = (
+        isinstance(groups, Sequence) and len(groups) > 0 and isinstance(groups[0], (list, tuple, np.ndarray))
+    )
+    return [list(columns) for columns in groups] if nested else None
+
+
+def _codes_by_appearance(labels: list[Any]) -> IntArray:
+    seen: dict[Any, int] = {}
+    return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)
+
+
+class EmptyAnswerWarning(UserWarning):
+    """A method selects nothing by its own rule, which does not matter to one that only uses its order."""
+
+
+def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
+    """Say that the method selects nothing by itself; a selector always keeps at least one feature."""
+    if problem.n_features_to_select is None and problem.always_keep.size == 0:
+        warnings.warn(
+            f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
+            f"To change that, {remedy}, or ask for a number of features.",
+            EmptyAnswerWarning,
+            stacklevel=6,
+        )
+
+
+# -- Targets so far out that squares of errors see little else --
+
+DOMINANT = 99.0  # squared distance from the median over the sum of those of all other samples
+ENOUGH_OTHERS = 50  # fewer say less about how far a usual sample may lie, and more is asked of the distance
+FEWEST_OTHERS = 5
+LARGEST_SHARE = 0.02  # of the samples; more of them are a part of the data like any other
+
+
+class TargetOutlierWarning(UserWarning):
+    """One sample, or a few, outweigh all others in a real target."""
+
+
+def target_outliers(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> IntArray:
+    """Samples of which each outweighs all others together in the squares around the median, the farthest first.
+
+    Samples that equal the median say nothing about the usual distance: they do not count among the others, so that
+    many equal targets raise no alarm.
+    """
+    n_samples = y.size
+    most = max(1, int(LARGEST_SHARE * n_samples))
+    if n_samples <= FEWEST_OTHERS:
+        return np.empty(0, dtype=np.intp)
+    squares = (y - np.median(y)) ** 2
+    if sample_weight is not None:
+        squares *= sample_weight
+    first = np.argpartition(squares, n_samples - most)[n_samples - most :]
+    first = first[np.argsort(-squares[first], kind="stable")]
+    near = np.delete(squares, first)
+    # Sums over the samples that lie less far out, added up rather than subtracted from the total, which would cancel.
+    sums = near.sum() + np.append(np.cumsum(squares[first][:0:-1])[::-1], 0.0)
+    counts = np.count_nonzero(near) + np.append(np.cumsum(squares[first][:0:-1] > 0.0)[::-1], 0)
+    needed = DOMINANT * np.maximum(1.0, ENOUGH_OTHERS / np.maximum(counts, 1)) ** 2
+    is_outlier = (squares[first] > needed * sums) & (counts >= FEWEST_OTHERS)
+    return np.asarray(first[: int(np.flatnonzero(is_outlier)[-1]) + 1] if is_outlier.any() else first[:0])
+
+
+def target_outlier_message(
+    y: NDArray[np.float64], found: IntArray, who: str, misleads: str, remedy: str
+) -> str:
+    """What is unusual about these samples, whom that may mislead, and what to do."""
+    others = np.delete(y, found)
+    middle = float(np.median(others))
+    distance = float(np.median(np.abs(others - middle)))
+    has, outweighs, it = "has the target", "It outweighs", "it"
+    if found.size > 1:
+        has, outweighs, it = "have targets such as", "They outweigh", "them"
+    return (
+        f"{who} {has} {y[found[0]]:.6g}, while the others have the median {middle:.6g} and the median absolute "
+        f"deviation {distance:.3g}. {outweighs} all others together in squared errors, which may mislead {misleads}. "
+        f"Correct or drop {it}, {remedy}."
+    )
+
+
+def warn_of_target_outliers(
+    misleads: str,
+    y: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None = None,
+    *,
+    rows: IntArray | None = None,
+    other_methods: bool = True,
+    stacklevel: int = 2,
+) -> bool:
+    """Say which samples a method that works with squares of a real target follows; whether there are any."""
+    found = target_outliers(y, sample_weight)
+    if not found.size:
+        return False
+    places = [str(place) for place in (found if rows is None else rows[found])]
+    listed = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+    who = f"{'Sample' if len(places) == 1 else 'Samples'} {listed} (counted from 0)"
+    ranks = "use the ranks of the target (scipy.stats.rankdata)"
+    methods = ", or take a method with an absolute loss, such as RFE or L1SVM"
+    remedy = f"{ranks}{methods}" if other_methods else f"or {ranks}"
+    told = target_outlier_message(y, found, who, misleads, remedy)
+    warnings.warn(told, TargetOutlierWarning, stacklevel=stacklevel + 1)
+    return True

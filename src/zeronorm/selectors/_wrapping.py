@@ -1,0 +1,138 @@
+"""What selectors have in common that wrap another selector."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+
+from zeronorm._types import FloatArray
+from zeronorm.design import Design
+from zeronorm.resampling._fitted_path import fitted_path
+from zeronorm.resampling._seeds import seeded_clone
+from zeronorm.resampling._splits import group_params
+from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import EmptyAnswerWarning, Problem, TargetOutlierWarning
+from zeronorm.selection._shared import SharedValues
+from zeronorm.selectors._base import BaseSelector
+
+
+class MetaSelector(BaseSelector):
+    """A selector built on the ``selector`` parameter, whose tasks and abilities it takes over."""
+
+    selector: Any
+
+    @property
+    def task(self) -> str:
+        """The task of the wrapped selector."""
+        inner = self._innermost()
+        if isinstance(inner, BaseSelector):
+            return inner._task_name()
+        return cast("str", getattr(inner, "task", "classification"))
+
+    def _tasks(self) -> tuple[str, ...]:
+        inner = self._innermost()
+        return inner._tasks() if isinstance(inner, BaseSelector) else self._method.tasks
+
+    def _innermost(self) -> Any:
+        """The selector inside searches (``estimator``) and pipelines (their last step)."""
+        inner = self.selector
+        while not isinstance(inner, BaseSelector):
+            if hasattr(inner, "steps"):
+                inner = inner.steps[-1][1]
+            elif hasattr(inner, "param_grid") or hasattr(inner, "param_distributions"):
+                inner = inner.estimator
+            else:
+                break
+        return inner
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self.selector).input_tags.sparse)
+
+    @property
+    def _allow_nan(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self.selector).input_tags.allow_nan)
+
+    # -- the wrapped selector on some rows ------------------------------------------------------
+
+    def _fit_wrapped(
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+    ) -> Any:
+        """A fitted clone of the wrapped selector."""
+        return fit_inside(self.selector, design, target, rng, groups)
+
+    def _wrapped_path(
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+    ) -> tuple[Any, SelectionPath]:
+        fitted = self._fit_wrapped(design, target, rng, groups)
+        return fitted, fitted_path(fitted, design.n_features)
+
+
+def fit_inside(
+    selector: Any,
+    design: Design,
+    target: NDArray[Any],
+    rng: np.random.Generator,
+    groups: Any = None,
+    shared: SharedValues | None = None,
+) -> Any:
+    """A fitted clone of a selector that another one uses, with what ``shared`` holds for it."""
+    fresh = seeded_clone(selector, rng)
+    labels = group_params(fresh, groups)
+    with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning, TargetOutlierWarning):
+        if isinstance(fresh, BaseSelector):
+            return fresh._fit(design, target, {}, shared=shared, **labels)
+        return fresh.fit(design.block(slice(None)), target, **labels)
+
+
+# -- What selectors have in common that limit false selections --
+
+
+class ErrorControlSelector(MetaSelector):
+    """A selector that may, rightly, select nothing at all.
+
+    ``path_`` still answers every size; ``support_`` is empty when no feature passes.
+    """
+
+    def _store(self, path: SelectionPath, problem: Problem) -> None:
+        super()._store(path, problem)
+        if problem.n_features_to_select is None and path.selected_size == 0:
+            self.support_ = np.zeros(path.n_features, dtype=bool)
+            self.ranking_ = path.ranking() + 1
+            self.n_features_ = 0
+
+    def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
+        if getattr(self, "estimator", None) is not None and not self.support_.any():
+            raise ValueError(
+                f"{type(self).__name__} selected no feature at level {getattr(self, 'level', None)}, so "
+                "'estimator' has nothing to learn from. Raise the level, set n_features_to_select, or use "
+                "estimator=None to accept an empty selection."
+            )
+        super()._retrain(X, y, problem, routed)
+
+    def _refuse_column_settings(self) -> None:
+        """Extra columns are mixed with the real ones, so column settings inside would name the wrong ones."""
+        for name in ("feature_groups", "always_keep"):
+            if getattr(self._innermost(), name, None) is not None:
+                raise ValueError(
+                    f"{type(self).__name__} adds columns to the data, so the wrapped selector cannot have "
+                    f"'{name}'. Set it to None."
+                )
+
+    def _fit_shuffled(
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator
+    ) -> tuple[SelectionPath, FloatArray, NDArray[np.intp]]:
+        """Fit on the columns in random order; the scores and places of the columns in their own order.
+
+        Ties go to the column that stands first, which must not favour the real columns.
+        """
+        shuffle = rng.permutation(design.n_features)
+        _, path = self._wrapped_path(design.take(shuffle), target, rng)
+        scores, position = np.empty(shuffle.size), np.empty(shuffle.size, dtype=np.intp)
+        scores[shuffle], position[shuffle] = path.feature_scores(), path.position()
+        return path, scores, position

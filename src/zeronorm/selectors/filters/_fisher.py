@@ -1,0 +1,110 @@
+"""Fisher's score: distance of the class means in units of the spread within the classes, or correlation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from zeronorm._types import BoolArray, FloatArray
+from zeronorm.engines._column_information import (
+    between_over_within,
+    overall_score,
+    squared_correlation,
+    two_class_score,
+    two_class_score_by_part,
+)
+from zeronorm.registry import register
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import WeightedSelector
+
+
+@register(
+    "fisher",
+    family="filters",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
+    cost="n p; one reading of the data",
+    oracle="the formulas written out, and the order of scikit-learn's f_classif and f_regression",
+    avoid="features that act only together, or differ by more than their class means; redundant features",
+    test_params=({}, {"variant": "overall"}, {"task": "regression"}),
+)
+class FisherScore(WeightedSelector):
+    r"""Rank features by the Fisher score, one feature at a time.
+
+    Two classes, ``variant="between"``:
+
+    .. math:: F_k = \frac{(\mu_k^+ - \mu_k^-)^2}{(\sigma_k^+)^2 + (\sigma_k^-)^2}
+
+    More classes: variance between the class means over the variance within the classes, each class
+    weighted by its size, which orders features as the F test does. ``variant="overall"`` measures each class
+    mean against the overall mean and uses unbiased variances:
+
+    .. math:: F_k = \frac{\sum_c (\mu_{ck} - \mu_k)^2}{\sum_c s_{ck}^2}
+
+    A real target (``task="regression"``): the squared correlation of the feature with the target, which orders features
+    as the F test does.
+
+    A feature that is constant within each class but differs between the classes gets the largest finite score; constant
+    features get 0 and rank last.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: half of the features.
+    variant
+        "between" compares the class means with each other, weighted by class size; "overall" compares each with the
+        overall mean. It does not matter for a real target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = FisherScore(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    _finite_from_statistics = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        variant: Literal["between", "overall"] = "between",
+        task: Literal["classification", "regression"] = "classification",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.variant = variant
+        self.task = task
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        score, constant = self._scores(problem)
+        return SelectionPath.from_scores(score, last=constant, ratios=True)
+
+    def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
+        """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
+        if not problem.target.has_classes:
+            design = problem.shared.standardized(problem.design, problem.sample_weight)
+            score = squared_correlation(design, problem.y, problem.sample_weight)
+            return score, design.zero_columns
+        if problem.design.is_on_disk and problem.n_classes == 2 and self.variant == "between":
+            found = two_class_score_by_part(problem)
+            if found is not None:
+                return found
+        stats = problem.column_stats()
+        if self.variant == "overall":
+            score = overall_score(stats)
+        elif problem.n_classes == 2:
+            score = two_class_score(stats)
+        else:
+            score = between_over_within(stats)
+        return score, stats.is_constant(problem.design.dtype)

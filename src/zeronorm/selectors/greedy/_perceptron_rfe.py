@@ -1,0 +1,615 @@
+"""Recursive feature elimination with large margin perceptrons."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from zeronorm._jit import kernel
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.engines.elimination._loop import Elimination, eliminate
+from zeronorm.registry import register
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import BaseSelector
+from zeronorm.solvers._status import Status
+
+SECONDS_PER_POWER, LONG_S = 2e-8, 300.0  # of one feature in a correction, about; the time that is announced
+NOT_SEPARATED = (
+    "the perceptron did not separate the classes with all features; raise max_iter, or select with RFE, "
+    "which allows for errors."
+)
+
+
+@register(
+    "perceptron-rfe",
+    family="greedy",
+    tasks=("binary",),
+    reference="Gentile 2004; Lal et al. 2006, section 2.3",
+    cost="n p for each epoch, up to 50 epochs for each round",
+    oracle="the margin that the pruned weights have on the training samples",
+    avoid="classes that overlap: there is no margin to give up, so almost nothing is removed",
+    misprints="The chapter prints the sum of |w| in the pruning rule; it is the sum of |w|^q.",
+    test_params=({}, {"rule": "halve"}),
+)
+class PerceptronRFE(BaseSelector):
+    r"""Recursive elimination with a large margin perceptron that decides itself how many features may leave.
+
+    Each round runs the approximate large margin perceptron of Gentile (ALMA) on the features that are left. Its norms
+    follow the number d of these features: :math:`p = \max(2, \ln d)`, so that with many features it behaves like a
+    multiplicative algorithm, which is little affected by useless ones, and with few like a support vector machine. The
+    weights have :math:`\|w\|_q = 1`, :math:`q = p/(p-1)`, and margin γ on samples scaled to :math:`\|x\|_p = 1`. Then
+    the smallest weights leave as long as
+
+    .. math:: \sum_{\text{kept}} |w_i|^q \ge 1 - \bigl(a (1 - a) \gamma\bigr)^q .
+
+    By Hölder's inequality the weights that are kept separate the training samples with a margin of at least :math:`(1 -
+    a(1 - a)) \gamma`. (The rule is often printed with :math:`\sum |w_i|`, which is larger than one and keeps far too
+    few features.) The method ends when no feature may leave; ``n_features_to_select=None`` keeps the features that are
+    left then.
+
+    Use it for separable problems with many useless features. Where the classes overlap, there is no margin to give
+    up, and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
+
+    The perceptron visits sample after sample and so keeps a copy of the data by rows, of sparse data a sparse one; each
+    correction costs a power for every feature, with sparse data a few for every value that is stored. It depends on the
+    order of the samples, not on that of the features.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: the method decides (half of the features with ``rule="halve"``).
+    rule
+        "margin": as many features leave as the margin allows. "halve": half of the features leave in each round.
+    accuracy
+        The elimination may use up the same fraction of the margin.
+    power
+        None: it follows the number of features.
+    max_iter
+        One iteration is one pass over the samples.
+
+    Attributes
+    ----------
+    margins_ : ndarray
+        Margin of the perceptron in each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import PerceptronRFE
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 4.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = PerceptronRFE(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        rule: Literal["margin", "halve"] = "margin",
+        accuracy: float = 0.5,
+        power: float | None = None,
+        max_iter: int = 50,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.rule = rule
+        self.accuracy = accuracy
+        self.power = power
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        models = PerceptronModels(problem, self.accuracy, self.power, self.max_iter)
+        self._warn_if_long(problem, models.powers_of_a_pass())
+        record = Elimination(problem)
+        eliminate(models, record, models.n_affordable if self.rule == "margin" else 0.5)
+        self.margins_ = np.asarray(models.margins)
+        path = record.path()
+        separated = models.margins[0] > 0.0
+        return replace(
+            path,
+            selected_size=record.sizes[-1] if self.rule == "margin" else None,
+            converged=separated,
+            remedy="" if separated else NOT_SEPARATED,
+        )
+
+    def _warn_if_long(self, problem: Problem, powers_of_a_pass: int) -> None:
+        """Where the classes overlap, every pass corrects many samples: say so before it takes many minutes."""
+        seconds = SECONDS_PER_POWER * self.max_iter * powers_of_a_pass
+        if seconds > LONG_S:
+            warnings.warn(
+                f"PerceptronRFE may correct its weights {self.max_iter} times for each of {problem.n_samples} samples "
+                f"of {problem.n_features} features: up to {seconds / 60:.0f} minutes in the first round. For less, "
+                "take a part of the samples, the best columns of FisherScore, or RFE(step=0.5).",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+class PerceptronModels:
+    """``Machines`` of the elimination loop around ALMA; a constant input, which never leaves, is the bias."""
+
+    def __init__(self, problem: Problem, accuracy: float, power: float | None, max_epochs: int) -> None:
+        self.design, self.y = problem.design, problem.target.columns()[:, 0]
+        self.accuracy, self.max_epochs = accuracy, max_epochs
+        self.fixed_power = power
+        self.active: IntArray = np.arange(problem.n_features)
+        self.status, self.n_iter = Status.CONVERGED, 0
+        self.margins: list[float] = []
+        self.solution: AlmaSolution | None = None
+        self._rows: FloatArray | SparseRows | None = None
+
+    @property
+    def power(self) -> float:
+        return self.fixed_power or max(2.0, math.log(self.active.size))
+
+    @property
+    def rows(self) -> FloatArray | SparseRows:
+        """Samples with the features that are left, and a constant."""
+        if self._rows is None:
+            self._rows = _rows_with_constant(self.design, self.active)
+        return self._rows
+
+    def powers_of_a_pass(self) -> int:
+        """What a pass over the samples costs that corrects each of them."""
+        return _powers_of_a_row(self.rows) * self.y.size
+
+    def train(self) -> None:
+        self.solution = solve_alma(
+            self.rows, self.y, power=self.power, accuracy=self.accuracy, max_epochs=self.max_epochs
+        )
+        self.n_iter += self.solution.n_epochs
+        self.margins.append(self.solution.margin)
+
+    def importance(self) -> FloatArray:
+        """|w|^(q-1), the dual weights of unit p-norm: on the scale of |w|^q small features would all look tied."""
+        assert self.solution is not None
+        return np.asarray(np.abs(self.solution.weights[:-1]) ** (1.0 / (self.power - 1.0)))
+
+    def group_importance(self, unit: IntArray) -> FloatArray:
+        """The sum of |w|^q over the group, brought to the scale of one feature."""
+        share = np.bincount(unit, weights=self.importance() ** self.power)
+        return np.asarray(share ** (1.0 / self.power))
+
+    def n_affordable(self, values: FloatArray) -> int:
+        """How many of the smallest values may leave: the sum of their |w|^q must not exceed (a(1-a)γ)^q."""
+        assert self.solution is not None
+        q = self.power / (self.power - 1.0)
+        budget = (self.accuracy * (1.0 - self.accuracy) * max(self.solution.margin, 0.0)) ** q
+        return int(np.count_nonzero(np.cumsum(values**self.power) <= budget))
+
+    def remove(self, features: IntArray) -> None:
+        self.active = self.active[~np.isin(self.active, features)]
+        self._rows = None
+
+
+# -- The approximate large margin perceptron with p-norms (ALMA_p, Gentile 2001) --
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows s - shift, of which s is sparse."""
+
+    matrix: Any
+    shift: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape  # type: ignore[no-any-return]
+
+    def __matmul__(self, w: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ w - self.shift @ w)
+
+    def norms(self, power: float) -> FloatArray:
+        """The p-norm of each row: that of the shift, changed where a value is stored."""
+        return sparse_row_norms(self.matrix.data, self.matrix.indices, self.matrix.indptr, self.shift, power)
+
+
+def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | SparseRows:
+    """Rows of these features, with a constant last."""
+    stored = design.stored_columns(columns)
+    if stored is None:
+        rows = np.ones((design.n_samples, columns.size + 1))
+        design.block(columns, out=rows[:, :-1])
+        return rows
+    by_row = stored[0].tocsr()
+    arrays = by_row.data, by_row.indices, by_row.indptr  # a last column of zeros needs no others
+    rows = sparse.csr_array(arrays, shape=(design.n_samples, columns.size + 1), copy=False)
+    return SparseRows(rows, np.append(stored[1], -1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class AlmaSolution:
+    """Weights of unit q-norm and their margin: the smallest y_i w·x_i over samples scaled to unit p-norm.
+
+    ``is_clean`` tells whether the last pass needed no correction; the margin is then at least ``1 - accuracy``
+    times the largest possible.
+    """
+
+    weights: FloatArray
+    margin: float
+    n_corrections: int
+    n_epochs: int
+    is_clean: bool
+
+
+def solve_alma(
+    X: FloatArray | SparseRows, y: FloatArray, *, power: float, accuracy: float, max_epochs: int
+) -> AlmaSolution:
+    r"""Pass over the rows of ``X`` and correct the weights wherever the margin is too small.
+
+    With :math:`p` = ``power`` and :math:`a` = ``accuracy``, sample i is corrected after k - 1 corrections if
+
+    .. math:: y_i\, w \cdot x_i / \|x_i\|_p \le (1 - a) \frac{\sqrt 8}{a} \sqrt{\frac{p - 1}{k}},
+
+    by a step :math:`\sqrt{2 / ((p-1) k)}\; y_i x_i / \|x_i\|_p` in the dual of the weights,
+    :math:`w_j = \mathrm{sign}(\theta_j)|\theta_j|^{p-1} / \|\theta\|_p^{p-2}`, which is brought back to norm at
+    most 1. Since :math:`\|w\|_q = \|\theta\|_p` for :math:`1/p + 1/q = 1`, only θ is kept.
+
+    Parameters
+    ----------
+    X : (n, p) array in C order, or sparse rows; y : labels -1 and +1.
+    """
+    lengths = X.norms(power) if isinstance(X, SparseRows) else row_norms(X, power)
+    inverse = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    theta = np.zeros(X.shape[1])
+    k, n_epochs, is_clean = _pass_until_clean(X, y, inverse, theta, power, accuracy, max_epochs)
+    weights = np.sign(theta) * np.abs(theta) ** (power - 1.0)
+    length = float(np.linalg.norm(theta, power))
+    if length > 0.0:
+        weights /= length ** (power - 1.0)
+    margin = float(np.min(y * (X @ weights) * inverse))
+    return AlmaSolution(weights, margin, k - 1, n_epochs, is_clean)
+
+
+def row_norms(X: FloatArray, power: float) -> FloatArray:
+    """The p-norm of each row, row by row so that no copy of the data is made."""
+    return np.array([np.linalg.norm(row, power) for row in X])
+
+
+# Powers that take a good part of a second: Ctrl-C is heard between calls of the compiled loop.
+_POWERS_PER_CALL = 1 << 22
+
+
+def _powers_of_a_row(X: FloatArray | SparseRows) -> int:
+    """About as many as a correction takes; of sparse rows the series cost the time of a few for each value."""
+    n, p = X.shape
+    return math.isqrt(p) + 6 * int(X.matrix.nnz) // n if isinstance(X, SparseRows) else int(p)
+
+
+def _pass_until_clean(
+    X: FloatArray | SparseRows,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: FloatArray,
+    power: float,
+    accuracy: float,
+    max_epochs: int,
+) -> tuple[int, int, bool]:
+    """Change θ in place; returns the number of the next correction, the passes made, and if the last was clean."""
+    height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))
+    is_clean, k, n_epochs = False, 1, 0
+    rows: tuple[Any, ...] = (X,)
+    state: tuple[Any, ...] = (theta, np.zeros(theta.size))
+    visit: Any = alma_rows
+    if isinstance(X, SparseRows):
+        rows, visit = (X.matrix.data, X.matrix.indices, X.matrix.indptr), alma_sparse_rows
+        lazy = lazy_theta(X.shift, power)
+        state = (lazy,)
+    while n_epochs < max_epochs and not is_clean:
+        before = k
+        for first in range(0, y.size, height):
+            last = min(first + height, y.size)
+            k = visit(*rows, y, inverse_norm, *state, power, accuracy, k, first, last)
+        n_epochs, is_clean = n_epochs + 1, k == before
+    if isinstance(X, SparseRows):
+        theta[:] = lazy.dense()
+    return k, n_epochs, is_clean
+
+
+@kernel
+def _wanted_margin(power: float, accuracy: float, k: int) -> float:
+    """Below which the k-th correction is made."""
+    return (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy
+
+
+@kernel
+def _product(u: FloatArray, v: FloatArray) -> float:
+    total = 0.0
+    for j in range(u.shape[0]):
+        total += u[j] * v[j]
+    return total
+
+
+@kernel
+def _step_length(power: float, k: int) -> float:
+    return math.sqrt(2.0 / ((power - 1.0) * k))
+
+
+@kernel
+def alma_rows(
+    X: FloatArray,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: FloatArray,
+    weights: FloatArray,
+    power: float,
+    accuracy: float,
+    k: int,
+    first: int,
+    last: int,
+) -> int:
+    """Pass some rows and correct θ and its weights in place; returns the number of the next correction."""
+    p = X.shape[1]
+    for i in range(first, last):
+        value = _product(weights, X[i]) * y[i] * inverse_norm[i]
+        if value > _wanted_margin(power, accuracy, k):
+            continue
+        step = _step_length(power, k) * y[i] * inverse_norm[i]
+        for j in range(p):
+            theta[j] += step * X[i, j]
+        _set_weights(theta, weights, power)
+        k += 1
+    return k
+
+
+@kernel
+def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
+    """Bring θ back to norm at most 1, and its weights with it."""
+    total = 0.0
+    for j in range(theta.shape[0]):
+        weights[j] = abs(theta[j]) ** (power - 1.0)
+        total += abs(theta[j]) * weights[j]
+    length = total ** (1.0 / power)
+    shrink = 1.0 / max(1.0, length)
+    # Below length 1 the weights need the factor length^(2-p); at length 1 it is one.
+    factor = shrink ** (power - 1.0) * max(length * shrink, 1e-300) ** (2.0 - power)
+    for j in range(theta.shape[0]):
+        theta[j] *= shrink
+        weights[j] = math.copysign(weights[j] * factor, theta[j])
+
+
+# -- Sparse rows: work for the stored values alone --
+#
+# A correction by a row s - shift changes all of θ, but outside of the stored values in one direction. So θ is kept as
+# scale (u - b shift): u changes where a value is stored; b and scale, two numbers, change with every correction. All
+# features meet in the sum of |u_j - b shift_j|^p and its slope in b. About an earlier b0 this is a power series, whose
+# terms change for the features whose u changes:
+#
+#     |t - e m|^p = Σ_k binom(p, k) |t|^p (-e m / t)^k,    t = u - b0 m,  e = b - b0,  m = shift.
+#
+# Features that no correction has touched (u = 0; the constant is one of them) give |b|^p Σ|m|^p. The few whose t is so
+# small that the series would be inexact are visited in each sum, unless they are negligible. When b has left the radius
+# in which that holds, or many features are visited, everything is computed afresh.
+
+_N_TERMS = 12
+_SERIES_REST = 1e-16  # of the series, relative to its first term
+_NOTHING = 1e-18  # of a weight, relative to the norm
+_LOST = 1e-3  # a sum that has shrunk to this part is computed afresh
+_UNTOUCHED, _IN_SERIES, _VISITED = range(3)
+
+
+class LazyTheta(NamedTuple):
+    """θ = scale (u - b shift) and its sums, for compiled loops."""
+
+    u: FloatArray
+    shift: FloatArray
+    kind: NDArray[np.int8]  # how each feature enters the sums
+    part: FloatArray  # |t|^p of each feature in the series
+    visited: NDArray[np.int32]
+    binomials: FloatArray
+    moments: FloatArray  # Σ |t|^p (m / t)^k
+    number: FloatArray  # by the places below
+
+    def dense(self) -> FloatArray:
+        return np.asarray(self.number[_SCALE] * (self.u - self.number[_B] * self.shift))
+
+
+_N_NUMBERS = 14
+_B, _SCALE, _B0, _RADIUS, _REACH, _LEAST, _WANTED, _N_VISITED, _N_SINCE = range(9)
+_UNTOUCHED_SUM, _UNTOUCHED_AT_START, _TOTAL, _LARGEST_TOTAL, _SLOPE = range(9, _N_NUMBERS)
+
+
+def lazy_theta(shift: FloatArray, power: float) -> LazyTheta:
+    """Zero. The series is exact for ratios |e m / t| up to ``_REACH``."""
+    p, k = shift.size, np.arange(1, _N_TERMS + 2)
+    binomials = np.cumprod(np.append(1.0, (power - k + 1) / k))
+    rest = max(abs(float(binomials[-1])), 1e-300)
+    number = np.zeros(_N_NUMBERS)
+    number[_SCALE], number[_WANTED] = 1.0, math.isqrt(p)
+    number[_REACH] = min(0.25, (_SERIES_REST / rest) ** (1.0 / (_N_TERMS + 1)))
+    kind, visited = np.zeros(p, dtype=np.int8), np.zeros(p, dtype=np.int32)
+    moments = np.zeros(_N_TERMS + 1)
+    theta = LazyTheta(np.zeros(p), shift, kind, np.zeros(p), visited, binomials[:-1], moments, number)
+    start_sums_afresh(theta, power)
+    return theta
+
+
+@kernel
+def sparse_row_norms(
+    data: FloatArray, columns: IntArray, starts: IntArray, shift: FloatArray, power: float
+) -> FloatArray:
+    """The p-norms of rows s - shift."""
+    parts = np.abs(shift) ** power
+    of_shift = parts.sum()
+    norms = np.empty(starts.shape[0] - 1)
+    for i in range(norms.shape[0]):
+        total = of_shift
+        for place in range(starts[i], starts[i + 1]):
+            j = columns[place]
+            total += abs(data[place] - shift[j]) ** power - parts[j]
+        norms[i] = max(total, 0.0) ** (1.0 / power)
+    return norms
+
+
+@kernel
+def alma_sparse_rows(
+    data: FloatArray,
+    columns: IntArray,
+    starts: IntArray,
+    y: FloatArray,
+    inverse_norm: FloatArray,
+    theta: LazyTheta,
+    power: float,
+    accuracy: float,
+    k: int,
+    first: int,
+    last: int,
+) -> int:
+    """``alma_rows`` for rows s - shift."""
+    u, shift, number = theta.u, theta.shift, theta.number
+    for i in range(first, last):
+        value, b = -number[_SLOPE], number[_B]
+        for place in range(starts[i], starts[i + 1]):
+            j = columns[place]
+            v = u[j] - b * shift[j]
+            value += math.copysign(abs(v) ** (power - 1.0), v) * data[place]
+        if number[_TOTAL] > 0.0:
+            value *= number[_SCALE] * number[_TOTAL] ** (2.0 / power - 1.0)
+        if value * y[i] * inverse_norm[i] > _wanted_margin(power, accuracy, k):
+            continue
+        step = _step_length(power, k) * y[i] * inverse_norm[i] / number[_SCALE]
+        stored = slice(starts[i], starts[i + 1])
+        _correct(theta, columns[stored], data[stored], step, power)
+        _renew_sums(theta, power)
+        k += 1
+    return k
+
+
+@kernel
+def _correct(theta: LazyTheta, columns: IntArray, row: FloatArray, step: float, power: float) -> None:
+    """Add a row to u, and what changes with it to the sums."""
+    u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
+    b0, touched = theta.number[_B0], 0.0
+    for place in range(columns.shape[0]):
+        j = columns[place]
+        if kind[j] == _UNTOUCHED:
+            touched += abs(shift[j]) ** power
+        elif kind[j] == _IN_SERIES and part[j] != 0.0:
+            _add_terms(moments, -part[j], shift[j] / (u[j] - b0 * shift[j]))
+        u[j] += step * row[place]
+    theta.number[_UNTOUCHED_SUM] -= touched
+    theta.number[_B] += step
+    _enter(theta, columns, power)
+
+
+@kernel
+def _add_terms(moments: FloatArray, part: float, ratio: float) -> None:
+    for k in range(_N_TERMS + 1):
+        moments[k] += part
+        part *= ratio
+
+
+@kernel
+def _enter(theta: LazyTheta, columns: IntArray, power: float) -> None:
+    """Let features enter the series where that is exact, else those that are visited."""
+    u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
+    visited, number = theta.visited, theta.number
+    b0, radius, reach, least = number[_B0], number[_RADIUS], number[_REACH], number[_LEAST]
+    n_visited = int(number[_N_VISITED])
+    for j in columns:
+        if kind[j] == _VISITED:
+            continue
+        m = shift[j]
+        t = u[j] - b0 * m
+        if _room(t, m, reach, least) < radius:
+            kind[j] = _VISITED
+            visited[n_visited] = j
+            n_visited += 1
+            continue
+        kind[j] = _IN_SERIES
+        part[j] = 0.0 if abs(t) + radius * abs(m) <= least else abs(t) ** power
+        if part[j] != 0.0:
+            _add_terms(moments, part[j], m / t)
+    number[_N_VISITED] = n_visited
+
+
+@kernel
+def _room(t: float, m: float, reach: float, least: float) -> float:
+    """How far b may go until the series is inexact for a feature that is not negligible."""
+    return max(reach * abs(t), least - abs(t)) / abs(m) if m != 0.0 else np.inf
+
+
+@kernel
+def start_sums_afresh(theta: LazyTheta, power: float) -> None:
+    """Expand about the present b, with a radius for which visits cost about as much as starting afresh."""
+    u, shift, number = theta.u, theta.shift, theta.number
+    p, work = u.shape[0], number[_N_SINCE] * number[_N_VISITED]
+    growth = 2.0 if work < p else 0.5 if work > 4 * p else 1.0
+    wanted = min(max(1, int(growth * number[_WANTED])), p - 1)
+    number[_LEAST] = _NOTHING ** (1.0 / (power - 1.0)) * number[_TOTAL] ** (1.0 / power) * number[_SCALE]
+    u *= number[_SCALE]
+    number[_B] *= number[_SCALE]
+    number[_SCALE], number[_B0], number[_WANTED] = 1.0, number[_B], wanted
+    room, untouched = np.full(p, np.inf), 0.0
+    for j in range(p):
+        theta.kind[j] = _UNTOUCHED
+        if u[j] != 0.0:
+            theta.kind[j] = _IN_SERIES
+            room[j] = _room(u[j] - number[_B0] * shift[j], shift[j], number[_REACH], number[_LEAST])
+        else:
+            untouched += abs(shift[j]) ** power
+    number[_RADIUS] = min(np.partition(room, wanted)[wanted], 1e300)
+    number[_N_SINCE], number[_N_VISITED], number[_UNTOUCHED_SUM] = 0.0, 0.0, untouched
+    theta.moments[:] = 0.0
+    _enter(theta, np.flatnonzero(u), power)
+    _add_up(theta, power)
+    number[_UNTOUCHED_AT_START], number[_LARGEST_TOTAL] = number[_UNTOUCHED_SUM], number[_TOTAL]
+
+
+@kernel
+def _renew_sums(theta: LazyTheta, power: float) -> None:
+    """After a correction: compute the sums, and bring θ back to norm at most 1."""
+    number = theta.number
+    number[_N_SINCE] += 1
+    has_left = abs(number[_B] - number[_B0]) > number[_RADIUS] or number[_SCALE] < 0.5
+    if has_left or number[_N_VISITED] > 2 * number[_WANTED]:
+        start_sums_afresh(theta, power)
+    else:
+        _add_up(theta, power)
+    has_shrunk = number[_TOTAL] < _LOST * number[_LARGEST_TOTAL]
+    if has_shrunk or number[_UNTOUCHED_SUM] < _LOST * number[_UNTOUCHED_AT_START]:
+        start_sums_afresh(theta, power)
+    if number[_TOTAL] > 0.0:
+        number[_SCALE] = min(number[_SCALE], number[_TOTAL] ** (-1.0 / power))
+
+
+@kernel
+def _add_up(theta: LazyTheta, power: float) -> None:
+    """Σ|v|^p and Σ m sign(v) |v|^(p-1), v = u - b m."""
+    u, shift, number, moments = theta.u, theta.shift, theta.number, theta.moments
+    b, lag = number[_B], number[_B0] - number[_B]
+    total = slope = 0.0
+    for k in range(moments.shape[0] - 1, -1, -1):  # the series and its derivative
+        slope = slope * lag + total
+        total = total * lag + theta.binomials[k] * moments[k]
+    size = abs(b) ** (power - 1.0) * number[_UNTOUCHED_SUM]
+    total += size * abs(b)
+    slope = slope / power - math.copysign(size, b)
+    for place in range(int(number[_N_VISITED])):
+        j = theta.visited[place]
+        v = u[j] - b * shift[j]
+        size = abs(v) ** (power - 1.0)
+        total += size * abs(v)
+        slope += shift[j] * math.copysign(size, v)
+    number[_TOTAL], number[_SLOPE] = total, slope
+    number[_LARGEST_TOTAL] = max(number[_LARGEST_TOTAL], total)

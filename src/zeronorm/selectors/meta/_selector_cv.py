@@ -1,0 +1,233 @@
+"""The number of features, chosen by cross-validation along the path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._types import FloatArray
+from zeronorm.registry import Registered, register
+from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
+from zeronorm.resampling._metrics import scoring_metric
+from zeronorm.resampling._seeds import unset_random_states
+from zeronorm.resampling._splits import Split, make_splits
+from zeronorm.resampling.predictors._default import default_estimator
+from zeronorm.selection._kinds import parameter_error
+from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import BaseSelector, SplittingSelector
+from zeronorm.selectors._wrapping import MetaSelector
+
+LENGTH_OF_DEFAULT_GRID = 20
+
+
+@register(
+    "selector-cv",
+    kind="meta",
+    family="meta",
+    tasks=("binary", "multiclass", "regression"),
+    reference="Breiman et al. 1984 (one-standard-error rule)",
+    cost="one fit of the selector for each fold and one on all data, and a predictor for each fold and size",
+    oracle="the rules by hand, and data in which a leak between folds would show",
+    avoid="an unbiased error: its scores were used to choose the size; use evaluate for that",
+    test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
+)
+class SelectorCV(MetaSelector, SplittingSelector):
+    r"""Choose the number of features of any selector by cross-validation along its path.
+
+    In each fold the selector is fitted once, on the training part; its path gives a subset for every
+    size, a predictor is fitted on it and scored on the test part. With :math:`\bar s_k` the mean
+    score over J folds and :math:`\hat\sigma_k` its standard deviation, ``rule="best"`` takes the
+    smallest size with the largest mean and ``rule="one_se"`` the smallest size with
+
+    .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
+
+    The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have been used to choose
+    the size, so they are optimistic: judge the result on other data, for instance with ``evaluate``.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: cross-validation chooses it.
+    estimator
+        It also scores the subsets. None: a linear support vector machine on standardised columns scores them
+        (ridge regression for regression), and there is no ``predict``.
+    cv
+        A number of folds is shuffled.
+    scoring
+        A ``Metric`` or its name is possible too; its values are turned so that greater is better. None: the
+        estimator's own ``score``.
+    sizes
+        None: twenty, equally spaced on a logarithmic scale up to all features.
+    n_jobs
+        They share the folds.
+    random_state
+        It decides the folds, and every ``random_state`` inside that is not set.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        ``size``, ``scores`` (folds by sizes), ``mean``, ``std``, ``standard_error``, ``selected`` (per fold and
+        size) and ``splits``.
+    selector_ : selector
+        The selector fitted on all data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import FisherScore, SelectorCV
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = SelectorCV(FisherScore(), sizes=[1, 2, 4, 8], random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        selector: Any,
+        *,
+        n_features_to_select: int | float | None = None,
+        estimator: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: Literal["best", "one_se"] = "best",
+        sizes: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.selector = selector
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.sizes = sizes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        seed = int(problem.rng.integers(2**31))
+        target = problem.target.labels()
+        self.selector_, path = self._wrapped_path(
+            problem.design, target, np.random.default_rng(seed), problem.sample_groups
+        )
+        sizes = self._sizes_to_try(path)
+        splits = make_splits(
+            self.cv,
+            target,
+            problem.sample_groups,
+            target=problem.target,
+            seed=seed,
+        )
+        scores, selected, all_converged = self._score_folds(problem, target, splits, sizes, seed)
+        self.cv_results_ = summary(sizes, scores, selected, splits)
+        return replace(
+            path,
+            selected_size=int(sizes[choose_size(scores, self.rule)]),
+            converged=path.converged and all_converged,
+            remedy=f"{type(self._innermost()).__name__} inside it stopped early; there, "
+            f"{path.remedy or 'raise max_iter or loosen tol.'}",
+        )
+
+    def _sizes_to_try(self, path: SelectionPath) -> NDArray[np.intp]:
+        p = path.n_features
+        if self.sizes is None:
+            start = smallest_size(path)
+            grid = np.geomspace(start, p, min(LENGTH_OF_DEFAULT_GRID, p - start + 1))
+            return np.unique(np.round(grid).astype(np.intp))
+        if max(self.sizes) > p:
+            raise parameter_error(self, "sizes", f"a list of counts up to the {p} features of X")
+        return np.unique(np.asarray(self.sizes, dtype=np.intp))
+
+    def _score_folds(
+        self, problem: Problem, target: NDArray[Any], splits: list[Split], sizes: NDArray[np.intp], seed: int
+    ) -> tuple[FloatArray, list[list[NDArray[np.intp]]], bool]:
+        """Scores (greater is better) and subsets of all sizes in all folds, and whether all fits converged."""
+        design = problem.design
+        X = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
+        plan = plan_of_sizes(self, problem, X, target, sizes, seed)
+        metric = plan.metrics[0]
+        unset = unset_random_states(self.selector)
+        tasks = [FoldTask("", self.selector, unset, split, str(split.index)) for split in splits]
+        found = run_tasks(
+            plan,
+            tasks,
+            n_jobs=self.n_jobs,
+            progress=problem.progress,
+            description="Cross-validating",
+        )
+        results = [found[task.key]["sizes"] for task in tasks]
+        scores = [[metric.score(result["metrics"][metric.name]) for result in row] for row in results]
+        selected = [[np.asarray(result["selected"], dtype=np.intp) for result in row] for row in results]
+        all_converged = all(found[task.key]["converged"] for task in tasks)
+        return np.asarray(scores, dtype=np.float64), selected, all_converged
+
+
+def plan_of_sizes(
+    chooser: Any, problem: Problem, X: Any, target: NDArray[Any], sizes: NDArray[np.intp], seed: int
+) -> FoldPlan:
+    """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
+    predictor = chooser.estimator
+    if predictor is None:
+        predictor = default_estimator(problem.target, n_samples=problem.n_samples)
+    return FoldPlan(
+        X=X,
+        y=target,
+        groups=problem.sample_groups,
+        sizes=tuple(int(size) for size in sizes),
+        estimator=predictor,
+        unset_in_estimator=unset_random_states(predictor),
+        metrics=(scoring_metric(chooser.scoring, predictor),),
+        seed=seed,
+        is_strict=True,
+        lifts_sizes=chooser.sizes is None,
+    )
+
+
+def choose_size(scores: FloatArray, rule: str, no_features: float | None = None) -> int:
+    """Place of the chosen size in ascending sizes; ``scores`` has one row per fold, greater is better.
+
+    ``no_features`` is the score without any feature: a judge that shrinks its weights reaches it with useless ones too.
+    """
+    mean = scores.mean(axis=0)
+    best = _first_at_least(mean, float(mean.max()))
+    if rule == "best" or len(scores) < 2:
+        return best
+    good_enough = float(mean[best]) - float(_standard_error(scores)[best])
+    if no_features is not None and good_enough <= no_features:
+        return 0
+    return _first_at_least(mean, good_enough)
+
+
+def _first_at_least(mean: FloatArray, threshold: float) -> int:
+    """The smallest size that reaches the threshold, up to rounding."""
+    return int(np.flatnonzero(mean >= threshold - TIE_TOLERANCE * np.abs(mean).max())[0])
+
+
+def _standard_error(scores: FloatArray) -> FloatArray:
+    n_folds = len(scores)
+    scale = scores.std(axis=0, ddof=1) if n_folds > 1 else np.zeros(scores.shape[1])
+    return np.asarray(scale / np.sqrt(n_folds))
+
+
+def summary(
+    sizes: NDArray[np.intp], scores: FloatArray, selected: list[list[NDArray[np.intp]]], splits: list[Split]
+) -> dict[str, Any]:
+    """What ``cv_results_`` holds."""
+    return {
+        "size": sizes,
+        "scores": scores,
+        "mean": scores.mean(axis=0),
+        "std": scores.std(axis=0, ddof=min(1, len(scores) - 1)),
+        "standard_error": _standard_error(scores),
+        "selected": selected,
+        "splits": [(split.train, split.test) for split in splits],
+    }

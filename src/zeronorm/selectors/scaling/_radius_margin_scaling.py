@@ -1,0 +1,209 @@
+"""Scaling factors that minimise an estimate of the error of a support vector machine."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from zeronorm.criteria import Criterion, CrossValidation, RadiusMargin, Span, Summed
+from zeronorm.engines.factor_descent._criterion import ScaledCriterion, chosen_kernel, distinct_columns
+from zeronorm.engines.factor_descent._discarding import Discarding
+from zeronorm.registry import register
+from zeronorm.resampling._splits import make_splits
+from zeronorm.selection._kinds import parameter_error
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import SplittingSelector
+
+SOLVER_TOL = 1e-8
+
+
+@register(
+    "radius-margin-scaling",
+    family="scaling",
+    tasks=("binary", "multiclass"),
+    reference="Weston et al. 2000; Chapelle et al. 2002; Lal et al. 2006, section 3.1",
+    cost="n² p and n³ for each step of the descent",
+    oracle="finite differences of the true bound",
+    avoid="more than a few thousand samples; far more features than samples, where it may overfit",
+    misprints="The chapter prints a first derivative in the curvature rule; it must be the second.",
+    test_params=({}, {"kernel": "linear", "bound": "radius", "constraint": "box", "step": 3}),
+)
+class RadiusMarginScaling(SplittingSelector):
+    r"""Scale every feature so that a bound on the leave-one-out error is smallest; small factors are discarded.
+
+    The kernel sees scaled features, :math:`k_\sigma(x, x') = k(\sigma * x, \sigma * x')`, and the factors minimise
+
+    .. math:: G(\sigma) = R^2(\sigma)\, W^2(\sigma),
+
+    with :math:`W^2 = \|w\|^2` the inverse squared margin of a machine with squared slacks (a ridge 1/C on the
+    kernel matrix) and :math:`R^2` the spread of the samples in feature space, by descent with
+
+    .. math:: \frac{\partial W^2}{\partial\sigma_k^2} = -\sum_{ij} v_i v_j \frac{\partial K_{ij}}{\partial\sigma_k^2},
+        \qquad
+        \frac{\partial R^2}{\partial\sigma_k^2} = \sum_i \beta_i \frac{\partial K_{ii}}{\partial\sigma_k^2}
+        - \sum_{ij} \beta_i \beta_j \frac{\partial K_{ij}}{\partial\sigma_k^2}, \qquad v = \alpha * y .
+
+    All slopes together cost about as much as the kernel matrix. ``bound`` chooses G: "radius" with the smallest
+    enclosing sphere; "variance" (default), :math:`R^2 = \frac1n\sum_i K_{ii} - \frac1{n^2}\sum_{ij} K_{ij}`,
+    smoother and less sensitive to outliers; "span", an estimate of the leave-one-out error; "validation", a smooth
+    error on held-out folds. The last two are less smooth and end in local minima more often. For more than two
+    classes G is summed over machines of one class against the rest, which share σ.
+
+    Multiplying all factors by one number changes a hard margin with a linear kernel not at all, so the factors need
+    a scale: their squares have the mean one (default), or each lies between 0 and 1 (``constraint="box"``).
+
+    After the descent, features whose factor is zero are discarded, and then the least valuable ones according to
+    ``discard``; the factors of the remaining ones are then optimised again, until one feature is left. "scale" discards
+    small factors; "removal" takes each feature out in turn, trains again and compares G (expensive); "curvature"
+    discards small
+
+    .. math:: \sigma_k^2\, \frac{\partial^2 (R^2 W^2)}{\partial \sigma_k^2} .
+
+    The chapter prints a first derivative there; the text and the comparison with optimal brain damage ask for the
+    second.
+
+    Use it with a nonlinear kernel when features matter together: it finds the pair of the nonlinear toy problem,
+    which no score of single features does. It needs an n × n matrix per step, so use at most a few thousand samples;
+    with far more features than samples it may overfit.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: the features that keep a scaling factor in the first descent.
+    C
+        The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+    constraint
+        "sum": the squared factors have the mean 1. "box": each factor lies between 0 and 1.
+    discard
+        "scale": small factors. "removal": a new training without the feature. "curvature": small second derivatives
+        (with the bounds "variance" and "radius").
+    step
+        Features discarded per round. None: one descent, and the order of its factors.
+    cv
+        Used with ``bound="validation"``. A splitter with one split is a validation set.
+    zero_tol
+        Here of the scaling factors.
+    tol
+        The descent ends when it promises a smaller relative decrease of the bound.
+    max_iter
+        Steps of one descent.
+
+    Attributes
+    ----------
+    scale_ : ndarray of shape (n_features_in_,)
+        The factors σ of the first descent, over all features.
+    objective_ : float or ndarray
+        The value of G there.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
+        that one is given a factor, its copies rank last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import RadiusMarginScaling
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = RadiusMarginScaling(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        bound: Literal["variance", "radius", "span", "validation"] = "variance",
+        kernel: Literal["rbf", "poly", "linear"] = "rbf",
+        C: float = 1.0,
+        constraint: Literal["sum", "box"] = "sum",
+        discard: Literal["scale", "removal", "curvature"] = "scale",
+        step: int | float | None = 0.5,
+        gamma: float | Literal["auto", "scale"] = "auto",
+        degree: int = 2,
+        coef0: float = 1.0,
+        cv: Any = 5,
+        steepness: float = 5.0,
+        standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.bound = bound
+        self.kernel = kernel
+        self.C = C
+        self.constraint = constraint
+        self.discard = discard
+        self.step = step
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.cv = cv
+        self.steepness = steepness
+        self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        kernel = chosen_kernel(self, problem.design)
+        varying, self.representative_ = distinct_columns(problem.design, kernel)
+        self.scale_, self.objective_ = np.zeros(problem.n_features), 0.0
+        if varying.size == 0:
+            return SelectionPath.from_scores(self.scale_, scale=self.scale_)
+        criterion = Summed(self._criterion(problem))
+        objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.target.columns())
+        rounds = Discarding(
+            self.discard, self.step, self.constraint == "box", self.zero_tol, self.tol, self.max_iter
+        )
+        rounds.run(objective, problem.progress)
+        assert rounds.first is not None
+        self.scale_[varying] = np.sqrt(rounds.first.point)
+        self.objective_ = rounds.first.value
+        return rounds.path(varying, self.scale_)
+
+    def _criterion(self, problem: Problem) -> Criterion:
+        if self.bound == "span":
+            return Span(self.C, SOLVER_TOL)
+        if self.bound == "validation":
+            return CrossValidation.from_splits(self._splits(problem), self.C, self.steepness, SOLVER_TOL)
+        return RadiusMargin(self.C, self.bound, SOLVER_TOL)
+
+    def _splits(self, problem: Problem) -> list[Any]:
+        """Folds with all classes among their training samples; no more folds than a class has samples."""
+        smallest = int(np.bincount(problem.y).min())
+        if smallest < 2:
+            raise ValueError(
+                "RadiusMarginScaling with bound='validation' needs at least two samples of every class. "
+                "Got a class with one sample; use bound='variance'."
+            )
+        cv = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
+        splits = list(check_cv(cv, problem.y, classifier=True).split(np.zeros(problem.n_samples), problem.y))
+        if problem.sample_groups is not None:
+            seed = int(problem.rng.integers(2**31))
+            found = make_splits(cv, problem.y, problem.sample_groups, target=problem.target, seed=seed)
+            splits = [(split.train, split.test) for split in found]
+        for train, valid in splits:
+            if np.unique(problem.y[train]).size < problem.n_classes or valid.size == 0:
+                raise ValueError(
+                    "The 'cv' parameter of RadiusMarginScaling must leave samples of every class for training and some "
+                    "for validation. Got a split without; use a stratified splitter."
+                )
+        return splits
+
+    def _check_parameters(self) -> None:
+        if self.discard == "curvature" and self.bound in ("span", "validation"):
+            raise parameter_error(self, "discard", f"'scale' or 'removal' with bound={self.bound!r}")

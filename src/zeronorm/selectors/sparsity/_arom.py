@@ -1,0 +1,280 @@
+"""Approximation of the zero-norm minimisation by multiplicative rescaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from zeronorm._types import FloatArray
+from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
+from zeronorm.engines._sparse_paths import distinct_columns, first_copies
+from zeronorm.engines.rescaling._iteration import (
+    RescaledModel,
+    Rescaling,
+    UnitFactors,
+    correlated_start,
+    diagonal,
+    largest,
+    multiplicative,
+    rescale_until_sparse,
+)
+from zeronorm.engines.rescaling._l1_and_probit import JointL1Model, L1Model, SwitchingModel
+from zeronorm.engines.rescaling._models import JointModel, Part, SharedScaleModel, SlackRescaling, parts_of
+from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
+from zeronorm.selection._path import SelectionPath, order_by_score
+from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selectors._base import WeightedSplittingSelector
+
+
+@register(
+    "arom",
+    family="sparsity",
+    tasks=("binary", "multiclass", "multilabel", "regression"),
+    reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
+    cost="n² p for each of the first iterations, then little",
+    oracle="the exhaustive zero-norm optimum, and a QP solver for each machine",
+    avoid="very few samples, where the smallest set that fits is often wrong; keeping all copies of a feature",
+    test_params=({}, {"norm": "l1"}, {"task": "regression"}),
+)
+class AROM(WeightedSplittingSelector):
+    r"""Minimise the zero-norm of a linear model by training on data that are rescaled again and again.
+
+    The number of features :math:`\|w\|_0` is replaced by :math:`\sum_k \ln(\epsilon + |w_k|)`, which is
+    minimised by a sequence of ordinary machines: start with :math:`z = (1, \dots, 1)` and repeat
+
+    .. math:: \min_{u, b}\ \|u\|_p^p \quad\text{subject to}\quad
+        y_i\bigl(u \cdot (x_i * z) + b\bigr) \ge 1, \qquad z \leftarrow z * |u|
+
+    with p = 2 (``norm="l2"``, support vector machines, fast in wide data) or p = 1 (``norm="l1"``, linear
+    programs, the steepest descent on the logarithms). A weak feature gets weaker with every step and its
+    factor decays to zero; a feature without which the classes cannot be separated keeps a weight of one.
+
+    Constraints may be violated at a cost: :math:`\tfrac{C}{2}\sum\xi_i^2` for the ℓ2 norm (a ridge 1/C on the kernel
+    matrix) and :math:`C\sum\xi_i` for the ℓ1 norm. The paper uses C = ∞ throughout, which needs separable data. With
+    ``slack_norm=0`` the slacks are rescaled like the features, which minimises :math:`\|w\|_0 + C \|\xi\|_0`: few
+    features and few training errors.
+
+    The subset of each size is found as in the paper: the largest weights :math:`|z * u|` of the last iterate that has
+    more features than asked for. When the first ℓ1 solution has fewer, features without a weight follow by how close
+    they came to one (their reduced cost).
+
+    Use it in wide data, where few features suffice to explain the labels. It may overfit very small
+    samples: the fewest features consistent with 10 points are often the wrong ones. Several classes,
+    labels or targets share z, with :math:`|u_k| = \sum_c |u_{ck}|`.
+
+    Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
+    start, because the ℓ2 norm would never separate them: the
+    weight goes to the first, the others rank last (see ``representative_``).
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: the features at the end of the iteration.
+    norm
+        "switch": from "l2" to "l1" once there are no more features than samples.
+    C
+        "auto" chooses it from the data (samples left out one at a time on the kernel matrix; three folds for
+        ``norm="l1"``, and both for ``norm="switch"``). ``numpy.inf`` forbids errors.
+    slack_norm
+        2: the usual loss (for ``norm="l1"`` it is linear). 0: the number of errors.
+    multi_class
+        "coupled": one-vs-rest machines with common scaling factors. "uncoupled": each machine selects for itself,
+        and the best ranks of a feature are compared. "one_vs_one": machines for all pairs of classes with common
+        scaling factors. "weston_watkins": one joint machine (not with ``norm="switch"`` or ``slack_norm=0``).
+    task
+        y with several columns of 0 and 1 is a multi-label problem.
+    epsilon
+        "auto" is a tenth of the spread of the target (the median distance from the median, as a standard
+        deviation).
+    standardize
+        Weights are compared, so columns should have one unit.
+    zero_tol
+        Such features are removed and never come back. Errors up to this fraction of the margin count as zero too.
+    tol
+        The iteration ends when no scaling factor changes by more than this, relative to the largest.
+    max_iter
+        One iteration trains one machine.
+    scaling
+        "unit" brings the factors z to one size before each training, so that the mean diagonal of the kernel is one
+        (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the same for any
+        number of features and survivors. "paper" leaves z as the formula gives it: C must then grow with the number
+        of features, or all weights shrink to zero. With hard constraints both are the same.
+    start
+        The first factors z. "equal": ones, as in the paper. "correlation": :math:`z_k^2 = r_k^2 + 1/N` with the
+        correlation of feature and target (its mean square over machines), so that a feature that says much alone
+        begins ahead. "auto": "correlation" where C is finite, ``norm="l2"`` and ``scaling="unit"``, else "equal".
+
+    Attributes
+    ----------
+    coef_ : ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    intercept_ : float or ndarray
+        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+    C_ : float
+        The ``C`` that was used.
+    epsilon_ : float or None
+        The ``epsilon`` that was used. None in classification.
+    representative_ : ndarray of shape (n_features_in_,), dtype int
+        For each feature the first one that it is a copy of, up to sign and shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import AROM
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = AROM(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        norm: Literal["l2", "l1", "switch"] = "l2",
+        C: float | Literal["auto"] = "auto",
+        slack_norm: Literal[0, 2] = 2,
+        multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",
+        task: Literal["classification", "regression"] = "classification",
+        epsilon: float | Literal["auto"] = "auto",
+        standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        scaling: Literal["unit", "paper"] = "unit",
+        start: Literal["auto", "correlation", "equal"] = "auto",
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.norm = norm
+        self.C = C
+        self.slack_norm = slack_norm
+        self.multi_class = multi_class
+        self.task = task
+        self.epsilon = epsilon
+        self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scaling = scaling
+        self.start = start
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        self.representative_ = first_copies(problem.design)
+        self.epsilon_ = epsilon_of(self, problem)
+        self.C_ = self._cost(problem)
+        pairs = self.multi_class == "one_vs_one"
+        parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
+        is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
+        if self.multi_class == "weston_watkins" and is_one_of_many:
+            joint = JointL1Model if self.norm == "l1" else JointModel
+            return self._run(problem, joint(problem, self.C_)).path()
+        if self.multi_class == "uncoupled" and len(parts) > 1:
+            return self._select_for_each(problem, parts)
+        return self._run(problem, self._model(problem, parts)).path()
+
+    def _cost(self, problem: Problem) -> float:
+        if self.norm == "l1" and known_cost(self, problem) is None:
+            return automatic_l1_C(problem, self.epsilon_)
+        return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+
+    def _model(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
+        epsilon = self.epsilon_
+        count_slacks = self.slack_norm == 0
+        # The two norms have prices of different units: a chosen one is chosen for each of them.
+        own = automatic_l1_C(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
+        l1_parts = [replace(part, cost=own * part.cost) for part in parts]
+        l1 = L1Model(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
+        if self.norm == "l1":
+            return l1
+        plain = SharedScaleModel(parts, loss="squared", epsilon=epsilon)
+        l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
+        return l2 if self.norm == "l2" else SwitchingModel(l2, l1, problem.n_samples)
+
+    def _chooses_twice(self) -> bool:
+        return self.norm == "switch" and isinstance(self.C, str)
+
+    def _run(self, problem: Problem, model: RescaledModel, place: int | None = None) -> Rescaling:
+        """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""
+        units = self._units(problem)
+        result = rescale_until_sparse(
+            model,
+            problem.design,
+            distinct_columns(self.representative_),
+            multiplicative,
+            zero_tol=self.zero_tol,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            units=units,
+            start=self._start(problem, units, place),
+        )
+        if not result.iterates:
+            result.status.check("AROM with hard constraints (C=inf)")
+            epsilon = "" if self.epsilon_ is None else " or lower epsilon"
+            warn_of_empty_answer(self, problem, f"raise C{epsilon}")
+        if isinstance(model, (L1Model, JointL1Model)) and model.first_gradient is not None:
+            result.fallback = np.zeros(problem.n_features)
+            result.fallback[distinct_columns(self.representative_)] = model.first_gradient
+        self.coef_ = np.zeros((model.weights.shape[1], problem.n_features))
+        if result.trained.size:
+            self.coef_[:, result.trained] = model.weights.T
+        self.intercept_ = model.bias
+        return result
+
+    def _units(self, problem: Problem) -> UnitFactors | None:
+        if self.scaling == "paper":
+            return None
+        few = {"l1": problem.n_features, "l2": 0, "switch": problem.n_samples}[self.norm]
+        return UnitFactors.of(problem, lambda z: largest(z) if z.size <= few else diagonal(z))
+
+    def _start(self, problem: Problem, units: UnitFactors | None, place: int | None) -> FloatArray | None:
+        by_itself = np.isfinite(self.C_) and self.norm == "l2" and self.scaling == "unit"
+        if self.start == "equal" or (self.start == "auto" and not by_itself):
+            return None
+        pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
+        return correlated_start(problem, units, pairing, place)
+
+    def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
+        """Every machine with its own factors; a feature stands where its best machine puts it."""
+        results, coefficients, biases = [], [], []
+        for place, part in enumerate(parts):
+            results.append(self._run(problem, self._model(problem, [part]), place))
+            coefficients.append(self.coef_[0])
+            biases.append(self.intercept_[0])
+        self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)
+        paths = [result.path() for result in results]
+        best_place = np.min([path.position() for path in paths], axis=0)
+        # Features with the same place in different machines: the one that survived relatively longer.
+        survival = np.max([path.feature_scores() / (len(path.iterates) + 1.0) for path in paths], axis=0)
+        scores = problem.n_features - best_place + 0.5 * survival
+        return SelectionPath(
+            order=order_by_score(scores),
+            scores=scores,
+            selected_size=max(1, np.unique(np.concatenate([result.active for result in results])).size),
+            n_iter=max(result.n_iter for result in results),
+            converged=all(result.converged for result in results),
+            remedy=next((r.remedy for r in results if not r.converged), ""),
+        )
+
+    def _check_parameters(self) -> None:
+        if self.multi_class == "weston_watkins" and (self.norm == "switch" or self.slack_norm != 2):
+            raise parameter_error(
+                self,
+                "multi_class",
+                f"'coupled', 'uncoupled' or 'one_vs_one' with norm={self.norm!r}, slack_norm={self.slack_norm}",
+            )
+        hard = not isinstance(self.C, str) and np.isinf(self.C)
+        if hard and not (self._target_type().has_classes and self.slack_norm != 0):
+            case = "slack_norm=0" if self._target_type().has_classes else f"task={self.task!r}"
+            raise parameter_error(self, "C", f"finite with {case}")

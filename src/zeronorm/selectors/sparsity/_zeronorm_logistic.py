@@ -1,0 +1,285 @@
+"""Logistic regression with as few features as possible: best subsets, and concave penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import gammaln
+
+from zeronorm._threads import one_thread_for_products
+from zeronorm._types import FloatArray
+from zeronorm.engines._sparse_paths import entry_scores, spread_over, without_copies
+from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
+from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.registry import register
+from zeronorm.selection._kinds import POSITIVE, exceptions
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._base import WeightedSelector
+from zeronorm.solvers._logistic import CoupledLogistic
+
+Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
+
+LARGEST_SIZE = 100  # searched for, unless the user asks for more with max_features
+GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest
+REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
+
+
+@register(
+    "zeronorm-logistic",
+    family="sparsity",
+    tasks=("binary", "multiclass"),
+    reference="Lal et al. 2006, Table 1 (the cell it leaves empty); splicing: Zhu et al. 2020",
+    cost="n p for each of about ten questions per selected feature, mostly to a copy in bytes, and many small fits",
+    oracle="exhaustive search of all subsets of up to 15 features, and abess",
+    avoid="hundreds of features to be kept; a list that must be stable",
+    test_params=({}, {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}),
+)
+class ZeroNormLogistic(WeightedSelector):
+    r"""Logistic regression with the zero-norm: the best subset of each size, or a concave stand-in.
+
+    ``penalty="l0"`` looks, for every size k, for the subset of k features with the smallest loss
+
+    .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \tfrac{\lambda}{2} \|w\|_2^2
+              \quad \text{subject to} \quad \|w\|_0 = k,
+
+    where a tiny ridge λ keeps the weights finite when a subset separates the classes. The search goes up and down the
+    sizes with a beam of subsets, and improves the best by splicing (several features exchanged at once) and by swaps.
+    It finds the optimum in almost all problems that are small enough to try all subsets; for large problems, like any
+    search of this kind, it gives no guarantee. From 100,000 samples on, the wide search looks at 25,000 of them, and a
+    narrow one in all samples begins with what that found; losses are always those of all samples.
+
+    The other penalties are concave functions of :math:`|w_k|` between ℓ0 and ℓ1, added to the mean loss:
+
+    .. math:: \text{log}: \lambda\epsilon \log(1 + |w|/\epsilon), \qquad
+              \text{l0.5}: 2\lambda\sqrt{\epsilon}(\sqrt{\epsilon + |w|} - \sqrt\epsilon), \qquad
+              \text{SCAD and MCP with shapes 3.7 and 3}.
+
+    They are minimised through a sequence of weighted ℓ1 problems, each of which lowers the objective, for a
+    grid of λ. Every support that appears is refitted without penalty, and the best of each size is kept.
+
+    Several classes: one machine against the rest for each, all with the same features, losses summed.
+
+    Use ``"l0"`` for the smallest model that predicts well, when strong correlations mislead the LASSO, or to
+    see what the best k features are. Prefer a penalty when hundreds of features are to be kept. Compared with
+    FSV and AROM the loss is that of a probability model and needs no separability.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: the size with the smallest extended Bayesian information criterion.
+    penalty
+        "l0": best subsets. The others are smooth approximations of it.
+    max_features
+        Beyond it features follow by their single effect. None: ``n_features_to_select`` if it is given, else as
+        many as the number of samples supports, at most 100.
+    epsilon
+        Here for both tasks: the width around zero of the penalties "log" and "l0.5".
+    tol
+        Largest violation of the optimality conditions, relative to the largest slope of the loss.
+    always_keep
+        Best subsets are searched among those that contain them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import ZeroNormLogistic
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
+    >>> selector = ZeroNormLogistic(2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    _parameter_exceptions = exceptions(
+        epsilon=(POSITIVE, "the width around zero of the penalty, not of a tube")
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        penalty: Penalty = "l0",
+        ridge: float = 1e-6,
+        max_features: int | None = None,
+        n_alphas: int = 50,
+        epsilon: float = 0.1,
+        max_reweightings: int = 10,
+        tol: float = 1e-7,
+        standardize: bool = True,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.penalty = penalty
+        self.ridge = ridge
+        self.max_features = max_features
+        self.n_alphas = n_alphas
+        self.epsilon = epsilon
+        self.max_reweightings = max_reweightings
+        self.tol = tol
+        self.standardize = standardize
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
+        self.verbose = verbose
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        model = LogisticSubsets(problem.design, problem.target.columns(), weight, self.ridge)
+        largest = self._largest_size(problem, float(weight.sum()))
+        # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
+        with one_thread_for_products():
+            if self.penalty == "l0":
+                return self._best_subsets(problem, model, largest)
+            return self._reweighted(problem, model, largest)
+
+    def _largest_size(self, problem: Problem, total_weight: float) -> int:
+        p = problem.n_features
+        if self.max_features is not None:
+            return min(int(self.max_features), p)
+        if problem.n_features_to_select is not None:
+            return min(problem.n_features_to_select, LARGEST_SIZE)
+        supported = total_weight / (np.log(max(p, 3)) * np.log(np.log(max(total_weight, 16.0))))
+        return int(min(max(supported, 1.0), p, LARGEST_SIZE))
+
+    # -- best subsets ---------------------------------------------------------------------------
+
+    def _best_subsets(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+        stats = problem.design.column_stats(sample_weight=problem.sample_weight)
+        usable = ~stats.is_constant(problem.design.dtype)
+        usable[problem.always_keep] = False
+        eligible = np.flatnonzero(usable)
+        variance = np.where(usable, stats.variance, 1.0)
+        search = best_subsets(model, eligible, problem.always_keep, variance)
+        with problem.progress.task("Best subsets", largest) as advance:
+            fits, n_passes = search.run(largest, advance)
+        residuals, _ = model.residuals(model.fit(_NOTHING), model.rows_and_ones(_NOTHING))
+        slopes = np.abs(problem.design.transpose_dot(residuals.T)).sum(axis=1)
+        supports = [fit.columns for fit in fits]
+        # A feature that is in a smaller subset, and then in more of them, stands before others.
+        scores = entry_scores(
+            supports, [1.0 / max(fit.size, 0.5) for fit in fits], slopes / np.sqrt(variance)
+        )
+        return self._path(problem, model, fits, scores, n_iter=n_passes, converged=model.all_converged)
+
+    def _path(
+        self,
+        problem: Problem,
+        model: LogisticSubsets,
+        fits: list[SubsetFit],
+        scores: FloatArray,
+        **fields: Any,
+    ) -> SelectionPath:
+        visited = [fit for fit in fits if fit.size]
+        total = float(model.weight.sum())
+        criterion = [_extended_bic(fit, problem.n_features, total) for fit in visited]
+        return SelectionPath.from_subsets(
+            [fit.columns for fit in visited],
+            n_features=problem.n_features,
+            tie_break=scores,
+            scores=scores,
+            objective=np.asarray([fit.objective for fit in visited]),
+            selected_size=visited[int(np.argmin(criterion))].size if visited else None,
+            remedy="raise ridge, or max_reweightings, or loosen tol.",
+            **fields,
+        )
+
+    # -- concave penalties ----------------------------------------------------------------------
+
+    def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        models = CoupledLogistic(merged, self.tol)
+        penalties = models.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
+        # A weight of two is two samples.
+        most: float = max(float(model.weight.sum()), float(np.count_nonzero(model.weight)))
+        fits: dict[bytes, SubsetFit] = {}
+        supports, levels = [], []
+        with problem.progress.task("Penalties", penalties.size) as advance:
+            for penalty in penalties:
+                self._solve_reweighted(models, float(penalty))
+                support = distinct[models.support]
+                if support.size and support.tobytes() not in fits and support.size <= most:
+                    fits[support.tobytes()] = model.fit(support)
+                supports.append(support)
+                levels.append(float(penalty))
+                advance(1)
+                if support.size >= largest:
+                    break
+        slopes = spread_over(distinct, problem.n_features, models.first_slopes())
+        scores = entry_scores(supports, levels, slopes)
+        converged = models.all_converged and model.all_converged
+        return self._path(
+            problem, model, list(fits.values()), scores, n_iter=models.n_solved, converged=converged
+        )
+
+    def _solve_reweighted(self, models: CoupledLogistic, penalty: float) -> None:
+        """Weighted ℓ1 problems until the factors settle, starting with equal factors."""
+        factors = np.ones(models.n_features)
+        for _ in range(int(self.max_reweightings)):
+            models.solve(penalty * factors)
+            before = factors
+            factors = tangent_factors(self.penalty, models.absolute_weights(), penalty, self.epsilon)
+            if np.abs(factors - before).max(initial=0.0) <= REWEIGHTED_ENOUGH:
+                break
+
+
+_NOTHING = np.empty(0, dtype=np.intp)
+
+
+def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float:
+    """Twice the loss, log n per weight, and twice the logarithm of the number of subsets of the size."""
+    k = fit.size
+    n_subsets = gammaln(n_features + 1) - gammaln(k + 1) - gammaln(n_features - k + 1)
+    return float(2.0 * fit.objective + fit.coef.size * np.log(total_weight) + 2.0 * n_subsets)
+
+
+# -- Concave penalties between ℓ0 and ℓ1, and how they are minimised through ℓ1 --
+#
+# A penalty :math:`\lambda\,\rho(|w|)` that is concave on the positive axis lies below its tangents; the one at the
+# last weights is a weighted ℓ1 norm with factors :math:`\rho'(|w_k|)`. Minimising that instead and repeating never
+# increases the objective. All penalties here have the slope one at zero, so the first problem is the LASSO
+
+
+SCAD_SHAPE = 3.7
+MCP_SHAPE = 3.0
+SMALLEST_FACTOR = 1e-4  # a feature never becomes quite free
+
+Slope = Callable[[FloatArray, float, float], FloatArray]
+
+
+def _log_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return epsilon / (epsilon + w)
+
+
+def _root_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return np.sqrt(epsilon / (epsilon + w))
+
+
+def _scad_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    beyond = (SCAD_SHAPE * penalty - w) / ((SCAD_SHAPE - 1.0) * penalty)
+    return np.where(w <= penalty, 1.0, np.maximum(beyond, 0.0))
+
+
+def _mcp_slope(w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    return np.maximum(1.0 - w / (MCP_SHAPE * penalty), 0.0)
+
+
+SURROGATES: dict[str, Slope] = {
+    "log": _log_slope,
+    "l0.5": _root_slope,
+    "scad": _scad_slope,
+    "mcp": _mcp_slope,
+}
+
+
+def tangent_factors(name: str, w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
+    """Slopes of the penalty at the absolute weights ``w``, in units of ``penalty``; one where there is no penalty."""
+    if penalty == 0.0:  # no column has any pull
+        return np.ones_like(w)
+    return np.maximum(SURROGATES[name](w, penalty, epsilon), SMALLEST_FACTOR)

@@ -1,0 +1,449 @@
+"""Logistic regression: with a quadratic penalty on a kernel matrix, and with an ℓ1 penalty on the weights."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.design._dense import DenseDesign
+from zeronorm.selection._problem import Problem
+from zeronorm.solvers._geometry import GradientBounds
+from zeronorm.solvers._lasso import descend_coordinates, descend_sparse_columns
+from zeronorm.solvers._losses import LOSSES
+from zeronorm.solvers._status import Ended, Status
+from zeronorm.solvers.svm._dual import per_sample
+
+# Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.
+SATURATION = 1e-12
+MOST_IDLE = 5  # Newton steps in a row that rounding alone decides
+SHORTEST_STEP = 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticDual(Ended):
+    """Decision values are K @ dual_coef + bias."""
+
+    dual_coef: FloatArray
+    bias: float
+    objective: float
+    n_iter: int
+    status: Status
+
+
+def solve_logistic_dual(
+    K: FloatArray,
+    y: ArrayLike,
+    *,
+    C: float | ArrayLike = 1.0,
+    warm_start: LogisticDual | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> LogisticDual:
+    r"""Fit a penalised logistic regression with an unpenalised bias by Newton's method.
+
+    .. math:: \min_{a, b}\ \tfrac12 a^\top K a + \sum_i C_i \log\bigl(1 + e^{-y_i f_i}\bigr), \qquad f = Ka + b
+
+    For the linear kernel the weights are :math:`w = X^\top a`. At the optimum
+    :math:`a_i = C_i y_i (1 - p_i)` with :math:`p_i` the probability of the right class; ``tol`` bounds the largest
+    violation of that equation, relative to C.
+    """
+    labels = np.asarray(y, dtype=np.float64)
+    cost = per_sample(C, labels.size)
+    a = np.zeros(labels.size) if warm_start is None else warm_start.dual_coef.copy()
+    bias = 0.0 if warm_start is None else warm_start.bias
+    inner = K @ a
+    objective = _objective(a, inner, bias, labels, cost)
+    status, n_iter, n_idle = Status.ITERATION_LIMIT, 0, 0
+    while n_iter < max_iter:
+        n_iter += 1
+        right = np.clip(expit(labels * (inner + bias)), SATURATION, 1.0 - SATURATION)
+        gradient = cost * labels * (1.0 - right)
+        if max(np.abs(a - gradient).max(), abs(gradient.sum())) <= tol * cost.max():
+            status = Status.CONVERGED
+            break
+        a_new, bias_new = _newton_point(K, cost * right * (1.0 - right), inner + bias, gradient)
+        before = objective
+        a, bias, inner, objective, moved = _line_search(
+            K, labels, cost, (a, bias, inner, objective), a_new - a, bias_new - bias
+        )
+        n_idle = 0 if objective < before - 1e-14 * abs(before) else n_idle + 1
+        if not moved or n_idle > MOST_IDLE:
+            status = Status.STALLED
+            break
+    return LogisticDual(a, float(bias), objective, n_iter, status)
+
+
+def _newton_point(
+    K: FloatArray, weight: FloatArray, f: FloatArray, gradient: FloatArray
+) -> tuple[FloatArray, float]:
+    """Minimiser of the quadratic model: (K + 1/weight) a + b = f + pull/weight with sum a = 0."""
+    root = np.sqrt(weight)
+    system = root[:, None] * K * root
+    system.flat[:: len(K) + 1] += 1.0
+    try:
+        factor = cho_factor(system, check_finite=False)
+    except LinAlgError:  # a column so large that the one on the diagonal is lost in its rounding
+        system.flat[:: len(K) + 1] += len(K) * np.finfo(float).eps * np.diagonal(system).max()
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+    right_sides = np.column_stack([root * f + gradient / root, root])
+    solved = root[:, None] * cho_solve(factor, right_sides, check_finite=False)
+    bias = float(solved[:, 0].sum() / solved[:, 1].sum())
+    return solved[:, 0] - bias * solved[:, 1], bias
+
+
+def _line_search(
+    K: FloatArray,
+    labels: FloatArray,
+    cost: FloatArray,
+    start: tuple[FloatArray, float, FloatArray, float],
+    step: FloatArray,
+    bias_step: float,
+) -> tuple[FloatArray, float, FloatArray, float, bool]:
+    """Halve the Newton step until the objective does not rise."""
+    a, bias, inner, objective = start
+    inner_step = K @ step
+    length = 1.0
+    while length > SHORTEST_STEP:
+        candidate = a + length * step, bias + length * bias_step, inner + length * inner_step
+        value = _objective(candidate[0], candidate[2], candidate[1], labels, cost)
+        if value <= objective + 1e-14 * abs(objective):
+            return (*candidate, value, True)
+        length *= 0.5
+    return a, bias, inner, objective, False
+
+
+def _objective(a: FloatArray, inner: FloatArray, bias: float, labels: FloatArray, cost: FloatArray) -> float:
+    return float(0.5 * a @ inner + cost @ np.logaddexp(0.0, -labels * (inner + bias)))
+
+
+# -- Logistic regression with a weighted ℓ1 norm: least squares reweighted, on a growing set of features --
+#
+# .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \sum_k \lambda_k |w_k|, \qquad \sum_i s_i = 1
+#
+# Roth (2004) solves it by iteratively reweighted least squares; each of these problems is a LASSO, which
+# scikit-learn solves by coordinate descent. Only features that violate the optimality conditions, and
+# those with a weight, are ever read as columns
+
+
+LOSS = LOSSES["logistic"]
+MAX_ROUNDS = 50  # growths of the working set
+MAX_STEPS = 50  # reweighted least squares problems on one working set
+BATCH = 50  # violating features that join at a time
+SMALLEST_CURVATURE = 1e-9
+LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse columns
+HARDLY_SPARSE = 4  # stored values, times this, than entries: dense columns are the quicker ones
+FEWER_VALUES = (
+    2  # stored values, times this, than products of columns: a sweep over the values is the cheaper one
+)
+ROUGHLY = 0.1
+LASSO_TOL = 1e-12
+LASSO_MAX_ITER = 5000
+SUFFICIENT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLogistic:
+    """One machine: weights of the features in ``columns``, bias, and minus the slope of the loss by each decision."""
+
+    columns: IntArray
+    weights: FloatArray
+    bias: float
+    residual: FloatArray
+    loss: float
+    converged: bool
+
+    @property
+    def norm(self) -> float:
+        return float(np.abs(self.weights).sum())
+
+
+class L1Logistic:
+    """The problem for one machine on one data set, solved for changing penalties from the last solution.
+
+    Parameters
+    ----------
+    sign : labels, -1 and +1.
+    share : weight of each sample; they sum to one.
+    tol : largest violation of the optimality conditions, relative to the largest slope without features.
+    """
+
+    def __init__(self, design: Design, sign: FloatArray, share: FloatArray, tol: float) -> None:
+        self.design = design
+        self.sign = sign
+        self.share = share
+        positive = float(share[sign > 0].sum())
+        self.bias_alone = float(np.log(positive / (1.0 - positive)))
+        nothing = np.empty(0, dtype=np.intp)
+        self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.zeros(sign.size), True)
+        self.first_slope = design.transpose_dot(self.empty.residual)
+        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
+        self._bounds = GradientBounds(design)
+        self._last: tuple[IntArray, _WorkingSet] | None = None
+        self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
+
+    def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
+        """The machine for these penalties of the features."""
+        current = start
+        columns, weights, bias = start.columns, start.weights, start.bias
+        for _ in range(MAX_ROUNDS):
+            joining = self._violators(current, penalty)
+            if joining.size:
+                columns = np.concatenate([columns, joining])
+                weights = np.append(weights, np.zeros(joining.size))
+            elif current is not start:
+                return current
+            part = self._part(columns)
+            weights, bias, converged = self._solve_on(part, penalty[columns], weights, bias)
+            image, kept = part.X.dot(weights), weights != 0.0
+            columns, weights = columns[kept], weights[kept]
+            current = self._solution(columns, weights, bias, image, converged)
+        return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
+
+    def _part(self, columns: IntArray) -> _WorkingSet:
+        """The working set of these columns; from one penalty to the next they are often the same."""
+        if self._last is None or not np.array_equal(self._last[0], columns):
+            self._last = None  # not two at a time
+            self._last = columns, _WorkingSet.of(self.design, columns)
+        return self._last[1]
+
+    def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
+        limit = penalty + self.tol
+        limit[current.columns] = np.inf
+        return self._bounds.beyond(current.residual, limit, BATCH + current.columns.size)
+
+    def _solution(
+        self, columns: IntArray, weights: FloatArray, bias: float, image: FloatArray, converged: bool
+    ) -> SparseLogistic:
+        f = image + bias
+        residual = -self.share * LOSS.slope(f, self.sign)
+        loss = float(self.share @ LOSS.value(f, self.sign))
+        return SparseLogistic(columns, weights, bias, residual, loss, converged)
+
+    # -- on a working set -----------------------------------------------------------------------
+
+    def _solve_on(
+        self, part: _WorkingSet, penalty: FloatArray, w: FloatArray, bias: float
+    ) -> tuple[FloatArray, float, bool]:
+        f = part.X.dot(w) + bias
+        value = self._value(f, w, penalty)
+        for _ in range(MAX_STEPS):
+            slope = -self.share * LOSS.slope(f, self.sign)
+            violation = _violation(part.X, slope, w, penalty)
+            if violation <= self.tol:
+                return w, bias, True
+            # A model that is still far from the loss need not be minimised to the last digit.
+            accuracy = 0.01 * max(self.tol, ROUGHLY * violation)
+            target = self._quadratic_step(part, f, slope, w, penalty, accuracy)
+            moved = self._line_search(part.X, (w, bias, f, value), slope, target, penalty)
+            if moved is None:
+                break
+            w, bias, f, value = moved
+        slope = -self.share * LOSS.slope(f, self.sign)
+        return w, bias, _violation(part.X, slope, w, penalty) <= 100.0 * self.tol
+
+    def _value(self, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+        return float(self.share @ LOSS.value(f, self.sign) + penalty @ np.abs(w))
+
+    def _quadratic_step(
+        self,
+        part: _WorkingSet,
+        f: FloatArray,
+        slope: FloatArray,
+        w: FloatArray,
+        penalty: FloatArray,
+        tol: float,
+    ) -> tuple[FloatArray, float]:
+        """Minimiser of the quadratic model of the loss plus the penalty; ``slope`` is minus that of the loss."""
+        curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
+        response = f + slope / curvature
+        response_mean = np.average(response, weights=curvature)
+        if w.size == 0:
+            return w, float(response_mean)
+        mean = part.X.transpose_dot(curvature) / curvature.sum()
+        solution = _weighted_lasso(part, curvature, mean, response - response_mean, penalty, w, tol)
+        return solution, float(response_mean - mean @ solution)
+
+    def _line_search(
+        self,
+        X: Design,
+        start: tuple[FloatArray, float, FloatArray, float],
+        slope: FloatArray,
+        target: tuple[FloatArray, float],
+        penalty: FloatArray,
+    ) -> tuple[FloatArray, float, FloatArray, float] | None:
+        (w, bias, f, value), (target_w, target_bias) = start, target
+        target_f = X.dot(target_w) + target_bias
+        promised = float(slope @ (f - target_f)) + float(penalty @ (np.abs(target_w) - np.abs(w)))
+        rounding = np.sqrt(f.size) * np.finfo(float).eps * abs(value)  # of a sum over so many samples
+        t = 1.0
+        while t > 1e-10:
+            new_w, new_f = (1.0 - t) * w + t * target_w, (1.0 - t) * f + t * target_f
+            new_value = self._value(new_f, new_w, penalty)
+            if new_value <= value + SUFFICIENT * t * promised + rounding:
+                return new_w, (1.0 - t) * bias + t * target_bias, new_f, new_value
+            t *= 0.5
+        return None
+
+
+def _violation(X: Design, slope: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
+    """Largest violation of the optimality conditions on the working set."""
+    gradient = X.transpose_dot(slope)
+    at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
+    violation = np.where(w != 0.0, np.abs(gradient - penalty * np.sign(w)), at_zero)
+    return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
+
+
+# -- The features of a working set, as dense columns or, sparse and many, as they are stored --
+
+
+@dataclass(frozen=True, eq=False)
+class _WorkingSet:
+    """Columns, with what is stored of them where they stay sparse."""
+
+    X: Design
+    stored: tuple[Any, FloatArray] | None = None
+
+    @classmethod
+    def of(cls, design: Design, columns: IntArray) -> Self:
+        n_entries = design.n_samples * columns.size
+        if not design.is_sparse or n_entries <= LARGEST_DENSE_COPY:
+            return cls(DenseDesign(design.block(columns)))
+        stored = design.stored_columns(columns)
+        if stored is not None and HARDLY_SPARSE * stored[0].nnz > n_entries:
+            return cls(DenseDesign(design.block(columns)))
+        return cls(design.take(columns), stored)
+
+    @property
+    def has_few_columns(self) -> bool:
+        """Whether products of the columns with each other are the smaller problem."""
+        n, k = self.X.shape
+        return self.X.is_sparse or n * k > LARGEST_DENSE_COPY
+
+
+def _weighted_lasso(
+    part: _WorkingSet,
+    curvature: FloatArray,
+    mean: FloatArray,
+    response: FloatArray,
+    penalty: FloatArray,
+    start: FloatArray,
+    tol: float,
+) -> FloatArray:
+    """Weights of the centred columns for squared errors weighted by the curvature, plus the penalty."""
+    X, stored = part.X, part.stored
+    if stored is not None and FEWER_VALUES * stored[0].nnz < start.size**2:
+        columns, shift = stored
+        weights = start.copy()
+        arrays = (columns.data, columns.indices, columns.indptr)
+        descend_sparse_columns(
+            *arrays, curvature, mean + shift, response, penalty, weights, tol, LASSO_MAX_ITER
+        )
+        return weights
+    if part.has_few_columns:
+        products = X.sandwich(curvature)
+        products -= curvature.sum() * np.outer(mean, mean)
+        products /= np.outer(penalty, penalty)
+        gradient, weights = X.transpose_dot(curvature * response) / penalty, start * penalty
+        descend_coordinates(products, gradient, 1.0, np.inf, weights, tol / penalty.max(), LASSO_MAX_ITER)
+        return np.asarray(weights / penalty)
+    root = np.sqrt(curvature)
+    scaled = X.block(slice(None))
+    scaled -= mean
+    scaled *= root[:, None]
+    scaled /= penalty
+    target = root * response
+    # Chosen here, as scikit-learn 1.7 does not choose without its checks.
+    is_tall = len(scaled) > scaled.shape[1]
+    with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
+        _, coefficients, _ = lasso_path(
+            np.asfortranarray(scaled),
+            target,
+            alphas=[1.0 / len(scaled)],
+            precompute=np.asarray(scaled.T @ scaled) if is_tall else False,
+            Xy=scaled.T @ target if is_tall else None,
+            coef_init=start * penalty,
+            tol=LASSO_TOL,
+            max_iter=LASSO_MAX_ITER,
+            check_input=False,  # on small data the checks take longer than the descent
+        )
+    return np.asarray(coefficients[:, 0] / penalty)
+
+
+# -- ℓ1-penalised logistic machines that share the penalties of the features: one, or one against the rest --
+
+
+class CoupledLogistic:
+    """Machines with their current solutions; each solution is the start of the next."""
+
+    def __init__(self, problem: Problem, tol: float) -> None:
+        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+        share = weight / weight.sum()
+        targets = np.ascontiguousarray(problem.target.columns().T)
+        self.n_features = problem.n_features
+        self.models = [L1Logistic(problem.design, sign, share, tol) for sign in targets]
+        self.solutions: list[SparseLogistic] = [model.empty for model in self.models]
+        self.all_converged = True
+        self.n_solved = 0
+
+    @property
+    def largest_penalty(self) -> float:
+        """Beyond it no feature has a weight."""
+        return max(model.largest_slope for model in self.models)
+
+    @property
+    def loss(self) -> float:
+        return sum(solution.loss for solution in self.solutions)
+
+    @property
+    def loss_without_features(self) -> float:
+        return sum(model.empty.loss for model in self.models)
+
+    @property
+    def norm(self) -> float:
+        """The sum of all absolute weights."""
+        return sum(solution.norm for solution in self.solutions)
+
+    @property
+    def support(self) -> IntArray:
+        """Features with a weight in any machine."""
+        return np.unique(np.concatenate([solution.columns for solution in self.solutions]))
+
+    def solve(self, penalty: FloatArray) -> None:
+        """Solve all machines for one penalty per feature."""
+        pairs = zip(self.models, self.solutions, strict=True)
+        self.solutions = [model.solve(penalty, solution) for model, solution in pairs]
+        self.all_converged &= all(solution.converged for solution in self.solutions)
+        self.n_solved += 1
+
+    def absolute_weights(self) -> FloatArray:
+        """Absolute weight of each feature, summed over the machines."""
+        total = np.zeros(self.n_features)
+        for solution in self.solutions:
+            total[solution.columns] += np.abs(solution.weights)
+        return total
+
+    def weights(self) -> FloatArray:
+        """Weights, one row per machine."""
+        rows = np.zeros((len(self.solutions), self.n_features))
+        for row, solution in zip(rows, self.solutions, strict=True):
+            row[solution.columns] = solution.weights
+        return rows
+
+    def bias(self) -> FloatArray:
+        return np.asarray([solution.bias for solution in self.solutions])
+
+    def first_slopes(self) -> FloatArray:
+        """How strongly the loss calls for each feature before any is in, summed over the machines."""
+        return np.asarray(np.sum([np.abs(model.first_slope) for model in self.models], axis=0))

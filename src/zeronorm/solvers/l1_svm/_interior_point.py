@@ -1,0 +1,344 @@
+r"""A primal-dual interior-point method for the ℓ1 machine, which ends in an exact solution.
+
+With one row z of signed data for each side of each sample the machine reads
+
+.. math:: \min_{w, b}\ \sum_k c_k |w_k| + \sum_i C_i \xi_i, \qquad z_i \cdot (w, b) + \xi_i - t_i = h_i,
+    \qquad \xi, t \ge 0,
+
+with multipliers :math:`0 \le \alpha \le C` of the rows. Split :math:`w = w^+ - w^-`; the slopes
+:math:`c_k \mp z_k \cdot \alpha` are the multipliers of the two parts. All pairs that must vanish in their product
+stand in two vectors: :math:`x = (t, \xi, w^+, w^-)` and :math:`s = (\alpha, C - \alpha, c - g, c + g)` with
+:math:`g = Z^\top \alpha`. A Newton step leads to the system of :mod:`zeronorm.solvers.l1_svm._newton` with
+:math:`\Theta_i = 1/(t_i/\alpha_i + \xi_i/(C_i - \alpha_i))` and
+:math:`D_k = 1/(w_k^+/(c_k - g_k) + w_k^-/(c_k + g_k))`.
+
+Two things keep it quick. A row far from the kink of its loss is fixed at its bound and a feature far from having
+a weight is left out, and the method goes on with the others. And it need not converge: once its steps tell which
+rows lie on the kink and which features have a weight, two small linear systems give the solution, and both
+objectives over all rows and features prove it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._threads import one_thread
+from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.solvers.l1_svm._newton import (
+    TINY,
+    Guess,
+    NotPositiveDefinite,
+    Reduction,
+    SignedProblem,
+    balanced_multipliers,
+    newton_system,
+    start_point,
+    vertex,
+)
+
+T = TypeVar("T", np.float64, np.bool_)
+
+MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
+ENOUGH_ITER = 100  # then nothing is left out any more
+TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
+CLOSE = 1e-2  # relative gap from which the end is tried
+CLOSED = 1e-10  # relative gap at which going on is of no use
+FAR = 0.02  # a multiplier this small against the distance from the kink belongs to a fixed row
+FAINT = 0.02  # share of the objective, against its slope, of a feature that may be left out
+GRADIENTS = 0.6  # relative to the cost, pull on balanced multipliers of features to start with
+WORTH_STARTING = 0.5  # share of the features that may be left for a start without the others
+FEW_DATA = 20_000  # entries; of fewer, nothing need be left out
+OPEN = 4.0  # a slope whose square is this multiple of the gap may not become zero any more
+FIX_FROM = 0.5  # relative gap from which rows are fixed and features left out
+WORTH_FIXING = 0.8  # share of the rows or of the features that may stay
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedModel:
+    """Weights, the bias last, and multipliers of all rows that prove them optimal."""
+
+    weights: FloatArray
+    alpha: FloatArray
+    objective: float
+    n_iter: int
+
+
+def solve_l1_interior(
+    rows: FloatArray, target: FloatArray, cost: FloatArray, penalty: FloatArray
+) -> CertifiedModel | None:
+    """The solution for signed ``rows`` with their sign last; None where it is not unique or not found.
+
+    Prices and costs are positive and finite.
+    """
+    problem = SignedProblem(rows, target, cost, penalty, np.zeros(penalty.size + 1))
+    # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
+    # The matrices are small: one thread is faster than several that wait for each other.
+    with np.errstate(all="ignore"), one_thread():
+        method = _InteriorPoint(problem)
+        found = method.without_features()
+        if found is None:
+            method.start_with_few_features()
+            found = method.run()
+        while found is None and method.go_back():
+            found = method.run()
+    return found
+
+
+@dataclass
+class _Step:
+    """Changes of both vectors and of the bias."""
+
+    x: FloatArray
+    s: FloatArray
+    bias: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Saved:
+    """What was left of the problem at some point, and the point."""
+
+    left: Reduction
+    x: FloatArray
+    s: FloatArray
+    bias: float
+
+
+class _InteriorPoint:
+    """Mehrotra's predictor-corrector steps, on fewer and fewer rows and features."""
+
+    def __init__(self, problem: SignedProblem) -> None:
+        self.left = Reduction.none_of(problem)
+        self.balanced = balanced_multipliers(problem)
+        self.x, self.s = start_point(problem, self.balanced)
+        self.bias = 0.0
+        self.distance = max(float(np.abs(problem.target).mean()), TINY)
+        self.last_sizes = (0, 0)
+        self.n_iter = 0
+        self.closed = False
+        self.far = FAR if problem.rows.size > FEW_DATA else 0.0
+        self.earlier: list[_Saved] = []
+        self.wrong: tuple[Int64Array, Int64Array] | None = (
+            None  # rows and features, where a solution showed them
+        )
+        self.may_fix = np.ones(problem.target.size, dtype=bool)
+        self.may_drop = np.ones(problem.penalty.size, dtype=bool)
+
+    def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
+        """Views of the two parts of the rows and the two parts of the features."""
+        n, p = self.left.samples.size, self.left.features.size
+        return pairs[:n], pairs[n : 2 * n], pairs[2 * n : 2 * n + p], pairs[2 * n + p :]
+
+    def without_features(self) -> CertifiedModel | None:
+        """The bias alone that puts the heavier side on its targets, should that be a solution."""
+        weights = np.zeros(self.left.features.size + 1)
+        heavier = self.left.problem.cost @ self.left.problem.rows[:, -1] >= 0.0
+        weights[-1] = self.distance if heavier else -self.distance
+        return self._certified(weights, self.balanced)
+
+    def run(self) -> CertifiedModel | None:
+        """Iterate until the solution can be read off and proved."""
+        for _ in range(MAX_ITER):
+            self.n_iter += 1
+            gap, objective = self._residuals()
+            self.closed = gap <= CLOSED * objective
+            if not gap > CLOSED * objective:
+                return None
+            error = max(
+                gap,
+                objective - self.left.problem.loss - float(self._parts(self.s)[0] @ self.left.problem.target),
+            )
+            if self.far > 0.0 and error <= FIX_FROM * objective:
+                gap, objective = self._fix(error, objective) or (gap, objective)
+            close = gap <= CLOSE * objective
+            try:
+                self._factorise(precise=close)
+            except NotPositiveDefinite:
+                return None
+            predicted = self._step(0.0, None)
+            if close:
+                found = self._finish(predicted)
+                if found is not None or self.wrong is not None:
+                    return found
+            ahead = self._products_after(predicted, *self._lengths(predicted, 1.0))
+            step = self._step((ahead / gap) ** 3 * gap / self.x.size, predicted)
+            primal, dual = self._lengths(step, TO_THE_BOUND)
+            self.x += primal * step.x
+            self.bias += primal * step.bias
+            self.s += dual * step.s
+        return None
+
+    # -- one step -------------------------------------------------------------------------------
+
+    def _residuals(self) -> tuple[float, float]:
+        """What is missing in the linear conditions; returns the sum of products that must vanish and the objective."""
+        problem = self.left.problem
+        t, xi, up, down = self._parts(self.x)
+        weights = np.append(up - down, self.bias)
+        gradient = self._parts(self.s)[0] @ problem.rows + problem.gradient
+        short = problem.target - problem.rows @ weights
+        self.missing = short - xi + t
+        slopes = self.s[2 * t.size :]
+        self.missing_slopes = (
+            np.concatenate([problem.penalty - gradient[:-1], problem.penalty + gradient[:-1]]) - slopes
+        )
+        self.off_balance = -float(gradient[-1])
+        return float(self.x @ self.s), max(problem.objective(weights, short), TINY)
+
+    def _factorise(self, precise: bool) -> None:
+        self.ratio = self.x / self.s
+        t, xi, up, down = self._parts(self.ratio)
+        self.stiffness = 1.0 / (up + down)
+        rows = self.left.problem.rows
+        self.system = newton_system(
+            rows, 1.0 / (t + xi), self.stiffness, rows if precise else self.left.coarse
+        )
+
+    def _step(self, product: float, earlier: _Step | None) -> _Step:
+        """Solve the linearised conditions, aiming at equal products less what an earlier step adds to them."""
+        n, p = self.left.samples.size, self.left.features.size
+        aim = product - self.x * self.s
+        if earlier is not None:
+            aim -= earlier.x * earlier.s
+        aim /= self.s
+        right = self.missing - aim[n : 2 * n] + aim[:n]
+        parts = aim[2 * n :] - self.ratio[2 * n :] * self.missing_slopes
+        drift = parts[:p] - parts[p:]
+        change, alpha = self.system.solve(right, drift, self.off_balance)
+        gradient = self.stiffness * (change[:-1] - drift)
+        s = np.concatenate([alpha, -alpha, -gradient, gradient])
+        s[2 * n :] += self.missing_slopes
+        return _Step(aim - self.ratio * s, s, float(change[-1]))
+
+    def _lengths(self, step: _Step, share: float) -> tuple[float, float]:
+        """How far x and s can go, at most one."""
+        return _longest(self.x, step.x, share), _longest(self.s, step.s, share)
+
+    def _products_after(self, step: _Step, primal: float, dual: float) -> float:
+        return float((self.x + primal * step.x) @ (self.s + dual * step.s))
+
+    # -- fewer rows and features ----------------------------------------------------------------
+
+    def _fix(self, gap: float, objective: float) -> tuple[float, float] | None:
+        """Put multipliers of rows far from the kink on their bounds and leave far features out.
+
+        Returns the gap of the others and the objective.
+        """
+        alpha, spare, _, _ = self._parts(self.s)
+        t, xi, _, _ = self._parts(self.x)
+        # Multipliers of separable classes stay far below their price.
+        unit = self.far * np.minimum(self.left.problem.cost, alpha.max()) / self.distance
+        at_zero = alpha < unit * t
+        at_cost = (spare < unit * xi) & ~at_zero
+        at_zero &= self.may_fix[self.left.samples]
+        at_cost &= self.may_fix[self.left.samples]
+        rows_stay = ~(at_zero | at_cost)
+        features_stay = self._features_in_play(gap, objective) | ~self.may_drop[self.left.features]
+        if not 0 < rows_stay.sum() <= WORTH_FIXING * rows_stay.size:
+            rows_stay[:], at_cost[:] = True, False
+        if not 0 < features_stay.sum() <= WORTH_FIXING * features_stay.size:
+            features_stay[:] = True
+        if rows_stay.all() and features_stay.all():
+            return None
+        self._restrict(rows_stay, at_cost, features_stay)
+        return self._residuals()
+
+    def start_with_few_features(self) -> None:
+        """Leave out features that pull little on balanced multipliers."""
+        gradient = np.abs(self.balanced @ self.left.whole.rows)[:-1] / self.left.whole.penalty
+        stay = (gradient >= GRADIENTS) | ~self.may_drop
+        if self.far > 0.0 and 0 < stay.sum() <= WORTH_STARTING * stay.size:
+            every = np.ones(self.left.samples.size, dtype=bool)
+            self._restrict(every, ~every, stay)
+
+    def go_back(self) -> bool:
+        """Return to the last point with all that was left out by mistake, should there be hope in it.
+
+        What was seen to be wrong is not left out again; where it is not known, nothing is.
+        """
+        if not self.earlier or self.far == 0.0:
+            return False
+        rows, features = self.wrong or (np.arange(0), np.arange(0))
+        if rows.size + features.size and self.n_iter <= ENOUGH_ITER:
+            self.may_fix[rows] = False
+            self.may_drop[features] = False
+            self._return_to([saved for saved in self.earlier if saved.left.has(rows, features)][-1])
+            return True
+        if self.wrong is None and self._has_converged():
+            return False
+        self.far = 0.0
+        self._return_to(self.earlier[0])
+        return True
+
+    def _has_converged(self) -> bool:
+        """Whether there is a solution of the rows and features left, which then is not unique."""
+        met = np.abs(self.missing_slopes) <= CLOSE * np.tile(self.left.problem.penalty, 2)
+        return self.closed and bool(met.all())
+
+    def _return_to(self, saved: _Saved) -> None:
+        self.earlier = self.earlier[: self.earlier.index(saved)]
+        self.wrong = None
+        self.left = saved.left
+        self.x, self.s, self.bias = saved.x, saved.s, saved.bias
+        if not self.earlier:
+            self.start_with_few_features()
+
+    def _features_in_play(self, gap: float, objective: float) -> BoolArray:
+        """Those that have a share in the objective, or a slope that the gap may still change to zero."""
+        _, _, up, down = self._parts(self.x)
+        _, _, up_slope, down_slope = self._parts(self.s)
+        penalty = self.left.problem.penalty
+        slope = np.minimum(up_slope, down_slope) / penalty
+        share = penalty * np.maximum(up, down) / objective
+        return np.asarray((share > FAINT * slope) | (slope**2 < OPEN * gap / objective))
+
+    def _restrict(self, rows_stay: BoolArray, at_cost: BoolArray, features_stay: BoolArray) -> None:
+        self.earlier.append(_Saved(self.left, self.x, self.s, self.bias))
+        self.left = self.left.restricted(rows_stay, at_cost, features_stay)
+        pairs = np.concatenate([rows_stay, rows_stay, features_stay, features_stay])
+        self.x, self.s = self.x[pairs], self.s[pairs]
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def _finish(self, affine: _Step) -> CertifiedModel | None:
+        """Solve for the rows on the kink and the features with a weight, as the affine step tells them."""
+        guess = self._guess(affine)
+        sizes = (guess.kink.size, guess.active.size)
+        settled = sizes == self.last_sizes
+        self.last_sizes = sizes
+        if sizes[0] <= sizes[1] or not (settled or sizes[0] <= 2 * (sizes[1] + 1)):
+            return None
+        found = vertex(self.left.problem, guess, self._parts(self.s)[0])
+        if found is None:
+            return None
+        weights, alpha = self.left.lifted(*found)
+        model = self._certified(weights, alpha)
+        if model is None and self.left.problem.proven_objective(*found) is not None:
+            self.wrong = self.left.contradicted(weights, alpha)
+        return model
+
+    def _guess(self, affine: _Step) -> Guess:
+        """Of two factors whose product must vanish, the one that the step shrinks by more than half is zero."""
+        vanishing_x, vanishing_s = affine.x < -0.5 * self.x, affine.s < -0.5 * self.s
+        at_zero, at_cost, _, _ = self._parts(vanishing_s)
+        _, _, no_up, no_down = self._parts(vanishing_x)
+        active = np.flatnonzero(~(no_up & no_down))
+        return Guess(
+            kink=np.flatnonzero(~(at_zero | at_cost)),
+            at_cost=at_cost,
+            active=active,
+            signs=np.where(no_up[active], -1.0, 1.0),
+        )
+
+    def _certified(self, weights: FloatArray, alpha: FloatArray) -> CertifiedModel | None:
+        objective = self.left.whole.proven_objective(weights, alpha)
+        return None if objective is None else CertifiedModel(weights, alpha, objective, self.n_iter)
+
+
+def _longest(value: FloatArray, change: FloatArray, share: float) -> float:
+    """At most one, and ``share`` of the way to where the first value becomes zero."""
+    fastest = -float((change / value).min())
+    return 1.0 if fastest <= share else share / fastest

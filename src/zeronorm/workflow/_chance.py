@@ -1,0 +1,254 @@
+"""What chance alone would give: a predictor that sees no feature, and the whole procedure on permuted targets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+
+from zeronorm.evaluation._records import columns_of
+from zeronorm.registry import get_method
+from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
+from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._problem import RunBar
+from zeronorm.selection.target import TASKS
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._options import Settings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+
+BASELINE = "baseline"
+BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
+# Seconds that permutations may take when the user does not say how many; what one fit takes, roughly, measured on
+# permuted targets (2026-11-16, one core). An estimate, not a clock, so that one seed gives one result.
+AFFORDABLE_SECONDS = 20.0
+PATIENT_SECONDS = 120.0  # where nothing but permutations can test the result
+SECONDS_PER_PREDICTOR, SECONDS_PER_SAMPLE = 3e-3, 5e-6
+SECONDS_PER_PAIR = 3e-8  # of samples, for a Gaussian machine
+SECONDS_PER_FOREIGN_PREDICTOR = 0.3
+# Per cell of the table: scores of single features, and methods that train machines, which take longer to part
+# classes that have nothing to do with the features where samples are many.
+SECONDS_OF_SCORES, SECONDS_OF_MODELS, SECONDS_OF_TALL_MODELS = 2e-7, 2e-6, 5e-6
+SECONDS_OF_NEIGHBOURS = 6e-10  # per cell and sample
+# Methods that take longer than one machine, and how many times.
+SLOWER = {
+    "bound-elimination": 10, "consensus": 4, "gflip": 3, "interval": 10, "jcfo": 10, "knockoff-selector": 3, "ofw": 40,
+    "probe-selector": 3, "stability-selection": 100,
+}  # fmt: skip
+COUNTS = (99, 39, 19)  # what "auto" chooses from; 19 is the fewest that can give p = 0.05
+
+
+def _wrapped_has(name: str) -> Any:
+    return lambda self: hasattr(self.estimator, name)
+
+
+class WithBaseline(BaseEstimator):
+    """A predictor that, given no feature at all, predicts the most frequent class or the mean target.
+
+    Parameters
+    ----------
+    estimator : the predictor with features.
+    task : "classification" or "regression".
+    """
+
+    def __init__(self, estimator: Any, task: str = "classification") -> None:
+        self.estimator = estimator
+        self.task = task
+
+    @classmethod
+    def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
+        """The predictor of the run, made fit for the table."""
+        return cls(training.predictor_for(table, procedures.predictor_of(table, settings)), table.task)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on the features, or on the target alone when there is none."""
+        if X.shape[1] > 0:
+            self.estimator_ = clone(self.estimator).fit(X, y)
+        else:
+            self.estimator_ = clone(BASELINES[TASKS[self.task].baseline]).fit(X, y)
+        if TASKS[self.task].has_classes:
+            self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predictions."""
+        return self.estimator_.predict(X)
+
+    @available_if(_wrapped_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Decision values; all equal without features."""
+        if X.shape[1] > 0:
+            return self.estimator_.decision_function(X)
+        n_classes = len(self.classes_)
+        return np.zeros(X.shape[0]) if n_classes == 2 else np.zeros((X.shape[0], n_classes))
+
+    @available_if(_wrapped_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities."""
+        return self.estimator_.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        wrapped = get_tags(self.estimator)
+        tags.estimator_type = wrapped.estimator_type
+        tags.classifier_tags, tags.regressor_tags = wrapped.classifier_tags, wrapped.regressor_tags
+        return tags
+
+
+class NoFeatures(BaseEstimator):
+    """Selects nothing, so that a predictor can use the target of the training part only."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the number of features."""
+        self.path_ = SelectionPath.from_scores(np.zeros(X.shape[1]))
+        return self
+
+    def get_support(self) -> NDArray[np.bool_]:
+        """Nothing."""
+        return np.zeros(self.path_.n_features, dtype=bool)
+
+
+def baseline_records(table: Table, settings: Settings) -> Any:
+    """Records of the baseline predictor on the same splits; no part of the features is copied for it.
+
+    A metric that cannot be computed even for it is an error, before any other work.
+    """
+    alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0)
+    records = training.evaluate_procedures(
+        {BASELINE: NoFeatures()}, alone, replace(settings, verbose=False), []
+    )
+    metric = procedures.primary_metric_of(table, settings)
+    if chance_level(columns_of(records), metric) is None:
+        raise procedures.unsuitable_metric(metric, table)
+    return records
+
+
+# -- Permutations -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """How often the procedure did as well on permuted targets.
+
+    Parameters
+    ----------
+    p_value : (1 + b) / (1 + m), with b of m permutations at least as good as the observed value.
+    values : the metric on each permutation.
+    """
+
+    p_value: float
+    values: tuple[float, ...]
+
+
+def permutation_count(
+    table: Table, settings: Settings, sizes: list[int], method: str, *, is_only_test: bool = False
+) -> int:
+    """The number asked for; with "auto", what an estimate of the work allows, none where it is long.
+
+    More patience is allowed where the metric has no interval, so that permutations are the only test.
+    """
+    if settings.permutations != "auto":
+        return int(settings.permutations)
+    seconds = _estimated_seconds(table, settings, sizes, method)
+    count = next((count for count in COUNTS if count * seconds <= AFFORDABLE_SECONDS), 0)
+    if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
+        return COUNTS[-1]
+    return count
+
+
+def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
+    """Of the whole procedure on one target; auto ranks and predicts with every method of its roster."""
+    is_auto = method == "auto"
+    n_splits = settings.cv * settings.repeats
+    inner = 0 if settings.features is not None else settings.cv
+    if is_auto:
+        inner = procedures.folds_of_auto(table, settings)
+    n_sizes = len(sizes) if settings.features is None else 1
+    seconds = n_splits * (1 + inner) * _seconds_of_selector(table, method)
+    seconds += n_splits * (1 + inner * n_sizes) * _seconds_of_predictor(table, settings)
+    return seconds * (1 + len(procedures.candidates(table)) if is_auto else 1)
+
+
+def _seconds_of_selector(table: Table, method: str) -> float:
+    cells = table.n_samples * table.n_features
+    if method in SLOWER or get_method(method).family != "filters":
+        is_tall = table.n_samples > max(LARGEST_FOR_LIBSVM, table.n_features)
+        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
+    compares_samples = method in ("relief", "gram-schmidt-relief")
+    return cells * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
+
+
+def _seconds_of_predictor(table: Table, settings: Settings) -> float:
+    if not isinstance(settings.predictor, str):
+        return SECONDS_PER_FOREIGN_PREDICTOR
+    if settings.predictor == "gaussian":
+        return SECONDS_PER_PREDICTOR + SECONDS_PER_PAIR * table.n_samples**2
+    return SECONDS_PER_PREDICTOR + SECONDS_PER_SAMPLE * table.n_samples
+
+
+def permutation_test(
+    label: str,
+    procedure: Any,
+    table: Table,
+    settings: Settings,
+    observed: float,
+    count: int,
+    journal: Any = None,
+    bar: RunBar | None = None,
+) -> PermutationTest | None:
+    """The whole procedure, from the folds to the choice of a size, on permuted targets.
+
+    Under the hypothesis that target and features are independent, the observed value and those of the
+    permutations are exchangeable, so the p-value is exact.
+    """
+    if count == 0:
+        return None
+    metric, sign = procedures.primary_metric_of(table, settings), direction(table, settings)
+    values = []
+    for number in range(count):
+        if bar is not None:
+            bar.stage = f"permutation {number + 1} of {count}"
+        permuted = replace(table, y=permuted_target(table, settings.random_state, number))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
+            records = training.evaluate_procedures(
+                {label: procedure}, permuted, settings, [], journal=journal, bar=bar
+            )
+        measured = (
+            records[metric].drop_nulls()
+            if hasattr(records[metric], "drop_nulls")
+            else records[metric].dropna()
+        )
+        values.append(float(measured.mean()) if len(measured) else observed)
+    if bar is not None:
+        bar.stage = ""
+    as_good = sum(sign * value >= sign * observed - 1e-12 * abs(observed) for value in values)
+    return PermutationTest((1 + as_good) / (1 + count), tuple(values))
+
+
+def direction(table: Table, settings: Settings) -> int:
+    """+1 where a greater metric is better, -1 for errors."""
+    return 1 if procedures.metrics_of(table, settings)[0].greater_is_better else -1
+
+
+def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:
+    """The target in another order; groups of samples are not divided."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, number)))
+    return table.target.permuted(rng, table.sample_groups).labels()
+
+
+def chance_level(baseline: Mapping[str, list[Any]], metric: str) -> float | None:
+    """Mean of the metric of the baseline predictor over the test parts."""
+    values = [value for value in baseline[metric] if value is not None]
+    return float(np.mean(values)) if values else None

@@ -1,0 +1,205 @@
+"""What a careful reader would ask about the data before believing a result."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zeronorm._messages import Message, parameter, setting
+from zeronorm.datasets._table import Table, counted, shown, shown_list
+from zeronorm.resampling._splits import dense_columns
+from zeronorm.selection._problem import target_outlier_message, target_outliers
+
+IMBALANCE = 4.0
+FEWEST_SAMPLES = 50
+FEWEST_PER_CLASS = 15
+CHANCE_LEVEL = 0.01
+SUSPICIOUS_CORRELATION = 0.999
+BLOCK = 4096
+
+
+def data_warnings(table: Table) -> list[str]:
+    """Leak suspects, identifiers, repeated samples, imbalance, few samples, gross targets, no variation."""
+    parts = (
+        _leak_warnings,
+        _identifier_warnings,
+        _grouping_warnings,
+        _repeated_samples,
+        _balance_warnings,
+        _size_warnings,
+        _target_outliers,
+        _constant_features,
+    )
+    return [Message(text) for warnings_about in parts for text in warnings_about(table)]
+
+
+def separating_features(X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
+    """Features whose values in different classes do not overlap at all."""
+    labels = np.unique(y)
+    found = []
+    for start in range(0, X.shape[1], BLOCK):
+        block = dense_columns(X, slice(start, start + BLOCK))
+        lows = np.stack([block[y == label].min(axis=0) for label in labels])
+        highs = np.stack([block[y == label].max(axis=0) for label in labels])
+        order = np.argsort(lows, axis=0, kind="stable")
+        lows = np.take_along_axis(lows, order, axis=0)
+        highs = np.take_along_axis(highs, order, axis=0)
+        found.append(start + np.flatnonzero(np.all(highs[:-1] < lows[1:], axis=0)))
+    return np.concatenate(found)
+
+
+def _leak_warnings(table: Table) -> list[str]:
+    if table.target.has_classes:
+        suspects = separating_features(table.X, table.y)
+        if _chance_of_separation(table) > CHANCE_LEVEL:
+            return []
+        reason = "separates the classes alone"
+    else:
+        suspects = _copies_of_target(table)
+        reason = "is almost a linear function of the target"
+    if not suspects.size:
+        return []
+    names = [str(table.feature_names[i]) for i in suspects]
+    subject = f"The feature {shown(names[0])}" if len(names) == 1 else f"Each of {len(names)} features"
+    listing = "" if len(names) == 1 else f": {shown_list(names)}"
+    return [
+        f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target. If not, "
+        f"leave it out ({parameter('ignore')})."
+    ]
+
+
+def _chance_of_separation(table: Table) -> float:
+    """Expected number of pure noise features that would separate two classes of these sizes."""
+    counts = list(table.class_counts.values())
+    if len(counts) != 2:
+        return 0.0
+    orders = (
+        lgamma(sum(counts) + 1) - lgamma(counts[0] + 1) - lgamma(counts[1] + 1)
+    )  # logarithm of their number
+    return exp(log(2.0 * table.n_features) - orders)
+
+
+def _copies_of_target(table: Table) -> NDArray[np.intp]:
+    target = table.y - table.y.mean()
+    target = target / np.linalg.norm(target)
+    found = []
+    for start in range(0, table.n_features, BLOCK):
+        block = dense_columns(table.X, slice(start, start + BLOCK))
+        block = block - block.mean(axis=0)
+        norms = np.linalg.norm(block, axis=0)
+        correlation = np.abs(target @ block) / np.where(norms > 0.0, norms, 1.0)
+        found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))
+    return np.concatenate(found)
+
+
+def _identifier_warnings(table: Table) -> list[str]:
+    kept = [name for name in table.id_columns if name in set(table.feature_names.tolist())]
+    if not kept:
+        return []
+    return [
+        f"These features look like identifiers: {shown_list(kept)}. If the rows are sorted by the target, they give it "
+        f"away. Leave them out ({parameter('ignore')})."
+    ]
+
+
+def _grouping_warnings(table: Table) -> list[str]:
+    """Samples of one patient in training and test data make errors look smaller than they are."""
+    if table.sample_groups is not None or not table.group_columns:
+        return []
+    names = list(table.group_columns)
+    verb = "looks" if len(names) == 1 else "look"
+    return [
+        f"Samples may belong together: {shown_list(names)} {verb} like a patient or a batch. If so, keep them "
+        f"together in training or test data ({setting('sample_groups', names[0])}); otherwise the measured error is "
+        "too small."
+    ]
+
+
+def _repeated_samples(table: Table) -> list[str]:
+    """Exact copies of a sample may stand in training and test data at the same time."""
+    if table.sample_groups is not None:
+        return []
+    hashes = _row_hashes(table.X)
+    repeated = len(hashes) - len(np.unique(hashes))
+    if not repeated:
+        return []
+    subject = (
+        "1 sample is an exact copy of another"
+        if repeated == 1
+        else f"{repeated} samples are exact copies of others"
+    )
+    return [
+        f"{subject}, which may stand in training and test data at the same time. Remove copies, or keep them together "
+        f"({parameter('sample_groups')})."
+    ]
+
+
+def _row_hashes(X: Any) -> NDArray[np.float64]:
+    """Random projections: equal rows, and practically only those, have equal values."""
+    weights = np.random.default_rng(20).normal(size=X.shape[1])
+    total = np.zeros(X.shape[0])
+    for start in range(0, X.shape[1], BLOCK):
+        block = dense_columns(X, slice(start, start + BLOCK))
+        # Row by row, so that equal rows give the same rounding.
+        total += np.einsum("ij,j->i", block, weights[start : start + BLOCK])
+    return total
+
+
+def _balance_warnings(table: Table) -> list[str]:
+    counts = table.class_counts
+    if not counts:
+        return []
+    rare, few = min(counts.items(), key=lambda pair: pair[1])
+    many = max(counts.values())
+    if many < IMBALANCE * few:
+        return []
+    return [
+        f"The classes are not balanced: {shown(rare)} has {few} of {table.n_samples} samples. Look at the balanced "
+        "error rate, which weighs all classes equally, not at the error rate."
+    ]
+
+
+def _size_warnings(table: Table) -> list[str]:
+    fewest = min(table.class_counts.values(), default=table.n_samples)
+    if table.n_samples >= FEWEST_SAMPLES and fewest >= FEWEST_PER_CLASS:
+        return []
+    in_class = "" if not table.class_counts else f", {fewest} in the smallest class"
+    return [
+        f"There are few samples ({table.n_samples}{in_class}) for {counted(table.n_features, 'feature')}. The measured "
+        "error is only a rough estimate. Confirm the selected features on new samples."
+    ]
+
+
+def _target_outliers(table: Table) -> list[str]:
+    """Samples so far out in a real target that the squares of errors see little else."""
+    if table.target.has_classes:
+        return []
+    found = target_outliers(table.y)
+    if not found.size:
+        return []
+    noun = "Sample" if found.size == 1 else "Samples"
+    if table.sample_ids is not None:
+        who = f"{noun} {shown_list([str(table.sample_ids[place]) for place in found])}"
+    else:
+        places = ", ".join(str(place + 1) for place in found[:5])
+        more = f" and {found.size - 5} more" if found.size > 5 else ""
+        who = f"{noun} {places}{more} of {table.n_samples}"
+    remedy = "or use the ranks of the target instead of its values"
+    return [
+        target_outlier_message(table.y, found, who, "the choice of features and its measured error", remedy)
+    ]
+
+
+def _constant_features(table: Table) -> list[str]:
+    """Features of which none varies, as where a file was read in the wrong way."""
+    for start in range(0, table.n_features, BLOCK):
+        block = dense_columns(table.X, slice(start, start + BLOCK))
+        if not np.all(block == block[0]):
+            return []
+    subject = "The only feature" if table.n_features == 1 else f"Each of the {table.n_features} features"
+    return [
+        f"{subject} has the same value in all samples, which predicts nothing. Check the file and how it was read."
+    ]

@@ -1,0 +1,166 @@
+"""The selected features as plain values: rank, score, direction and size of the effect, frequency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from zeronorm.design import as_design
+from zeronorm.engines._error_control import adjust_p_values
+from zeronorm.resampling._splits import dense_columns
+from zeronorm.result._record import SelectedFeature
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+    from zeronorm.result._models import LinearModel
+    from zeronorm.selection._path import SelectionPath
+
+AFTER_SELECTION = (
+    "The p_value and q_value of a feature (in selected.csv and in the report) come from the samples that were also "
+    "used to select it. Use them for orientation, not as evidence."
+)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Each feature alone against the target, for all features of a table.
+
+    Parameters
+    ----------
+    class_means : classes by features; None for regression.
+    difference : Cohen's d of the second class against the first (two classes), eta squared (more classes), or
+        the correlation with the target (regression).
+    kind : what ``difference`` is, in one word.
+    fold_change : ratio of the class means where all values are positive, else NaN.
+    p_value : Welch's t test, analysis of variance, or the test of the correlation.
+    q_value : the same adjusted by Benjamini and Hochberg over all features.
+    """
+
+    class_means: NDArray[np.float64] | None
+    difference: NDArray[np.float64]
+    kind: str
+    fold_change: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    q_value: NDArray[np.float64]
+
+
+def univariate_effects(table: Table) -> Effects:
+    """Effects of all features, in one reading of the data."""
+    if not table.target.has_classes:
+        return _correlations(table)
+    classes, codes = np.unique(table.y, return_inverse=True)
+    found = as_design(table.X).column_stats(codes)
+    counts = found.count.astype(np.float64)[:, None]
+    means, variances = found.class_mean, found.class_variance * counts / np.maximum(counts - 1.0, 1.0)
+    blank = np.full(table.n_features, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if len(classes) == 2:
+            difference, p_value = _two_classes(means, variances, counts[:, 0])
+            fold = np.where(found.minimum > 0.0, means[1] / means[0], np.nan)
+            kind = "cohens_d"
+        else:
+            difference, p_value = _several_classes(found, means, variances, counts)
+            fold, kind = blank, "eta_squared"
+    return _finished(means, difference, kind, fold, p_value)
+
+
+def _two_classes(means: Any, variances: Any, counts: Any) -> tuple[Any, Any]:
+    """Cohen's d with the pooled standard deviation, and Welch's test."""
+    n = counts.sum()
+    pooled = np.sqrt(((counts[0] - 1) * variances[0] + (counts[1] - 1) * variances[1]) / (n - 2))
+    test = stats.ttest_ind_from_stats(
+        means[1],
+        np.sqrt(variances[1]),
+        counts[1],
+        means[0],
+        np.sqrt(variances[0]),
+        counts[0],
+        equal_var=False,
+    )
+    return (means[1] - means[0]) / pooled, test.pvalue
+
+
+def _several_classes(found: Any, means: Any, variances: Any, counts: Any) -> tuple[Any, Any]:
+    """Share of the variance between the classes, and the F test of one-way analysis of variance."""
+    n, q = counts.sum(), len(counts)
+    between = (counts * (means - found.mean) ** 2).sum(axis=0)
+    within = ((counts - 1) * variances).sum(axis=0)
+    ratio = (between / (q - 1)) / (within / (n - q))
+    return between / (between + within), stats.f.sf(ratio, q - 1, n - q)
+
+
+def _correlations(table: Table) -> Effects:
+    y = np.asarray(table.y, dtype=np.float64)
+    n = len(y)
+    standard = (y - y.mean()) / y.std()
+    r = np.clip(as_design(table.X).standardized().transpose_dot(standard) / n, -1.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = r * np.sqrt((n - 2) / (1.0 - r**2))
+    p_value = 2.0 * stats.t.sf(np.abs(t), max(1, n - 2))
+    return _finished(None, r, "correlation", np.full(table.n_features, np.nan), p_value)
+
+
+def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -> Effects:
+    """Features without variation show no effect: p = 1. Those that vary between the classes alone have no bound."""
+    p_value = np.where(np.isfinite(p_value), p_value, 1.0)
+    difference = np.where(np.isnan(difference), 0.0, difference)
+    return Effects(means, difference, kind, fold, p_value, adjust_p_values(p_value, "benjamini-hochberg"))
+
+
+def describe_selected(
+    table: Table,
+    path: SelectionPath,
+    ordered: Any,
+    frequencies: dict[int, float],
+    model: LinearModel | None,
+) -> list[SelectedFeature]:
+    """The selected features, given in the order of the path."""
+    if ordered.size == 0:
+        return []
+    values, scores = dense_columns(table.X, ordered), path.feature_scores()
+    effects = univariate_effects(table)
+    weights = None if model is None else model.coefficients
+    classes = list(table.class_counts)
+    features = []
+    for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
+        means = None if effects.class_means is None else effects.class_means[:, index]
+        features.append(
+            SelectedFeature(
+                rank=place + 1,
+                name=str(table.feature_names[index]),
+                column=int(table.source_columns[index]),
+                index=index,
+                score=_finite(scores[index]),
+                mean=float(column.mean()),
+                scale=float(column.std()),
+                frequency=frequencies.get(index, 0.0),
+                class_means=None if means is None else dict(zip(classes, means.tolist(), strict=True)),
+                direction=_direction(effects, means, index, classes),
+                effect=_finite(effects.difference[index]),
+                effect_kind=effects.kind,
+                fold_change=_finite(effects.fold_change[index]),
+                p_value=float(effects.p_value[index]),
+                q_value=float(effects.q_value[index]),
+                coefficient=None if weights is None else _finite(weights[place]),
+            )
+        )
+    return features
+
+
+def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:
+    """Where the feature is high, in words."""
+    if means is None:
+        value = effects.difference[index]
+        return "rises with the target" if value > 0 else "falls with the target" if value < 0 else "none"
+    if np.ptp(means) == 0.0:
+        return "none"
+    return f"higher in {classes[int(np.argmax(means))]}"
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

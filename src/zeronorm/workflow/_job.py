@@ -1,0 +1,431 @@
+"""The work of a run: read the data, select or compare, measure, and put the result together."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm._messages import OptionError, rendered
+from zeronorm._types import written
+from zeronorm.result import _files as files
+from zeronorm.result._folder import output_folder
+from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
+from zeronorm.selection._problem import Progress, RunBar
+from zeronorm.workflow import _chance as chance
+from zeronorm.workflow import _checks as checks
+from zeronorm.workflow import _measured as measured
+from zeronorm.workflow import _procedures as procedures
+from zeronorm.workflow import _training as training
+from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
+from zeronorm.workflow._inputs import check_folds, load_data
+from zeronorm.workflow._kinds import defaults_of
+from zeronorm.workflow._models import fit_model
+from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions, Settings
+from zeronorm.workflow._places import jobs_at, on_cluster, table_on_device
+from zeronorm.workflow._result import Result, write_result
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+
+ALWAYS_COMPARED = "random"  # together with the baseline: what a method must beat
+RULES = {
+    "fixed": "was set in advance",
+    "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
+    "best": "was chosen by the best mean score on inner cross-validation",
+    "own": "was chosen by the method's own control of false selections",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: the data, what is asked for and by whom, and where finished parts are kept."""
+
+    table: Table
+    whole: Table  # the same without gaps, for what is fitted on all samples
+    settings: Any  # SelectOptions or CompareOptions
+    checksum: str | None
+    clock: Clock
+    bar: RunBar
+    caller: Caller
+    journal: Path | None = None
+
+    def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
+        """Versions, settings and the seeds of all folds."""
+        s = self.settings
+        return provenance(
+            self.clock,
+            self.caller.command or "",
+            seed=s.random_state,
+            folds=s.cv,
+            repeats=s.repeats,
+            seeds=training.fold_seeds(built, s.cv * s.repeats, s),
+        )
+
+    def rendered(self, messages: Iterable[str]) -> list[str]:
+        """The messages with options named as the caller names them."""
+        return [rendered(message, self.caller.naming) for message in messages]
+
+
+def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Result:
+    """Check the options and the output folder, load the data, do the work, write the files.
+
+    Parameters
+    ----------
+    name : "select" or "compare".
+    arguments : the data and the options.
+    caller : who asks; None: a call in Python with these arguments.
+    """
+    clock = Clock()
+    record, work = RUNS[name]
+    caller = caller or Caller(call_text(name, arguments, defaults_of(record)))
+    options = {key: value for key, value in arguments.items() if key != "data"}
+    settings = record(**options)
+    settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
+    with_model = isinstance(settings, SelectOptions) and settings.save_model
+    data = arguments["data"]
+    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+        if settings.out is None:
+            with on_cluster(settings.dask):
+                return work(_job(data, settings, clock, caller, None, bar))
+        folder = output_folder(Path(settings.out), force=settings.force, resume=settings.resume)
+        with folder as place, on_cluster(settings.dask):
+            result = work(_job(data, settings, clock, caller, place.journal, bar))
+            bar.say("Writing the report")
+            write_result(result, place.folder, with_model=with_model)
+    return result
+
+
+def _named(data: Any) -> str:
+    if not isinstance(data, (str, os.PathLike)):
+        return "the data"
+    return "standard input" if str(data) == "-" else Path(data).name
+
+
+def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
+    if isinstance(settings, SelectOptions) and settings.write_table is not None:
+        files.check_table_place(Path(settings.write_table), settings.force)
+    table = table_on_device(load_data(data, settings), settings.device)
+    check_folds(table, settings.cv)
+    procedures.metrics_of(table, settings)
+    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller, journal)
+
+
+def _describe_data(job: Job) -> dict[str, Any]:
+    table = job.table
+    return {
+        "source": table.source,
+        "target": table.target_name,
+        "task": table.task,
+        "n_samples": table.n_samples,
+        "n_features": table.n_features,
+        "class_counts": table.class_counts,
+        "sample_groups": None if table.sample_groups is None else len(set(map(str, table.sample_groups))),
+        "sha256": job.checksum,
+    }
+
+
+UNTOLD = (
+    "feature_groups",
+    "always_keep",
+    "selector",
+    "selectors",
+    "sizes",
+    "verbose",
+    "n_jobs",
+    "random_state",
+)
+
+
+def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
+    """A method with the parameters that differ from the defaults of its class."""
+    info = getattr(type(selector), "_method", None)
+    defaults = type(selector)().get_params(deep=False) if info is not None and info.kind == "selector" else {}
+    parameters = {
+        key: value
+        for key, value in selector.get_params(deep=False).items()
+        if key not in UNTOLD and (key not in defaults or repr(value) != repr(defaults[key]))
+    }
+    return {
+        "name": name,
+        "label": label,
+        "class": type(selector).__name__,
+        "reference": "" if info is None else info.reference,
+        "summary": "" if info is None else info.summary,
+        "parameters": {key: _plain(value) for key, value in parameters.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else written(value)
+
+
+# The last one is said with the names of the samples, beside all else that is unusual about the data.
+UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "TargetOutlierWarning")
+
+
+def _messages(caught: list[Any]) -> list[str]:
+    """Warnings of the computation, in one line; those of the folds that differ in numbers only, once."""
+    relevant = [w for w in caught if w.category.__name__ not in UNTOLD_WARNINGS]
+    found: dict[str, str] = {}
+    for text in (" ".join(str(w.message).split()) for w in relevant):
+        found.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), text)
+    return list(found.values())
+
+
+# -- Selection ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The procedure fitted on all samples, and what it chose."""
+
+    label: str
+    procedure: Any
+    selector: Any
+    path: Any
+    columns: Any  # of the selected features, in the order of the path
+
+    @property
+    def innermost(self) -> Any:
+        """The method inside the choice of a method and of a size."""
+        selector = self.selector
+        while hasattr(selector, "selector_"):
+            selector = selector.selector_
+        return selector
+
+
+def select_features(job: Job) -> Result:
+    table, settings = job.table, job.settings
+    sizes = procedures.sizes_to_try(table, settings)
+    name = job.settings.method or procedures.default_method(job.whole)
+    _expect(job, chance.permutation_count(table, settings, sizes, name))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        baseline = chance.baseline_records(table, settings)
+        fitted = _fit(job, name, sizes)
+        built = {fitted.label: fitted.procedure}
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
+        )
+        metric = procedures.primary_metric_of(table, settings)
+        measured.check_something_worked(records, metric, [fitted.label])
+        found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
+    if job.settings.write_table is not None:
+        files.write_table(table, fitted.columns, Path(job.settings.write_table))
+    return _selection_result(job, fitted, records, found, sizes, _messages(caught))
+
+
+def _expect(job: Job, n_permutations: int) -> None:
+    job.bar.expect(1 + job.settings.cv * job.settings.repeats * (1 + n_permutations))
+
+
+def _measure(
+    job: Job, label: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
+) -> dict[str, Any]:
+    """What the records of a selection say, beside the baseline and permuted targets."""
+    found = measured.measure(label, records, baseline, job.table, job.settings)
+    is_only_test = found["beats_chance"] is None
+    count = chance.permutation_count(job.table, job.settings, sizes, label, is_only_test=is_only_test)
+    _expect(job, count)
+    return _with_permutations(job, label, procedure, records, baseline, count, found)
+
+
+def _with_permutations(
+    job: Job, label: str, procedure: Any, records: Any, baseline: Any, count: int, found: dict[str, Any]
+) -> dict[str, Any]:
+    """What was ``found``, with the p-value of ``count`` permuted targets where there is a value to test."""
+    if found["value"] is None or count == 0:
+        return found
+    permuted = chance.permutation_test(
+        label, procedure, job.table, job.settings, found["value"], count, journal=job.journal, bar=job.bar
+    )
+    return measured.measure(label, records, baseline, job.table, job.settings, permuted)
+
+
+def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
+    from zeronorm.resampling._fitted_path import fitted_path, selected_support
+
+    table, settings = job.whole, job.settings
+    job.bar.say(f"{name}, all samples")
+    procedure = procedures.build_procedure(name, table, settings, sizes, job.settings.params)
+    try:
+        selector = training.fit_procedure(procedure, table, settings)
+    except TypeError as error:
+        if not job.settings.params:
+            raise
+        raise ValueError(
+            f"The method {name!r} cannot use the parameters {dict(job.settings.params)}: {error}"
+        ) from error
+    job.bar.advance(1)
+    path = fitted_path(selector, table.n_features)
+    columns = selected_support(selector, path)
+    ordered = columns[np.argsort(path.position()[columns], kind="stable")]
+    return Fitted(name, procedure, selector, path, ordered)
+
+
+def _selection_result(
+    job: Job, fitted: Fitted, records: Any, found: dict[str, Any], sizes: list[int], messages: list[str]
+) -> Result:
+    from zeronorm.evaluation._summary import selection_frequencies
+
+    table, settings = job.whole, job.settings
+    frequencies = selection_frequencies(records, fitted.label, table.n_features)
+    model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
+    selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
+    figures = _figures(table, fitted, sizes)
+    named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
+    named |= {index for figure in figures.values() for index in figure.get("features", ())}
+    rule = _rule_of(fitted.label, settings)
+    result = Result(
+        kind="selection",
+        data=_describe_data(job),
+        methods=[_describe_method(_method_name(fitted), fitted.innermost, fitted.label)],
+        chosen_method=fitted.label,
+        size={
+            "chosen": len(selected),
+            "rule": RULES[rule],
+            "tried": sizes,
+            "at_largest": rule in ("one_se", "best") and len(selected) >= sizes[-1] < table.n_features,
+        },
+        procedure=found,
+        selected=selected,
+        names={index: str(table.feature_names[index]) for index in sorted(named)},
+        notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
+        provenance=job.provenance({fitted.label: fitted.procedure}),
+        figures=figures,
+        records=records,
+        model=model,
+    )
+    own = measured.result_warnings(found, result.size)
+    return replace(result, warnings=job.rendered([*checks.data_warnings(table), *own, *messages]))
+
+
+def _rule_of(method: str, settings: Settings) -> str:
+    if settings.features is not None:
+        return "fixed"
+    return "own" if method in procedures.ERROR_CONTROL else settings.rule
+
+
+def _method_name(fitted: Fitted) -> str:
+    return str(getattr(fitted.selector, "chosen_", fitted.label))
+
+
+def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
+    notes = [] if job.settings.method else procedures.default_notes(job.whole)
+    notes += procedures.predictor_notes(job.settings)
+    notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
+    notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
+    return [*notes, AFTER_SELECTION] if selected else notes
+
+
+def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
+    """What the charts of the report need of the table and the fitted procedure."""
+    if fitted.columns.size == 0:
+        return {}
+    from zeronorm.report._chart import collect_figures
+
+    return collect_figures(
+        X=table.X,
+        y=table.y,
+        task=table.task,
+        selector=fitted.selector,
+        method=fitted.innermost,
+        path=fitted.path,
+        columns=fitted.columns,
+        sizes=sizes,
+    )
+
+
+# -- Comparison ---------------------------------------------------------------------------------------
+
+
+def compare_methods(job: Job) -> Result:
+    from zeronorm.evaluation._summary import compare as compare_records
+
+    table, settings = job.table, job.settings
+    metric = procedures.primary_metric_of(table, settings)
+    sizes = procedures.sizes_to_try(table, settings)
+    built = _built_methods(job, sizes)
+    n_permutations = int(settings.permutations) if settings.permutations != "auto" else 0
+    job.bar.expect(len(built) * settings.cv * settings.repeats * (1 + n_permutations))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        baseline = chance.baseline_records(table, settings)
+        records = training.evaluate_procedures(
+            built, table, settings, sizes, journal=job.journal, bar=job.bar
+        )
+        measured.check_something_worked(records, metric, [name for name in built if name in settings.params])
+        rows = []
+        for name, procedure in built.items():
+            found = measured.measure(name, records, baseline, table, settings)
+            rows.append(_with_permutations(job, name, procedure, records, baseline, n_permutations, found))
+    rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
+    comparison = compare_records(records, metric)
+    return Result(
+        kind="comparison",
+        data=_describe_data(job),
+        methods=[_describe_method(n, getattr(s, "selector", s), n) for n, s in built.items()],
+        size={
+            "chosen": settings.features,
+            "rule": RULES["fixed" if settings.features is not None else settings.rule],
+            "tried": sizes,
+        },
+        table=rows,
+        names=_names_in_figures(table, records, list(built)),
+        notes=job.rendered(
+            [
+                *table.notes,
+                *procedures.predictor_notes(settings),
+                *([comparison.verdict] if comparison is not None else []),
+            ]
+        ),
+        warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
+        provenance=job.provenance(built),
+        records=records,
+    )
+
+
+def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
+    """The methods asked for and random features, each with its own parameters."""
+    names = procedures.named_methods(job.settings.methods, job.table)
+    params = job.settings.params or {}
+    unknown = [name for name in params if name not in names]
+    if unknown:
+        raise OptionError(
+            f"names the method {unknown[0]!r}, which is not compared. Use one of {', '.join(names)}.",
+            "params",
+        )
+    everything = list(dict.fromkeys((*names, ALWAYS_COMPARED)))
+    return {
+        name: procedures.build_procedure(name, job.table, job.settings, sizes, params.get(name, {}))
+        for name in everything
+    }
+
+
+def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[int, str]:
+    from zeronorm.evaluation._summary import selection_frequencies
+
+    found = [selection_frequencies(records, name, table.n_features).shares[:50] for name in methods]
+    named = sorted({index for shares in found for index, _ in shares})
+    return {index: str(table.feature_names[index]) for index in named}
+
+
+def _failures(rows: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{row['method']} failed on {len(row['failed'])} test parts: {row['failed'][0]}."
+        for row in rows
+        if row["failed"]
+    ]
+
+
+RUNS: dict[str, tuple[Any, Callable[[Job], Result]]] = {
+    "select": (SelectOptions, select_features),
+    "compare": (CompareOptions, compare_methods),
+}

@@ -1,0 +1,176 @@
+"""What was measured, and what follows from it: error, chance, stability, sizes, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm._messages import Message, parameter, setting
+from zeronorm.evaluation import _summary as summary
+from zeronorm.evaluation._records import columns_of, own_rows_of
+from zeronorm.resampling._metrics import METRICS, as_metric
+from zeronorm.result._sentences import FEWEST_PERMUTATIONS, LEVEL
+from zeronorm.workflow._chance import BASELINE, PermutationTest, chance_level, direction
+from zeronorm.workflow._options import Settings
+from zeronorm.workflow._procedures import primary_metric_of
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+
+WIDE_INTERVAL = 0.15  # half-width of a rate
+UNSTABLE = 0.4
+
+
+def measure(
+    label: str,
+    records: Any,
+    baseline: Any,
+    table: Table,
+    settings: Settings,
+    permuted: PermutationTest | None = None,
+) -> dict[str, Any]:
+    """One procedure on the outer folds: error with interval, chance, p-value, stability, sizes."""
+    metric = primary_metric_of(table, settings)
+    rows = own_rows_of(columns_of(records), label)
+    own = next((curve.own for curve in summary.error_curves(rows, metric)), None)
+    chance = chance_level(columns_of(baseline), metric)
+    found: dict[str, Any] = {
+        "method": label,
+        "metric": metric,
+        "label": summary.metric_label(metric),
+        "greater_is_better": direction(table, settings) > 0,
+        "value": None if own is None else own.mean,
+        "low": None if own is None else own.low,
+        "high": None if own is None else own.high,
+        "no_interval": "" if own is None else own.no_interval,
+        "n_splits": 0 if own is None else own.n_splits,
+        "chance": chance,
+        "p_value": None if permuted is None else permuted.p_value,
+        "n_permutations": 0 if permuted is None else len(permuted.values),
+        "permutation_values": None if permuted is None else list(permuted.values),
+        "also": _other_metrics(rows, metric),
+        "stability": _stability(rows, table.n_features),
+        **_per_fold(rows),
+    }
+    found["beats_chance"] = beats_chance(found)
+    return found
+
+
+def beats_chance(measured: dict[str, Any]) -> bool | None:
+    """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval.
+
+    None where nothing was tested: no interval and no permutations, or too few of them for a p-value of 0.05 although
+    none did as well.
+    """
+    value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
+    if value is None:
+        return None
+    sign = 1.0 if measured["greater_is_better"] else -1.0
+    if chance is not None and sign * value <= sign * chance:
+        return False
+    if p_value is not None:
+        is_least = p_value * (1 + measured["n_permutations"]) < 1.5
+        return True if p_value <= LEVEL else None if is_least else False
+    worse_end = measured["low"] if sign > 0 else measured["high"]
+    if worse_end is None or chance is None:
+        return None
+    return bool(sign * worse_end > sign * chance)
+
+
+def _other_metrics(rows: dict[str, list[Any]], metric: str) -> dict[str, float]:
+    """Means of the other recorded metrics."""
+    others = [name for name in METRICS if name in rows and name != metric]
+    means = {name: [value for value in rows[name] if value is not None] for name in others}
+    return {name: float(np.mean(values)) for name, values in means.items() if values}
+
+
+def _per_fold(rows: dict[str, list[Any]]) -> dict[str, Any]:
+    """Numbers of features per training part, time, and what failed."""
+    seconds = [value for value in rows["fit_seconds"] if value is not None]
+    return {
+        "sizes": [size for size in rows["n_selected"] if size is not None],
+        "seconds": float(np.mean(seconds)) if seconds else None,
+        "failed": [error for error in rows["error"] if error is not None],
+    }
+
+
+def _stability(rows: dict[str, list[Any]], n_features: int) -> dict[str, Any]:
+    points = summary.stabilities(rows, n_features)
+    if not points:
+        return {"value": None, "low": None, "high": None}
+    return {"value": points[0].nogueira, "low": points[0].low, "high": points[0].high}
+
+
+def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
+    """What the evaluation itself says about how far the claim can be trusted."""
+    notes = []
+    if found["failed"]:
+        notes.append(
+            f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test parts could not be evaluated: "
+            f"{found['failed'][0]}. The error is the mean over the others."
+        )
+    if size.get("chosen") == 0:
+        notes.append(
+            "The method selected nothing: no feature passed its control of false selections. Add samples, set a less "
+            f"strict level ({setting('params', {'level': 0.2})}), or choose a method that ranks the features."
+        )
+    else:
+        notes += _doubts_about_chance(found)
+    if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
+        half_width = (found["high"] - found["low"]) / 2
+        if half_width > WIDE_INTERVAL:
+            notes.append(
+                f"The 95 % interval of the {found['label']} is wide, ±{100 * half_width:.0f} percentage points: there "
+                "are too few samples for a precise statement."
+            )
+    stability = found["stability"]["value"]
+    if stability is not None and stability < UNSTABLE:
+        notes.append(
+            f"The selection is not stable (stability {stability:.2f}, 1 is best): with other samples, most of the "
+            "selected features would be different. Do not conclude much from a single name."
+        )
+    if size.get("at_largest"):
+        notes.append(
+            f"The chosen number of features, {size['chosen']}, is the largest that was tried. More may be better: "
+            f"raise {parameter('max_features', 'the name')}."
+        )
+    return [Message(note) for note in notes]
+
+
+def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
+    """Why the result is not shown to be better than chance, or that nobody has looked."""
+    if found["beats_chance"] or found["value"] is None:
+        return []
+    p_value, count = found["p_value"], found["n_permutations"]
+    if found["beats_chance"] is None:
+        reason = f"the {found['label']} has no interval, and no permutations were made"
+        if count:
+            reason = f"{count} permutations cannot give a p-value of {LEVEL}"
+        return [
+            f"Whether the features predict better than chance was not tested: {reason}. To test it, raise "
+            f"{parameter('permutations', 'the name')} to {FEWEST_PERMUTATIONS} or more."
+        ]
+    sign = 1.0 if found["greater_is_better"] else -1.0
+    if found["chance"] is not None and sign * found["value"] <= sign * found["chance"]:
+        reason = f"the {found['label']} is not {'above' if sign > 0 else 'below'} that of chance"
+    elif p_value is not None:
+        reason = f"p = {p_value:.2g}"
+    else:
+        reason = f"the interval of the {found['label']} contains chance"
+    return [
+        f"The result is not shown to be better than chance ({reason}). Do not use the features for prediction."
+    ]
+
+
+def check_something_worked(records: Any, metric: str, methods: Sequence[str]) -> None:
+    """A method that failed on every fold is an error, with the reason of its first failure."""
+    columns = columns_of(records)
+    for label in methods:
+        if label == BASELINE:
+            continue
+        rows = own_rows_of(columns, label)
+        if all(value is None for value in rows[metric]):
+            reason = next((error for error in rows["error"] if error), "no reason was recorded")
+            raise ValueError(f"The method {label!r} failed on every fold: {reason}")

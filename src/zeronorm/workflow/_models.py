@@ -1,0 +1,222 @@
+"""The predictor on the selected features: fitted on all samples, and applied to new ones by name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from zeronorm.datasets._encoding import column_medians, fill, is_text_identifier
+from zeronorm.datasets._joining import join_samples, texts_of
+from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
+from zeronorm.resampling._splits import dense_columns
+from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
+from zeronorm.result._models import GaussianModel, LinearModel
+from zeronorm.selection.target import TASKS
+from zeronorm.workflow._chance import WithBaseline
+from zeronorm.workflow._inputs import raw_from_data_frame
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+    from zeronorm.workflow._options import Settings
+
+
+def fit_model(
+    table: Table, columns: Any, settings: Settings, *, with_gaps: Table | None = None
+) -> LinearModel | None:
+    """The predictor of the run fitted on some columns of all samples.
+
+    None without columns, and for a predictor of the user's own. ``with_gaps`` is the table before its gaps were
+    filled; the model then fills those of new samples as well.
+    """
+    if columns.size == 0 or not isinstance(settings.predictor, str):
+        return None
+    has_gaps = with_gaps is not None and with_gaps.n_missing > 0
+    fitted = WithBaseline.for_table(table, settings).fit(dense_columns(table.X, columns), table.y).estimator_
+    is_gaussian = settings.predictor == "gaussian"
+    scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
+    # A scaler of sparse columns knows their means, but does not subtract them.
+    mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)
+    return (GaussianModel if is_gaussian else LinearModel)(
+        task=table.task,
+        target=table.target_name,
+        features=[str(table.feature_names[i]) for i in columns],
+        mean=mean.tolist(),
+        scale=scaler.scale_.tolist(),
+        classes=fitted.classes_.tolist() if table.target.has_classes else [],
+        fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
+        **numbers,
+    )
+
+
+def _parts(fitted: Any) -> tuple[Any, Any]:
+    """The scaler and the machine, which may be one object."""
+    return (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (fitted, fitted)
+
+
+def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler and the weights of a fitted linear predictor."""
+    scaler, model = _parts(fitted)
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    by_class = "classes" if isinstance(model, LinearSVC) else "pairs"
+    return scaler, {
+        "weights": weights.tolist(),
+        "intercepts": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
+        "scheme": "single" if len(weights) == 1 else by_class,
+    }
+
+
+def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler, support vectors and weights of a fitted machine; those of regression in the unit of the target."""
+    unit, offset = 1.0, 0.0
+    if hasattr(fitted, "regressor_"):
+        unit, offset = float(fitted.transformer_.scale_[0]), float(fitted.transformer_.mean_[0])
+        fitted = fitted.regressor_
+    scaler, model = _parts(fitted)
+    pairs = getattr(model, "pairs_", None)
+    if isinstance(pairs, NonlinearPairs):
+        weights, support, gamma = pairs.weights, pairs.support, pairs.gamma
+    else:
+        weights, support, gamma = _weights_of_pairs(model), model.support_vectors_, float(model._gamma)
+    return scaler, {
+        "weights": (unit * weights).tolist(),
+        "intercepts": (offset + unit * model.intercept_).tolist(),
+        "scheme": "single" if len(weights) == 1 else "pairs",
+        "support": support.tolist(),
+        "gamma": gamma,
+    }
+
+
+def _weights_of_pairs(model: Any) -> NDArray[np.float64]:
+    """The weights of the support vectors in the machine of each pair of classes.
+
+    LIBSVM keeps, for a support vector of class i, its weight against class j in row j, less one where j > i.
+    """
+    packed = np.asarray(model.dual_coef_, dtype=np.float64)
+    if len(packed) == 1:
+        return packed
+    label = np.repeat(np.arange(len(model.n_support_)), model.n_support_)
+    rows = []
+    for first, second in combinations(range(len(model.n_support_)), 2):
+        of_first, of_second = (label == first) * packed[second - 1], (label == second) * packed[first]
+        rows.append(of_first + of_second)
+    return np.asarray(rows)
+
+
+# -- New samples --------------------------------------------------------------------------------------
+
+
+def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]:
+    """Predictions for new samples: a file, a data frame, or an array with the features in order.
+
+    ``reading`` are the options of :func:`read_new_samples`, whose result is accepted as well.
+
+    Returns
+    -------
+    Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``.
+    """
+    if not isinstance(data, (str, os.PathLike, RawTable)) and not hasattr(data, "columns"):
+        X = np.asarray(data, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(model.features):
+            raise ValueError(
+                f"The array must have the {len(model.features)} columns {', '.join(model.features[:5])} … of the "
+                f"model. Got shape {X.shape} instead."
+            )
+        samples = None
+    else:
+        raw = data if isinstance(data, RawTable) else read_new_samples(model, data, **reading)
+        raw = replace(raw, names=distinct_names(raw.names)[0])
+        X = np.column_stack([_column(raw, name) for name in model.features])
+        samples = raw.sample_ids
+    if model.fill:
+        X = fill(X, np.asarray(model.fill))
+    wrong = np.argwhere(~np.isfinite(X))
+    if wrong.size:
+        row, column = wrong[0]
+        raise ValueError(
+            f"The feature {model.features[column]!r} has no finite value in data row {row + 1}. Fill in all "
+            "features of the model."
+        )
+    found: dict[str, Any] = {"prediction": model.predict(X).tolist()}
+    if TASKS[model.task].has_classes and model.scheme == "single":
+        found["decision"] = model.decision(X)[:, 0].tolist()
+    return found if samples is None else {"sample": [str(name) for name in samples], **found}
+
+
+def read_new_samples(
+    model: LinearModel,
+    data: Any,
+    *,
+    samples: Any = None,
+    id: str | None = None,
+    transpose: bool = False,
+    delimiter: str | None = None,
+    **text: Any,
+) -> RawTable:
+    """The columns of new samples with their names, from a file or a data frame.
+
+    Parameters
+    ----------
+    model : whose features are needed.
+    data : the measurements.
+    samples : a second file or data frame, one row per sample, with features that ``data`` lacks.
+    id : column with the names of the samples; None finds it.
+    transpose : whether the samples of ``data`` are in columns.
+    delimiter : character between two cells of ``data``.
+    **text : how the texts of both files are written: ``decimal_comma``, ``encoding``.
+    """
+    raw = _read(data, transpose=transpose, delimiter=delimiter, **text)
+    if samples is None:
+        return _with_names(raw, id)
+    sheet = _read(samples, **text)
+    needed = set(model.features)
+    needed.update(column for feature in model.features for column, _ in _columns_and_levels(feature))
+    return join_samples(raw, sheet, id, [name for name in sheet.names if name in needed])
+
+
+def _read(data: Any, **reading: Any) -> RawTable:
+    from zeronorm.datasets.readers import read_raw
+
+    return (
+        read_raw(Path(data), **reading) if isinstance(data, (str, os.PathLike)) else raw_from_data_frame(data)
+    )
+
+
+def _with_names(raw: RawTable, id: str | None) -> RawTable:
+    """The samples named by the column ``id``, or by the first text in which nearly every sample has its own."""
+    if id is not None and id not in raw.names:
+        raise no_such_column(raw.names, id, "id", "the new data")
+    if id is not None:
+        places = [raw.names.index(id)]
+    elif raw.sample_ids is None:
+        places = [place for place in sorted(raw.texts) if is_text_identifier(raw.texts[place])]
+    else:
+        places = []
+    return replace(raw, sample_ids=texts_of(raw, places[0])) if places else raw
+
+
+def _columns_and_levels(feature: str) -> list[tuple[str, str]]:
+    """What the name of a feature made from text may mean: both parts may hold the sign between them."""
+    cuts = [place for place, letter in enumerate(feature) if letter == "="]
+    return [(feature[:cut], feature[cut + 1 :]) for cut in cuts]
+
+
+def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
+    """The values of a feature: a column of numbers, or whether a text column has the level in its name."""
+    places = [place for place, known in enumerate(raw.names) if known == name]
+    if places and places[0] not in raw.texts:
+        return np.asarray(raw.column(places[0]), dtype=np.float64)
+    if places:
+        raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
+    for column, level in _columns_and_levels(name):
+        for place in raw.texts:
+            if raw.names[place] == column:
+                return np.asarray([cell == level for cell in raw.texts[place]], dtype=np.float64)
+    raise ValueError(f"The new data have no column {name!r}, which the model needs. Add it.")

@@ -1,0 +1,373 @@
+"""The options of a run, declared once.
+
+From the records here come the checks of ``select`` and ``compare``, the parameters in their docstrings, the flags of
+the command line and what the provenance tells of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zeronorm._messages import Mention, Naming, OptionError, setting
+from zeronorm.workflow._kinds import (
+    Names,
+    OneOf,
+    Option,
+    OptionKind,
+    Options,
+    Parameters,
+    Permutations,
+    Predictor,
+    Size,
+    WholeNumber,
+    option,
+)
+
+SWITCH, NAMES = OptionKind("bool", "switch"), Names("str or list of str", "names")
+PATTERNS = "a name, a pattern such as 'AFFX*', or re:REGEX; repeat for more."
+DATA = Option(
+    OptionKind("array-like, sparse matrix, data frame, Design, path or str"),
+    'The data, the path of a file (CSV, Excel, Parquet and others, compressed or not; "-" is standard input), or the '
+    "name of a known data set. Files ending in .npy or .zncols, and .parquet files with a separate target, are not "
+    "loaded into memory as a whole; nor are .zarr folders, and .h5ad files that are larger than 512 MiB or for which a "
+    "memory budget is given.",
+    "A CSV, TSV, Excel, ODS, Parquet, Arrow, NPZ, NPY, LIBSVM, MAT, ARFF or h5ad file, compressed or not; a Zarr "
+    "folder; - for standard input; or a name from `zeronorm datasets`.",
+    "DATA",
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks for a run.
+
+    Parameters
+    ----------
+    command : what was asked, for the provenance; None: the call in Python.
+    naming : how notes and warnings mention options.
+    """
+
+    command: str | None = None
+    naming: Naming = Mention.in_python
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(Options):
+    """What the user says about the data."""
+
+    target: Any = option(
+        None,
+        OptionKind("str, path, array-like or None"),
+        "Name of a column, or an array. For data on disk also the path of a .npy file.",
+        "Column to predict, or a .npy file for data that stay on disk.",
+        "-t COLUMN",
+    )
+    task: str | None = option(
+        None,
+        OptionKind(
+            '{"classification", "regression"} or None', "choice", values=("classification", "regression")
+        ),
+        "What the target holds. None infers it from the target; a note says so.",
+        "Default: decided from the target; a note says so.",
+    )
+    samples: Any = option(
+        None,
+        OptionKind("path, data frame or None", "path"),
+        "A second table with one row per sample that holds the target. It is joined by the names of the samples. Its "
+        "other columns become features only if ``keep``, ``only`` or ``categorical`` name them.",
+        "Second file with the target, one row per sample; --id names its column of samples.",
+        "FILE",
+    )
+    id: str | None = option(
+        None,
+        OptionKind("str or None"),
+        "Column with the names of the samples.",
+        "Column with the names of the samples.",
+        "COLUMN",
+    )
+    sample_groups: Any = option(
+        None,
+        OptionKind("str, array-like or None"),
+        "Column or array that says which samples belong together (patients, batches).",
+        "Column that tells which samples belong together (patient, batch).",
+        "--groups --sample-groups COLUMN",
+    )
+    feature_groups: Any = option(
+        None,
+        OptionKind("list, dict, path or None", "path"),
+        "One label per feature, a dict from feature to group, or the path of a file. The features of a group are "
+        "selected together or not at all.",
+        "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
+        "FILE",
+    )
+    keep: tuple[str, ...] = option(
+        (),
+        NAMES,
+        "Features that must be selected. Like ``ignore``, ``only`` and ``categorical`` also patterns such as "
+        '"AFFX*" and regular expressions such as "re:^AFFX".',
+        f"Columns that must be selected: {PATTERNS}",
+        "NAME",
+    )
+    ignore: tuple[str, ...] = option(
+        (), NAMES, "Columns to leave out.", f"Columns to leave out: {PATTERNS}", "NAME"
+    )
+    only: tuple[str, ...] = option(
+        (),
+        NAMES,
+        "The columns to use as features. Empty: all.",
+        f"Columns to use as features: {PATTERNS}",
+        "NAME",
+    )
+    categorical: tuple[str, ...] = option(
+        (),
+        NAMES,
+        "Columns whose numbers are codes of categories.",
+        "Column whose numbers are codes of categories; repeat for more.",
+        "COLUMN",
+    )
+    missing: str = option(
+        "median",
+        OptionKind(
+            '{"median", "error", "drop-rows", "drop-columns"}',
+            "choice",
+            values=("median", "error", "drop-rows", "drop-columns"),
+        ),
+        'What to do with missing values. "median" fills them with the median of the column, computed anew on each '
+        "training part.",
+        "What to do with missing values. median: fill in the median of each training part.",
+    )
+    drop_unlabelled: bool = option(
+        False,
+        SWITCH,
+        "Whether to leave out samples without a value in the target. Otherwise they are an error.",
+        "Leave out samples without a value in the target.",
+    )
+    min_class_size: int = option(
+        0,
+        WholeNumber("int", "number"),
+        "Classes with fewer samples are left out.",
+        "Leave out classes with fewer samples.",
+    )
+    transpose: bool = option(
+        False,
+        SWITCH,
+        "Whether the samples of a file are in columns.",
+        "Samples are in columns, as in gene tables.",
+    )
+    delimiter: str | None = option(
+        None,
+        OptionKind("str or None"),
+        "Character between two cells of a text file. None: the one that fits the file.",
+        "Separator of a text file, such as ';' or tab. Default: detected.",
+        "CHARACTER",
+    )
+    decimal_comma: bool = option(
+        False, SWITCH, "Whether decimals of a text file are written with a comma.", "Numbers are written 1,5."
+    )
+    encoding: str | None = option(
+        None,
+        OptionKind("str or None"),
+        'Encoding of text files, such as "gb18030". None: detected from the content.',
+        "Encoding of text files, such as gb18030. Default: detected.",
+        "NAME",
+    )
+    random_state: int = option(
+        0,
+        WholeNumber("int", "number"),
+        "Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.",
+        "Seed of the random numbers.",
+        "--seed",
+    )
+    memory_budget: int | None = option(
+        None,
+        OptionKind("int or None", "size"),
+        "Bytes that blocks of data on disk may take in each process. None: 512 MiB.",
+        "Memory for data that stay on disk, such as 512M or 2G. Default: 512M.",
+        "SIZE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(DataOptions):
+    """What the user asks of the procedure; ``features`` None chooses their number by cross-validation."""
+
+    features: Any = option(
+        "auto",
+        Size('int or "auto"'),
+        'Number of features. "auto" chooses it inside the folds.',
+        "Number of features, or auto to choose it inside the folds.",
+        "-k N|auto",
+    )
+    params: Mapping[str, Any] = option(
+        None,
+        Parameters("dict or None", "parameters"),
+        "Parameters of the method.",
+        "Parameter of the method, such as C=10; repeat for more.",
+        "--param -p NAME=VALUE",
+    )
+    rule: str = option(
+        "one_se",
+        OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
+        'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
+        "error of it.",
+        "How auto chooses the number of features.",
+    )
+    metric: str | None = option(
+        None,
+        OptionKind("str or None"),
+        'What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse", "mae", '
+        '"r2", the name of a registered ``Metric`` or of a scikit-learn scorer. None: the balanced error rate, or the '
+        "mean squared error.",
+        "What to measure: auc, error_rate, r2 … or any scorer of scikit-learn.",
+        "NAME",
+    )
+    predictor: Any = option(
+        "linear",
+        Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
+        "What predicts the target from the selected features, inside the folds and at the end: a linear support "
+        "vector machine or ridge regression, a machine with a Gaussian kernel (for curved boundaries; its time grows "
+        "with the square of the number of samples), or an estimator of the scikit-learn kind.",
+        "What predicts from the selected features. gaussian: also curved boundaries.",
+    )
+    max_features: int | None = option(
+        None,
+        WholeNumber("int or None", "number", least=1),
+        "Largest number of features to try. None: 128.",
+        "Largest number of features to try.",
+    )
+    cv: int = option(
+        5,
+        WholeNumber("int", "number", least=2),
+        "Number of outer folds.",
+        "Number of folds of the cross-validation.",
+    )
+    repeats: int = option(
+        1,
+        WholeNumber("int", "number", least=1),
+        "How often the folds are drawn anew.",
+        "How many times to repeat the outer cross-validation, with new folds.",
+    )
+    permutations: int | str = option(
+        "auto",
+        Permutations('int or "auto"', "count"),
+        'Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99 if that '
+        "is estimated to take less than 20 seconds, otherwise none; 19 in up to two minutes where the metric has no "
+        "interval, so that nothing else can test the result.",
+        "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
+        "N|auto",
+    )
+    n_jobs: int | None = option(
+        None,
+        OptionKind("int or None", "number", least=-1),
+        "Number of processes. None decides by the amount of work. The result does not depend on it.",
+        "Number of processes: -1 uses all cores, 0 decides from the amount of work.",
+        "--jobs -j",
+    )
+    verbose: bool = option(False, SWITCH, "Show progress.")
+
+    @property
+    def has_own_groups(self) -> bool:
+        """Whether the user gave groups of features."""
+        return self.feature_groups is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Settings):
+    """The options of every run: data, procedure, where it computes and where it writes."""
+
+    device: str | None = option(
+        None,
+        OptionKind("str or None"),
+        'Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs torch or '
+        "CuPy. None: where the data are.",
+        "Device on which to compute, such as cuda.",
+        "NAME",
+    )
+    dask: str | None = option(
+        None,
+        OptionKind("str or None"),
+        "Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.",
+        "Address of a Dask scheduler whose workers do the work.",
+        "ADDRESS",
+    )
+    out: Any = option(
+        None,
+        OptionKind("path or None", "path"),
+        "Folder for the results. It also keeps finished parts if the run is interrupted.",
+        "Folder for the results.",
+        "-o FOLDER",
+    )
+    force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")
+    resume: bool = option(
+        False,
+        SWITCH,
+        "Whether to continue with the finished parts in ``out``.",
+        "Continue an interrupted run; its finished parts are not computed again.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectOptions(RunOptions):
+    """The options of ``select``."""
+
+    method: str | None = option(
+        None,
+        OptionKind("str or None"),
+        'Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the selector '
+        'named in ``params``. None or "auto": a few methods and their consensus are compared inside the training '
+        "parts, which takes up to ten times as long as one method, more with small tables.",
+        "A name from `zeronorm methods`. Default: auto, which compares a few; up to ten times as long.",
+        "-m NAME",
+    )
+    save_model: bool = option(
+        False,
+        SWITCH,
+        "Whether to write the predictor on the selected features to ``out``, as model.json.",
+        "Write model.json, for `zeronorm apply`.",
+    )
+    write_table: Any = option(
+        None,
+        OptionKind("path or None", "path"),
+        "File (.csv or .parquet) for the target and the selected columns.",
+        "CSV or Parquet file for the selected columns and the target.",
+        "FILE",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.save_model and not isinstance(self.predictor, str):
+            raise OptionError(
+                "does not apply to a predictor of your own, which has no safe file format. Use "
+                f"{setting('predictor', 'linear')} or {setting('predictor', 'gaussian')}.",
+                "save_model",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(RunOptions):
+    """The options of ``compare``."""
+
+    methods: Any = option(
+        None,
+        OptionKind("str, list of str or None"),
+        'Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None: '
+        "fisher and rfe.",
+        "Names of methods, separated by commas; or all-fast. Default: fisher,rfe.",
+        "-m NAMES",
+    )
+    params: Mapping[str, Any] = option(
+        None,
+        Parameters("dict or None", "parameters"),
+        'Parameters by method, such as ``{"rfe": {"C": 3}}``.',
+        "Parameter of one method, such as rfe.C=3; repeat for more.",
+        "--param -p METHOD.NAME=VALUE",
+    )
+    permutations: int | str = option(
+        0,
+        Permutations("int", "count"),
+        "Number of permuted targets for a p-value of each method.",
+        "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
+        "N|auto",
+    )

@@ -1,0 +1,400 @@
+"""What is fitted on every training part: a method with a fixed size, or with a size chosen inside."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zeronorm._messages import OptionError, parameter, setting
+from zeronorm._types import written
+from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.resampling._metrics import METRICS, Metric, as_metric
+from zeronorm.resampling.predictors._default import default_estimator, gaussian_estimator
+from zeronorm.workflow._inputs import kept_columns
+from zeronorm.workflow._options import Settings
+
+if TYPE_CHECKING:
+    from zeronorm.datasets import Table
+
+# Methods inside knockoffs, probes and stability selection when the user names none: the first that serves the task.
+PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
+# Families whose methods look at each feature once or solve one convex problem.
+FAST_FAMILIES = ("filters", "sparsity")
+# Parameters of a selector that follow from parameters of the run.
+SET_BY_THE_RUN = {
+    "n_features_to_select": "features",
+    "task": "task",
+    "feature_groups": "feature_groups",
+    "always_keep": "keep",
+    "random_state": "random_state",
+}
+# Meta methods that choose their own number of features, by a bound on false selections.
+ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
+# Above this many cells, elimination removes a tenth of the features at a time while many remain.
+LARGE_TABLE = 2_000_000
+LENGTH_OF_GRID = 12
+DEFAULT_LARGEST = 128
+# Scorers of scikit-learn that rank sizes as our metrics rank results.
+SCORERS = {
+    "balanced_error_rate": "balanced_accuracy",
+    "error_rate": "accuracy",
+    "auc": "roc_auc",
+    "mse": "neg_mean_squared_error",
+    "mae": "neg_mean_absolute_error",
+    "r2": "r2",
+}
+LARGEST_GAUSSIAN = (
+    20_000  # samples: the time of a Gaussian machine grows with their square, here to some twelve seconds
+)
+
+
+# -- The predictor ------------------------------------------------------------------------------------
+
+
+def predictor_of(table: Table, settings: Settings) -> Any:
+    """The predictor, not fitted, that the user asked for."""
+    is_sparse = hasattr(table.X, "tocsr")
+    if not isinstance(settings.predictor, str):
+        return settings.predictor
+    if settings.predictor == "linear":
+        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse)
+    if table.n_samples > LARGEST_GAUSSIAN:
+        raise OptionError(
+            f"'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
+            f"{table.n_samples}. Use 'linear' or fewer samples.",
+            "predictor",
+        )
+    return gaussian_estimator(table.target, is_sparse=is_sparse)
+
+
+def predictor_notes(settings: Settings) -> list[str]:
+    """What predicts, where it is not the default."""
+    if settings.predictor == "linear":
+        return []
+    name = (
+        "a support vector machine with a Gaussian kernel"
+        if settings.predictor == "gaussian"
+        else " ".join(repr(settings.predictor).split())
+    )
+    return [f"All errors are those of {name} on the selected features."]
+
+
+def _scorer(table: Table, settings: Settings) -> Any:
+    """The predictor for choices inside the folds; None where the default fits itself to each training part."""
+    return None if settings.predictor == "linear" else predictor_of(table, settings)
+
+
+# -- Methods by name ----------------------------------------------------------------------------------
+
+
+def usable_methods(table: Table) -> dict[str, MethodInfo]:
+    """Selectors that serve the task of the table, by name."""
+    return {info.name: info for info in all_methods("selector", task=table.target.kind)}
+
+
+def default_method(table: Table) -> str:
+    """The method used when none is named: auto, where methods of its roster serve the data."""
+    return "auto" if candidates(table) else _single_method(table)
+
+
+def default_notes(table: Table) -> list[str]:
+    """What the choice of no method means, in words."""
+    methods = candidates(table)
+    if not methods:
+        return []
+    names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    return [
+        f"No method was named, so auto compares {names} inside the training parts. That takes up to ten times as "
+        "long as the slowest of them, more with small tables; name one to save time."
+    ]
+
+
+def candidates(table: Table) -> list[str]:
+    """The methods among which auto chooses for such a table."""
+    from zeronorm.selectors.meta._auto import names_of_candidates
+
+    usable = usable_methods(table)
+    return [name for name in names_of_candidates(table.task) if name in usable]
+
+
+def _single_method(table: Table) -> str:
+    usable = usable_methods(table)
+    return next(name for name in (*PREFERRED, *usable) if name in usable)
+
+
+def named_methods(methods: Any, table: Table) -> list[str]:
+    """The methods of a comparison: names, a text of names with commas, "all-fast", or None for two quick ones."""
+    if methods is None:
+        return ["fisher", "rfe"]
+    if methods == "all-fast":
+        return [name for name, info in usable_methods(table).items() if info.family in FAST_FAMILIES]
+    names = methods.split(",") if isinstance(methods, str) else list(methods)
+    names = [name.strip() for name in names if name.strip()]
+    if not names:
+        raise OptionError(
+            "is empty. Name methods, such as fisher,rfe, or all-fast for all quick ones.",
+            "methods",
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise OptionError(f"names {repeated[0]!r} twice. Name each method once.", "methods")
+    return names
+
+
+def build_procedure(
+    name: str, table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any] | None = None
+) -> Any:
+    """The method with its size fixed, chosen by cross-validation, or chosen by its own error control.
+
+    Every ``random_state`` stays unset, so that each fold gets a fresh seed; see ``fold_seeds``.
+    """
+    params = settings.params if params is None else params
+    info = get_method(name)
+    _check_serves(info, table)
+    if name == "auto":
+        return _auto_procedure(table, settings, sizes, params)
+    if name == "selector-cv":
+        raise OptionError(
+            "The method 'selector-cv' chooses the number of features of another method. Name that method and set "
+            f"{setting('features', 'auto')}."
+        )
+    if name in ERROR_CONTROL:
+        return _error_control_procedure(info, table, settings, params)
+    selector = build_selector(info, table, settings, params)
+    return selector if settings.features is not None else _with_chosen_size(selector, table, settings, sizes)
+
+
+def _check_serves(info: MethodInfo, table: Table) -> None:
+    if info.kind not in ("selector", "meta"):
+        raise ValueError(
+            f"The method {info.name!r} is a {info.kind}, not a selector. Use one of "
+            f"{_names_that_serve(table)}."
+        )
+    if table.target.kind not in info.tasks:
+        raise ValueError(
+            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {table.target.kind}. "
+            f"Use one of {_names_that_serve(table)}."
+        )
+
+
+def _names_that_serve(table: Table) -> str:
+    """All of them, the default first: a list that ends before the usual ones would mislead."""
+    return ", ".join(dict.fromkeys((default_method(table), *usable_methods(table))))
+
+
+def build_selector(info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]) -> Any:
+    """A selector set up for the table: settings where it has the parameter, the user's own ``params``."""
+    selector = info.cls()
+    known = selector.get_params(deep=False)
+    own = _checked_params(params, known, info.name)
+    keep = kept_columns(table, settings.keep)
+    wanted: dict[str, Any] = {
+        "n_features_to_select": settings.features,
+        "task": table.task,
+        "feature_groups": table.feature_groups,
+        "always_keep": keep or None,
+    }
+    for needed, name, given in (
+        ("always_keep", "keep", bool(keep)),
+        ("feature_groups", "feature_groups", settings.has_own_groups),
+    ):
+        if given and needed not in known:
+            raise OptionError(
+                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method.",
+                name,
+            )
+    if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
+        wanted["step"] = 0.1
+    chosen = {key: value for key, value in wanted.items() if value is not None and key in known}
+    return selector.set_params(**{**chosen, **own})
+
+
+def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
+    free = [key for key in known if key not in (*SET_BY_THE_RUN, "verbose")]
+    for key in params:
+        if key in SET_BY_THE_RUN:
+            raise OptionError(
+                f"must not hold {key!r}: the whole run has to know it. Use "
+                f"{parameter(SET_BY_THE_RUN[key], 'the name')} instead.",
+                "params",
+            )
+        if key not in known:
+            alike = [other for other in free if other.casefold() == key.casefold()]
+            close = alike or difflib.get_close_matches(key, free, n=2)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"It has {', '.join(sorted(free))}."
+            raise ValueError(f"The method {name!r} has no parameter {key!r}. {hint}")
+    return dict(params)
+
+
+def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: list[int]) -> Any:
+    return get_method("selector-cv").cls(
+        selector,
+        estimator=_scorer(table, settings),
+        cv=inner_folds(table, settings),
+        rule=settings.rule,
+        sizes=sizes,
+        scoring=scorer_name(table, settings),
+    )
+
+
+def inner_folds(table: Table, settings: Settings) -> int:
+    """Folds inside the training parts: as many as outside, or as few as their smallest class has samples."""
+    counts: list[int] = table.target.strata_sizes().tolist()
+    if table.sample_groups is not None:
+        counts.append(len(np.unique(table.sample_groups.astype(str))))
+    fewest = min(counts)
+    left = fewest - -(-fewest // settings.cv)  # without the largest test part
+    if left < 2:
+        raise OptionError(
+            "The training parts hold one sample of the smallest class, or one group of samples: too few to choose a "
+            f"method or a number of features inside them. Name a method and set {parameter('features', 'object')} to a "
+            "number, "
+            "or add samples."
+        )
+    return min(settings.cv, left)
+
+
+def folds_of_auto(table: Table, settings: Settings) -> int:
+    """Folds in which auto compares its methods."""
+    from zeronorm.selectors.meta._auto import usual_folds
+
+    return min(inner_folds(table, settings), usual_folds(table.n_samples, table.sample_groups))
+
+
+def inner_notes(table: Table, settings: Settings, method: str) -> list[str]:
+    """What is said where the folds inside are fewer than those outside."""
+    if method in ERROR_CONTROL or (settings.features is not None and method != "auto"):
+        return []
+    n_folds = inner_folds(table, settings)
+    if n_folds == settings.cv:
+        return []
+    return [
+        f"Choices inside the training parts rest on {n_folds} folds: there are too few samples for {settings.cv}."
+    ]
+
+
+def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any]) -> Any:
+    info = get_method("auto")
+    if params:
+        raise OptionError("does not apply to the method 'auto'. Name a method.", "params")
+    keep = kept_columns(table, settings.keep)
+    return info.cls(
+        n_features_to_select=settings.features,
+        task=table.task,
+        estimator=_scorer(table, settings),
+        cv=folds_of_auto(table, settings),
+        rule=settings.rule,
+        sizes=sizes,
+        scoring=scorer_name(table, settings),
+        always_keep=keep or None,
+        feature_groups=table.feature_groups,
+    )
+
+
+def _error_control_procedure(
+    info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]
+) -> Any:
+    """Knockoffs, probes or stability selection around another method (parameter ``selector``, by name)."""
+    for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
+        if given:
+            raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
+    own = dict(params)
+    wrapped = str(own.pop("selector", _single_method(table)))
+    inner = get_method(wrapped)
+    if inner.kind != "selector":
+        raise ValueError(
+            f"The 'selector' of {info.name!r} must be the name of a selector. Got {written(wrapped)}."
+        )
+    _check_serves(inner, table)
+    plain = Settings()
+    selector = build_selector(inner, _without_groups(table), plain, {})
+    found = info.cls(selector)
+    own = _checked_params(own, found.get_params(deep=False), info.name)
+    if settings.features is not None:
+        own["n_features_to_select"] = settings.features
+    return found.set_params(**own)
+
+
+def _without_groups(table: Table) -> Table:
+    return replace(table, feature_groups=None)
+
+
+def scorer_name(table: Table, settings: Settings) -> str:
+    """The scikit-learn scorer that chooses sizes inside the folds."""
+    metric = primary_metric_of(table, settings)
+    if metric == "auc" and len(table.class_counts) > 2:
+        return "roc_auc_ovr"
+    return SCORERS.get(metric, metric)
+
+
+def primary_metric_of(table: Table, settings: Settings) -> str:
+    """The metric that everything is about: the user's, or the default of the task."""
+    return settings.metric or _usual_metrics(table)[0]
+
+
+def metrics_of(table: Table, settings: Settings) -> tuple[Metric, ...]:
+    """The metrics that are recorded, the one that everything is about first: the user's, or those of the target."""
+    names = _usual_metrics(table) if settings.metric is None else [settings.metric]
+    try:
+        found = tuple(as_metric(name) for name in names)
+    except ValueError as error:
+        raise OptionError(
+            f"names {written(settings.metric)}, which is not known. Use one of {_suitable_metrics(table)} or the name "
+            "of a scikit-learn scorer, such as f1_macro.",
+            "metric",
+        ) from error
+    if any(table.task not in metric.tasks for metric in found):
+        raise unsuitable_metric(names[0], table)
+    return found
+
+
+def _usual_metrics(table: Table) -> list[str]:
+    """The metrics of the target that are recorded when none is named, the preferred one first."""
+    return [name for name in METRICS if name in table.target.metrics]
+
+
+def unsuitable_metric(name: str, table: Table) -> OptionError:
+    """The error for a metric that cannot be computed for the target or the predictor."""
+    return OptionError(
+        f"names {name!r}, which cannot be computed here: it does not suit a {table.task}, or it needs probabilities, "
+        f"which the predictor does not give. Use one of {_suitable_metrics(table)}.",
+        "metric",
+    )
+
+
+def _suitable_metrics(table: Table) -> str:
+    """The names of own and registered metrics that serve the task."""
+    return ", ".join(sorted(name for name, metric in METRICS.items() if table.task in metric.tasks))
+
+
+# -- Sizes --------------------------------------------------------------------------------------------
+
+
+def sizes_to_try(table: Table, settings: Settings) -> list[int]:
+    """Numbers of features at which the error is measured: few at first, then wider apart.
+
+    They start where the forced features and the largest group fit, and end well above the number asked for.
+    """
+    p = table.n_features
+    if settings.features is not None and settings.features > p:
+        raise OptionError(
+            f"asks for {settings.features} features, but the table has {p}. Ask for at most {p}.",
+            "features",
+        )
+    smallest = max(1, len(kept_columns(table, settings.keep)))
+    if table.feature_groups is not None:
+        smallest = max(smallest, int(np.bincount(table.feature_groups).max()))
+    if settings.max_features is not None:
+        largest = settings.max_features
+    elif settings.features is not None:
+        largest = max(4 * settings.features, 16)
+    else:
+        largest = DEFAULT_LARGEST
+    smallest = min(smallest, p)
+    largest = min(max(largest, smallest, settings.features or 1), p)
+    grid = np.geomspace(smallest, largest, LENGTH_OF_GRID).round().astype(int)
+    return sorted({int(size) for size in grid})

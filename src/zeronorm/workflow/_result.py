@@ -1,0 +1,123 @@
+"""The public result of a run: its values, with methods that draw and save it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from zeronorm._messages import OptionError, parameter, setting
+from zeronorm.result._files import write_files
+from zeronorm.result._folder import output_folder
+from zeronorm.result._record import ResultData
+
+
+class Result(ResultData):
+    """What ``select`` and ``compare`` return.
+
+    Parameters
+    ----------
+    kind : {"selection", "comparison"}
+        What was run.
+    data : dict
+        Source, target, task, n_samples, n_features, class_counts and sha256 of the data.
+    methods : list of dict
+        Name, class, reference and parameters of each method.
+    chosen_method : str or None, default=None
+        The method of the selection. None for a comparison.
+    size : dict, default={}
+        The chosen number of features, the rule that chose it and the numbers that were tried.
+    procedure : dict, default={}
+        The whole procedure on the outer folds: metric, value with interval (for the models fitted on the training
+        parts), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
+    table : list of dict, default=[]
+        The same for each method of a comparison.
+    selected : list of SelectedFeature, default=[]
+        The selected features.
+    names : dict, default={}
+        Names of the features that appear in figures, by position.
+    notes : list of str, default=[]
+        What was inferred or changed in the data, and statements about the result.
+    warnings : list of str, default=[]
+        What the reader should look at.
+    provenance : dict, default={}
+        Command, versions, seeds, folds, start and duration.
+    figures : dict, default={}
+        Numbers of figures that come from the data and not from the records.
+    records : DataFrame or None, default=None
+        The frame of ``evaluate``: one row per split, method and size.
+    model : LinearModel or None, default=None
+        The predictor on the selected features. None for a comparison.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> result.kind, result.chosen_method, len(result.selected)
+    ('selection', 'fisher', 2)
+    """
+
+    def plot_errors(self, ax: Any = None) -> Any:
+        """Error against the number of features, as a matplotlib figure."""
+        return self.plot("error", ax)
+
+    def plot_stability(self, ax: Any = None) -> Any:
+        """Stability of the selected sets against their size, as a matplotlib figure."""
+        return self.plot("stability", ax)
+
+    def plot_path(self, ax: Any = None) -> Any:
+        """Which features are in the subset of each size, as a matplotlib figure."""
+        return self.plot("path", ax)
+
+    def plot(self, chart: str, ax: Any = None) -> Any:
+        """Any chart of the report by name, on ``ax`` or as a new matplotlib figure."""
+        from zeronorm.report import figure
+
+        return figure(chart, self.records, self, ax=ax)
+
+    def report(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the HTML report to a file, or as report.html into a folder."""
+        return write_report(self, Path(path), force=force)
+
+    def save(self, folder: str | os.PathLike[str], *, model: bool = False, force: bool = False) -> Path:
+        """Write result.json, records.parquet, report.html and, for a selection, selected.csv and figures.parquet.
+
+        With ``model`` also the predictor on the selected features, as model.json.
+        """
+        with output_folder(Path(folder), force=force) as place:
+            write_result(self, place.folder, with_model=model)
+        return Path(folder)
+
+
+def write_result(result: Result, folder: Path, *, with_model: bool) -> None:
+    """All files of a result in a folder, the report among them."""
+    from zeronorm.report._html import render_report
+
+    write_files(result, folder, with_model=with_model)
+    (folder / "report.html").write_text(render_report(result, result.records), encoding="utf-8")
+
+
+def write_report(result: Result, path: Path, *, force: bool) -> Path:
+    """The HTML report, written at once or not at all."""
+    from zeronorm.report._html import render_report
+
+    file = path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
+    if file.exists() and not force:
+        raise OptionError(
+            f"{str(file)!r} exists. Choose another place ({parameter('out')}), or {setting('force', True, 'set')} to "
+            "replace it."
+        )
+    text = render_report(result, result.records)
+    temporary = file.parent / f".report-{os.getpid()}.part"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, file)
+    except OSError as error:
+        if temporary.is_file():
+            temporary.unlink()
+        raise OptionError(
+            f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another place "
+            f"({parameter('out')})."
+        ) from error
+    return file

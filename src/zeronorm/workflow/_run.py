@@ -1,0 +1,151 @@
+"""Select and compare: from data to a result in one call.
+
+What the parameters mean stands in ``options``, from where it enters the docstrings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zeronorm.workflow._kinds import documents
+from zeronorm.workflow._options import DATA, CompareOptions, SelectOptions
+
+if TYPE_CHECKING:
+    from zeronorm.workflow._result import Result
+
+
+@documents(SelectOptions, DATA)
+def select(
+    data: Any,
+    target: Any = None,
+    *,
+    method: str | None = None,
+    features: int | str = "auto",
+    params: Mapping[str, Any] | None = None,
+    rule: str = "one_se",
+    metric: str | None = None,
+    predictor: Any = "linear",
+    max_features: int | None = None,
+    cv: int = 5,
+    repeats: int = 1,
+    permutations: int | str = "auto",
+    task: str | None = None,
+    samples: Any = None,
+    id: str | None = None,
+    sample_groups: Any = None,
+    feature_groups: Any = None,
+    keep: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    missing: str = "median",
+    drop_unlabelled: bool = False,
+    min_class_size: int = 0,
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    encoding: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    memory_budget: int | None = None,
+    device: str | None = None,
+    dask: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    resume: bool = False,
+    save_model: bool = False,
+    write_table: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+) -> Result:
+    """Select the features that predict the target, and measure the error of the whole procedure.
+
+    Selection, and the choice of the number of features, are repeated inside every outer fold; the predictor
+    without features and permuted targets say what chance would give.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    Result
+        Features, records, choice, notes and provenance.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.select("linear-toy", method="fisher", features=2, permutations=0)
+    >>> len(result.features)
+    2
+    """
+    arguments = dict(locals())
+    from zeronorm.workflow._job import run_job
+
+    return run_job("select", arguments)
+
+
+@documents(CompareOptions, DATA)
+def compare(
+    data: Any,
+    target: Any = None,
+    *,
+    methods: str | Sequence[str] | None = None,
+    features: int | str = "auto",
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    rule: str = "one_se",
+    metric: str | None = None,
+    predictor: Any = "linear",
+    max_features: int | None = None,
+    cv: int = 5,
+    repeats: int = 1,
+    permutations: int = 0,
+    task: str | None = None,
+    samples: Any = None,
+    id: str | None = None,
+    sample_groups: Any = None,
+    feature_groups: Any = None,
+    keep: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    missing: str = "median",
+    drop_unlabelled: bool = False,
+    min_class_size: int = 0,
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    encoding: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    memory_budget: int | None = None,
+    device: str | None = None,
+    dask: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    resume: bool = False,
+    verbose: bool = False,
+) -> Result:
+    """Compare methods on the same folds, with random features and the predictor without features beside them.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    Result
+        ``table`` and ``to_frame()`` have one row per method.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.compare("linear-toy", methods=["fisher", "golub"], features=2)
+    >>> [row["method"] for row in result.table]
+    ['fisher', 'golub', 'random', 'baseline']
+    """
+    arguments = dict(locals())
+    from zeronorm.workflow._job import run_job
+
+    return run_job("compare", arguments)

@@ -1,0 +1,194 @@
+"""Procedures on training parts: splits, seeds, processes, and gaps filled with medians of the training part.
+
+Each training part has its own medians, so that no test sample has a say in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import Tags
+from sklearn.utils.validation import has_fit_parameter
+
+from zeronorm.datasets._encoding import column_medians, fill
+from zeronorm.resampling._fitted_path import fitted_path, selected_support
+from zeronorm.resampling._splits import Split, make_splits
+from zeronorm.workflow._options import Settings
+from zeronorm.workflow._procedures import metrics_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zeronorm.datasets import Table
+    from zeronorm.selection._problem import RunBar
+
+TASKS_WORTH_A_PROCESS = 50_000_000
+
+
+# -- Gaps ---------------------------------------------------------------------------------------------
+
+
+class MedianFill(TransformerMixin, BaseEstimator):
+    """Replaces missing values by the medians of the columns it was fitted on; 0 where a column had no value."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the medians."""
+        self.medians_ = column_medians(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """A copy without gaps."""
+        return fill(X, self.medians_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+
+class OnFilled(BaseEstimator):
+    """A procedure that is fitted on samples whose gaps are filled with their own medians.
+
+    Parameters
+    ----------
+    procedure : selector that takes no missing values.
+    """
+
+    def __init__(self, procedure: Any) -> None:
+        self.procedure = procedure
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fill and select."""
+        params = (
+            {"groups": groups} if groups is not None and has_fit_parameter(self.procedure, "groups") else {}
+        )
+        self.procedure_ = clone(self.procedure).fit(MedianFill().fit(X).transform(X), y, **params)
+        self.path_ = fitted_path(self.procedure_, int(X.shape[1]))
+        self.converged_ = bool(getattr(self.procedure_, "converged_", self.path_.converged))
+        return self
+
+    def get_support(self) -> NDArray[np.bool_]:
+        """The features the procedure settled on."""
+        mask = np.zeros(self.path_.n_features, dtype=bool)
+        mask[selected_support(self.procedure_, self.path_)] = True
+        return mask
+
+
+def selector_for(table: Table, procedure: Any) -> Any:
+    """The procedure, made fit for the gaps of the table."""
+    return OnFilled(procedure) if table.n_missing else procedure
+
+
+def predictor_for(table: Table, estimator: Any) -> Any:
+    """The predictor, made fit for the gaps of the table."""
+    return make_pipeline(MedianFill(), estimator) if table.n_missing else estimator
+
+
+def filled(table: Table) -> Table:
+    """The table without gaps, for what is fitted on all samples: the final set, its description and its model."""
+    if not table.n_missing:
+        return table
+    return replace(table, X=MedianFill().fit(table.X).transform(table.X), n_missing=0)
+
+
+# -- Splits and seeds ---------------------------------------------------------------------------------
+
+
+def outer_splits(table: Table, settings: Settings) -> list[Split]:
+    """Training and test rows of all repeats, each drawn with its own seed."""
+    return make_splits(
+        settings.cv,
+        table.y,
+        table.sample_groups,
+        target=table.target,
+        seed=settings.random_state,
+        repeats=settings.repeats,
+    )
+
+
+def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
+    """The seed of every random part of every procedure, on all samples and on each training part."""
+    from zeronorm.resampling._folds import task_seeds
+    from zeronorm.resampling._seeds import seeded_clone, unset_random_states
+
+    seeds: dict[str, Any] = {}
+    for label, procedure in procedures.items():
+        unset = unset_random_states(procedure)
+        if not unset:
+            continue
+        clones = [seeded_clone(procedure, _final_seed(settings), unset)]
+        clones += [
+            seeded_clone(procedure, task_seeds(settings.random_state, split, label)[0], unset)
+            for split in range(n_splits)
+        ]
+        drawn = [{name: found.get_params()[name] for name in unset} for found in clones]
+        seeds[label] = {"all samples": drawn[0], "training parts": drawn[1:]}
+    return seeds
+
+
+def _final_seed(settings: Settings) -> np.random.SeedSequence:
+    return np.random.SeedSequence(settings.random_state)
+
+
+# -- Fitting and evaluating ---------------------------------------------------------------------------
+
+
+def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
+    """The procedure fitted on all samples, with its inner folds side by side."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    from zeronorm.resampling._seeds import seeded_clone
+
+    fitted = seeded_clone(procedure, _final_seed(settings))
+    if "n_jobs" in fitted.get_params(deep=False):
+        fitted.set_params(n_jobs=n_processes(table, settings))
+    if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
+        return fitted.fit(table.X, table.y, groups=table.sample_groups)
+    return fitted.fit(table.X, table.y)
+
+
+def n_processes(table: Table, settings: Settings) -> int:
+    """Processes for the folds: starting them takes seconds, which only larger work repays."""
+    if settings.n_jobs:
+        return settings.n_jobs
+    n_fits = settings.cv * settings.repeats * (1 if settings.features is not None else settings.cv + 1)
+    return -1 if n_fits * table.n_samples * table.n_features > TASKS_WORTH_A_PROCESS else 1
+
+
+def evaluate_procedures(
+    procedures: Mapping[str, Any],
+    table: Table,
+    settings: Settings,
+    sizes: list[int],
+    *,
+    y: Any = None,
+    journal: Any = None,
+    bar: RunBar | None = None,
+) -> Any:
+    """Records of all procedures on the outer splits, at their own size and at the sizes of the curve.
+
+    ``y`` stands for other labels than those of the table, on the same splits. ``bar`` counts what is done.
+    """
+    from zeronorm.evaluation import evaluate
+    from zeronorm.workflow._chance import WithBaseline
+
+    return evaluate(
+        {name: selector_for(table, procedure) for name, procedure in procedures.items()},
+        table.X,
+        table.y if y is None else y,
+        cv=outer_splits(table, settings),
+        sizes=[None, *sizes],
+        estimator=WithBaseline.for_table(table, settings),
+        metrics=metrics_of(table, settings),
+        groups=table.sample_groups,
+        task=table.task,
+        n_jobs=n_processes(table, settings),
+        journal=journal,
+        random_state=settings.random_state,
+        verbose=settings.verbose if bar is None else bar,
+    )
