@@ -1,4 +1,4 @@
-"""What a selection is: the target, the problem that a method is given, and the path of subsets that it returns."""
+"""The parts of a selection: the target, the problem passed to a method, and the path of subsets it returns."""
 
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, Progress

@@ -22,8 +22,8 @@ _SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
 class CheckedParameters:
     """Base of all estimators: ``fit`` calls ``_validate_params`` before anything else.
 
-    The class declares nothing about parameters that keep to the vocabulary. ``_parameter_exceptions`` holds the
-    kind and the reason for parameters that do not, ``_check_parameters`` what depends on several parameters.
+    A class declares only the parameters that differ from the vocabulary, in ``_parameter_exceptions`` with their kind
+    and the reason. ``_check_parameters`` checks conditions on several parameters together.
     """
 
     _parameter_exceptions: ClassVar[Mapping[str, tuple[Kind, str]]] = {}
@@ -38,12 +38,12 @@ class CheckedParameters:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """As scikit-learn finds them, which looks at the signature each time anew."""
+        """The names as scikit-learn finds them, kept because it inspects the signature in every call."""
         own_class: Any = cls
         return list(_names_of_parameters(own_class))
 
     def _validate_params(self) -> None:
-        """Raise unless every parameter is of its kind; takes microseconds."""
+        """Raise an error unless every parameter has an accepted value."""
         cls: Any = type(self)
         for name, kind in kinds_of(cls).items():
             value = getattr(self, name)
@@ -53,7 +53,7 @@ class CheckedParameters:
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """For classes to implement: raise where parameters do not fit together."""
+        """Raise an error where parameters contradict each other; subclasses override it."""
 
 
 @cache
@@ -63,7 +63,7 @@ def _names_of_parameters(cls: Any) -> tuple[str, ...]:
 
 @cache
 def kinds_of(cls: type) -> dict[str, Kind]:
-    """The kinds of the constructor parameters that have one."""
+    """The kind of each constructor parameter, without those that accept anything."""
     try:
         hints = get_type_hints(cls.__init__)  # type: ignore[misc]
     except NameError:  # names that only type checkers import
@@ -83,12 +83,12 @@ def constructor_parameters(cls: type) -> dict[str, inspect.Parameter]:
 
 
 def _kind_of(cls: type, name: str, hint: Any, default: Any) -> Kind | None:
-    """The kind from the vocabulary, with None and the words that the annotation adds."""
+    """The kind from the vocabulary, with None and the strings that the annotation adds."""
     exceptions: Mapping[str, tuple[Kind, str]] = getattr(cls, "_parameter_exceptions", {})
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    words = [word for option in options if get_origin(option) is Literal for word in get_args(option)]
+    literals = [value for option in options if get_origin(option) is Literal for value in get_args(option)]
     others = [option for option in options if get_origin(option) is not Literal and option is not NoneType]
-    kinds = [choice(*words)] if words else []
+    kinds = [choice(*literals)] if literals else []
     if name in exceptions:
         kinds.insert(0, exceptions[name][0])
     elif others and name in VOCABULARY:

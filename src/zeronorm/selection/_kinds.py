@@ -1,4 +1,4 @@
-"""Kinds of parameters: a test of one value, and the words for errors and for the documentation."""
+"""Kinds of parameters: a check of one value, and the texts for errors and for the documentation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sklearn.metrics import get_scorer_names
 
 from zeronorm._types import written
 
-LARGEST = 1e100  # of a finite parameter: its square and its cube must not overflow
+LARGEST = 1e100  # largest finite value of a parameter: its square and its cube must not overflow
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a parameter may be.
+    """The values that a parameter accepts.
 
     Attributes
     ----------
-    name : what the vocabulary calls it, such as "count".
-    alternatives : what the parameter may be, in words; they end the sentence "The 'x' parameter of C must be …".
+    name : short name, such as "count".
+    alternatives : the accepted values as text; they end the sentence "The 'x' parameter of C must be …".
     type_text : the type as the documentation shows it.
     accepts : whether a value is of this kind.
     """
@@ -37,17 +37,17 @@ class Kind:
     @property
     def must_be(self) -> str:
         """The alternatives as one phrase."""
-        words = self._words()
-        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+        texts = self._texts()
+        return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
 
-    def _words(self) -> tuple[str, ...]:
+    def _texts(self) -> tuple[str, ...]:
         return (self.alternatives,) if isinstance(self.alternatives, str) else self.alternatives
 
     def __or__(self, other: Kind) -> Kind:
         first, second = self.accepts, other.accepts
         return Kind(
             f"{self.name} or {other.name}",
-            self._words() + other._words(),
+            self._texts() + other._texts(),
             # The documentation names None last, as scikit-learn's does.
             f"{other.type_text} or None" if self.name == "None" else f"{self.type_text} or {other.type_text}",
             lambda value: first(value) or second(value),
@@ -55,7 +55,7 @@ class Kind:
 
 
 def parameter_error(owner: Any, parameter: str, must_be: str, got: Any = ...) -> ValueError:
-    """The one sentence in which wrong parameters are reported.
+    """The error for a parameter with a wrong value, always in the same sentence.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def is_list(value: Any) -> bool:
 
 
 def count(low: int = 1, high: int = 2**63 - 1, *, odd: bool = False) -> Kind:
-    """A whole number; counts beyond a machine's integers are refused, since compiled loops take them."""
+    """A whole number that fits into 64 bits, because compiled loops use it."""
     what = "an odd whole number" if odd else "a whole number"
     return Kind(
         "count",
@@ -111,10 +111,10 @@ def number(
         f"less than {below:g}" * (below < math.inf),
         f"at most {most:g}" * (most < LARGEST),
     ]
-    words = " and ".join(limit for limit in limits if limit)
+    bounds = " and ".join(limit for limit in limits if limit)
     return Kind(
         "number",
-        f"a finite number {words}" if most == LARGEST and below == math.inf else f"a number {words}",
+        f"a finite number {bounds}" if most == LARGEST and below == math.inf else f"a number {bounds}",
         "float",
         lambda value: (
             is_number(value) and above < value < below and least <= value <= most and value >= -LARGEST
@@ -210,20 +210,20 @@ PATH = Kind("path", "a path", "str or path", lambda value: isinstance(value, (st
 
 
 def choice(*values: Any) -> Kind:
-    """One of a few words or numbers."""
-    words = [value for value in values if isinstance(value, str)]
+    """One of a few strings or whole numbers."""
+    strings = [value for value in values if isinstance(value, str)]
     wholes = [value for value in values if not isinstance(value, str)]
     shown = [repr(value) for value in values]
     return Kind(
         "choice",
         tuple(shown),
         shown[0] if len(shown) == 1 else "{" + ", ".join(shown) + "}",
-        lambda value: value in words if isinstance(value, str) else is_whole(value) and value in wholes,
+        lambda value: value in strings if isinstance(value, str) else is_whole(value) and value in wholes,
     )
 
 
 def list_of(kind: Kind, length: int | None = None) -> Kind:
-    """A list of values of one kind that is not empty, or is of a given length."""
+    """A list of values of one kind, of the given length or with at least one entry."""
     many = "one or more entries" if length is None else f"{length} entries"
     return Kind(
         f"list of {kind.name}",
@@ -246,5 +246,5 @@ def _is_empty(value: Any) -> bool:
 
 
 def exceptions(**declared: tuple[Kind, str]) -> Mapping[str, tuple[Kind, str]]:
-    """Parameters of one class that differ from the vocabulary: their kind, and the reason."""
+    """Parameters of one class that differ from the vocabulary, each with its kind and the reason."""
     return declared

@@ -1,9 +1,9 @@
-"""The vocabulary: what each constructor parameter is called, means and may be, in one place.
+"""The vocabulary: name, meaning and accepted values of every constructor parameter.
 
 Every registered class takes its parameters from here. The checks in ``fit``, the errors, the sections
 "Parameters" of the docstrings and the page of parameters in the docs come from ``VOCABULARY``. The annotation of a
-constructor adds what one class alone knows: whether None is allowed, and the words to choose from
-(``Literal``). Where a class must narrow or widen a kind, it says so, with the reason, in
+constructor adds what is specific to the class: whether None is allowed, and the strings to choose from
+(``Literal``). A class that accepts fewer or more values states this, with the reason, in
 ``_parameter_exceptions``.
 """
 
@@ -40,12 +40,12 @@ from zeronorm.selection._kinds import (
 
 @dataclass(frozen=True)
 class Parameter:
-    """One word of the vocabulary.
+    """Meaning and accepted values of one parameter.
 
     Attributes
     ----------
-    kind : what values other than None and the words of the annotation must be; None where there are no others.
-    meaning : begins the description of the parameter in every class that has it.
+    kind : values that are accepted besides None and the strings of the annotation; None if there are no others.
+    meaning : first sentence of the description in every class that has the parameter.
     """
 
     kind: Kind | None
@@ -87,35 +87,39 @@ _COMMON = {
         "Predictor that is trained on the selected features and used by ``predict`` and ``score``. "
         "None: select only.",
     ),
-    "selector": Parameter(ESTIMATOR, "The selector to be wrapped. It is cloned, never changed."),
+    "selector": Parameter(ESTIMATOR, "The wrapped selector. It is cloned before it is fitted."),
     "selectors": Parameter(
         SELECTORS,
         "The selectors to choose from or to combine: selectors, names of methods, or pairs (name, selector). "
-        "None: a few different methods that suit the task.",
+        "None: several methods of different kinds that suit the task.",
     ),
     "learner": Parameter(
-        LEARNER, "Model that is trained during the selection to judge features; it does not predict."
+        LEARNER,
+        "Model that is trained during the selection to score features; it is not used by ``predict``.",
     ),
     "feature_groups": Parameter(
         GROUPS,
         "Features that are selected together or not at all: one label per column, or lists of columns. "
-        "None: every feature alone.",
+        "None: each feature is selected separately.",
     ),
     "always_keep": Parameter(COLUMNS, "Columns (positions or names) that are always selected."),
-    "task": Parameter(None, "What y holds: classes or real numbers. It is never guessed from y."),
-    "standardize": Parameter(BOOLEAN, "Scale every column to mean 0 and variance 1 first."),
+    "task": Parameter(None, "Whether y holds classes or real numbers. It is never inferred from y."),
+    "standardize": Parameter(BOOLEAN, "Whether to scale every column to mean 0 and variance 1 first."),
     "n_jobs": Parameter(
-        WORKERS, "Number of parallel workers; None is 1, -1 all cores. The result does not depend on it."
+        WORKERS, "Number of parallel workers; None means 1, -1 all cores. The result does not depend on it."
     ),
     "random_state": Parameter(
-        SEED, "Seed of everything random. None: a new seed in every fit. One seed gives one result."
+        SEED,
+        "Seed of all random numbers. An integer makes the result reproducible. None: a new seed in every fit.",
     ),
     "verbose": Parameter(VERBOSITY, "Whether to show progress."),
-    "tol": Parameter(POSITIVE, "Accuracy: smaller is more exact and slower."),
+    "tol": Parameter(
+        POSITIVE, "Tolerance of the stopping criterion: a smaller value is more exact and slower."
+    ),
     "zero_tol": Parameter(
         number(least=0, below=1), "Weights up to this fraction of the largest weight count as zero."
     ),
-    "max_iter": Parameter(count(), "Largest number of iterations; when it is reached, a warning follows."),
+    "max_iter": Parameter(count(), "Largest number of iterations; a warning is issued when it is reached."),
 }
 
 # Losses, kernels and penalties.
@@ -126,33 +130,47 @@ _MODELS = {
     "C": Parameter(
         POSITIVE | INFINITE, "Cost of training errors: larger values fit the training data more closely."
     ),
-    "loss": Parameter(None, "Loss of a training error."),
+    "loss": Parameter(None, "Loss function that measures the training errors."),
     "epsilon": Parameter(NOT_NEGATIVE, "Regression: errors up to this size cost nothing."),
-    "kernel": Parameter(CALLABLE, "Kernel of the machine."),
+    "kernel": Parameter(CALLABLE, "Kernel function of the model."),
     "gamma": Parameter(
         POSITIVE,
-        "Width of the kernel: factor of the squared distance in 'rbf' and of the inner product in 'poly'. "
+        "Kernel coefficient: factor of the squared distance in 'rbf' and of the inner product in 'poly'. "
         "'auto' is 1 / n_features, 'scale' is 1 / (n_features * variance of X).",
     ),
     "degree": Parameter(count(), "Degree of the polynomial."),
-    "coef0": Parameter(NOT_NEGATIVE, "Constant of the polynomial kernel."),
-    "norm": Parameter(None, "Norm that is used."),
-    "q": Parameter(number(least=0, most=2), "Exponent of the norm of the weights."),
-    "penalty": Parameter(None, "Penalty on the weights."),
+    "coef0": Parameter(NOT_NEGATIVE, "Constant term of the polynomial kernel."),
+    "norm": Parameter(None, "Norm by which sizes are measured: l1 sums absolute values, l2 sums squares."),
+    "q": Parameter(
+        number(least=0, most=2),
+        "Exponent of the norm of the weights: 2 sums squares, 1 absolute values, 0 counts nonzero weights.",
+    ),
+    "penalty": Parameter(None, "Penalty on the weights that makes most of them zero."),
     "penalty_l0": Parameter(NOT_NEGATIVE, "Weight λ₀ of the penalty on the number of features."),
     "penalty_l1": Parameter(NOT_NEGATIVE, "Weight λ₁ of the penalty on the sum of absolute weights."),
     "penalty_l2": Parameter(NOT_NEGATIVE, "Weight λ₂ of the penalty on the sum of squared weights."),
     "weight_decay": Parameter(POSITIVE, "Weight λ of the penalty on the squared weights of a network."),
-    "sample_penalty": Parameter(POSITIVE, "Rate of the prior of the sample weights."),
-    "feature_penalty": Parameter(POSITIVE, "Rate of the prior of the scaling factors."),
-    "ridge": Parameter(POSITIVE, "Weight of a small ridge penalty."),
-    "two_norm": Parameter(NOT_NEGATIVE, "Weight of the squared norm of an ordinary support vector machine."),
-    "slack_norm": Parameter(None, "Norm of the slacks."),
-    "multi_class": Parameter(None, "How more than two classes are handled."),
+    "sample_penalty": Parameter(
+        POSITIVE, "Rate of the prior on the coefficients of the samples: a larger value leaves fewer samples."
+    ),
+    "feature_penalty": Parameter(
+        POSITIVE, "Rate of the prior on the scaling factors: a larger value leaves fewer features."
+    ),
+    "ridge": Parameter(POSITIVE, "Weight of a small ridge penalty that keeps the weights finite."),
+    "two_norm": Parameter(
+        NOT_NEGATIVE, "Weight of the squared norm that an ordinary support vector machine minimises."
+    ),
+    "slack_norm": Parameter(None, "How training errors (slacks) are counted in the objective."),
+    "multi_class": Parameter(
+        None,
+        "How more than two classes are handled: by several models of two classes each, or by a joint one.",
+    ),
     "n_hidden": Parameter(count(), "Number of hidden units of the network."),
     "class_weight": Parameter(CLASS_WEIGHT, "Cost of an error by class; None: all errors cost the same."),
     "kernel_pieces": Parameter(ANY_LIST_OR_ARRAY, "One kernel matrix per feature."),
-    "combine": Parameter(None, "How the kernel matrices of the features are combined."),
+    "combine": Parameter(
+        None, "Whether the kernel matrices of the features are added or multiplied entry by entry."
+    ),
     "noise_variance": Parameter(POSITIVE, "Noise variance of a regression target; None: estimated."),
     "prior_rate": Parameter(NOT_NEGATIVE, "Rate of the Gamma prior of the precisions."),
     "prior_shape": Parameter(NOT_NEGATIVE, "Shape of the Gamma prior of the precisions."),
@@ -160,40 +178,46 @@ _MODELS = {
         POSITIVE,
         "Smallest noise variance that can be estimated, as a fraction of the variance of the target.",
     ),
-    "space": Parameter(None, "Whether the monomials are computed explicitly."),
+    "space": Parameter(None, "Whether the monomials are computed as columns or only through a kernel."),
 }
 
 # How features are scored, searched for and counted.
 _SEARCH = {
     "step": Parameter(
-        STEP, "How many features (or groups) change per round: a count, or a fraction of those that are left."
+        STEP, "How many features (or groups) change per round: a count, or a fraction of the remaining ones."
     ),
     "importance_getter": Parameter(
         IMPORTANCES,
-        "Where the fitted estimator has its importances: the path of an attribute, such as "
-        "'named_steps.svc.coef_', or a function of it. 'auto' takes ``coef_`` or ``feature_importances_``.",
+        "How importances are read from the fitted estimator: the path of an attribute, such as "
+        "'named_steps.svc.coef_', or a function of the estimator. 'auto' takes ``coef_`` or ``feature_importances_``.",
     ),
-    "min_features_to_select": Parameter(count(), "Fewest features that are tried."),
-    "rule": Parameter(None, "Rule by which the method decides."),
-    "method": Parameter(None, "Algorithm that is used."),
+    "min_features_to_select": Parameter(count(), "Smallest number of features that is tried."),
+    "rule": Parameter(None, "Rule that decides which features, or how many, are kept."),
+    "method": Parameter(None, "Algorithm that computes the solution."),
     "criterion": Parameter(None, "Impurity that a split reduces, as in scikit-learn's trees."),
-    "contrast": Parameter(None, "How the distances to other classes and to the own class are compared."),
-    "gain": Parameter(None, "Which gain decides the next feature."),
-    "sensitivity_of": Parameter(None, "Whose sensitivity to a feature is measured."),
-    "bound": Parameter(None, "Bound or estimate of the generalisation error that is made small."),
-    "sign": Parameter(None, "Whether the sign of the derivative matters."),
-    "order": Parameter(None, "Order of the derivative; 0 is the change when the feature is removed."),
-    "search": Parameter(None, "Direction of the search."),
-    "difference_step": Parameter(
-        POSITIVE, "Step of numerical derivatives, in standard deviations of the feature."
+    "contrast": Parameter(
+        None, "How the mean distances to other classes and to the same class are compared."
     ),
-    "variant": Parameter(None, "Formula of the score."),
-    "utility": Parameter(None, "Utility of the margin of a sample."),
+    "gain": Parameter(
+        None, "How much better the fit becomes with a feature; the feature with the largest gain is added."
+    ),
+    "sensitivity_of": Parameter(None, "Function whose sensitivity to a feature is measured."),
+    "bound": Parameter(None, "Bound or estimate of the generalisation error that is minimised."),
+    "sign": Parameter(None, "Whether features are ranked by the signed or the absolute derivative."),
+    "order": Parameter(None, "Order of the derivative; 0 measures the change when the feature is removed."),
+    "search": Parameter(None, "Whether features are removed one by one, added, or both."),
+    "difference_step": Parameter(
+        POSITIVE, "Step size of numerical derivatives, in standard deviations of the feature."
+    ),
+    "variant": Parameter(None, "Which formula of the score is used."),
+    "utility": Parameter(
+        None, "Function that turns the margin of a sample into a score; the sum over samples is maximised."
+    ),
     "slope": Parameter(POSITIVE, "Slope of the sigmoid utility."),
-    "metric": Parameter(None, "Distance between samples."),
+    "metric": Parameter(None, "Distance between samples, which determines the nearest neighbours."),
     "column_scaling": Parameter(None, "How the columns are scaled before distances are taken."),
-    "scaling": Parameter(None, "Size of the scaling factors during the iteration."),
-    "start": Parameter(None, "Scaling factors at the start of the iteration."),
+    "scaling": Parameter(None, "Whether the scaling factors are normalised in every iteration."),
+    "start": Parameter(None, "Initial scaling factors of the iteration."),
     "n_neighbors": Parameter(count(), "Number of nearest neighbours."),
     "discrete_features": Parameter(
         COLUMNS, "Columns that hold categories: a mask, or a list of positions or names."
@@ -201,7 +225,7 @@ _SEARCH = {
     "min_separation": Parameter(
         count(), "Smallest distance between two selected positions of ordered features, such as spectra."
     ),
-    "bins": Parameter(count(2, 2**15 - 1), "How columns are made discrete."),
+    "bins": Parameter(count(2, 2**15 - 1), "How columns are discretised."),
     "threshold": Parameter(NOT_NEGATIVE, "Value that the score of a selected feature must exceed."),
     "n_parts": Parameter(count(2), "Number of parts into which an interval is divided."),
     "n_trees": Parameter(count(), "Number of trees: 1 grows one tree, more grow a random forest."),
@@ -209,32 +233,42 @@ _SEARCH = {
     "min_samples_leaf": Parameter(
         STEP, "Smallest number of samples in a leaf, or their fraction of all samples."
     ),
-    "accuracy": Parameter(OPEN_FRACTION, "Fraction of the largest margin that may be missed."),
-    "power": Parameter(number(least=2, most=100), "Exponent p of the norms."),
-    "stop": Parameter(None, "Rule that ends the search."),
-    "correction": Parameter(None, "Correction for the search over many columns."),
-    "n_steps": Parameter(count(), "Number of points on the path."),
-    "n_alphas": Parameter(count(), "Number of penalties on the path."),
-    "norm_bound": Parameter(
-        POSITIVE, "Largest norm of the weights, of the columns as standardised. None: the whole path."
+    "accuracy": Parameter(
+        OPEN_FRACTION, "Fraction by which the margin may fall short of the largest possible one."
     ),
-    "max_features": Parameter(count(), "Largest number of features that is searched."),
-    "max_reweightings": Parameter(count(), "Largest number of reweighted problems per penalty."),
-    "alpha": Parameter(POSITIVE, "Steepness of the exponential."),
-    "growth": Parameter(number(least=1), "Factor by which ``alpha`` grows."),
-    "sparsity": Parameter(OPEN_FRACTION, "Weight λ of the number of features against the errors."),
+    "power": Parameter(number(least=2, most=100), "Exponent p of the norm of the samples."),
+    "stop": Parameter(None, "Stopping rule of the search."),
+    "correction": Parameter(None, "Correction for choosing the best of many columns (multiple testing)."),
+    "n_steps": Parameter(count(), "Number of values of the regularisation parameter on the path."),
+    "n_alphas": Parameter(count(), "Number of values of the penalty on the path."),
+    "norm_bound": Parameter(
+        POSITIVE, "Largest norm of the weights, on standardised columns. None: the whole path."
+    ),
+    "max_features": Parameter(count(), "Largest number of features in the subsets that are tried."),
+    "max_reweightings": Parameter(
+        count(), "Largest number of reweighted problems that are solved for one value of the penalty."
+    ),
+    "alpha": Parameter(
+        POSITIVE, "Steepness of the exponential that approximates the number of nonzero weights."
+    ),
+    "growth": Parameter(
+        number(least=1), "Factor by which ``alpha`` grows during the iteration; 1 keeps it constant."
+    ),
+    "sparsity": Parameter(
+        OPEN_FRACTION, "Weight λ of the number of features; the errors have the weight 1 - λ."
+    ),
     "n_candidates": Parameter(
         count(), "Number of training rows, drawn at random, that may become support vectors."
     ),
-    "sigma_norm": Parameter(POSITIVE, "Norm of the scaling factors."),
+    "sigma_norm": Parameter(POSITIVE, "Value at which the norm of the scaling factors is held."),
     "constraint": Parameter(None, "Constraint on the scaling factors."),
-    "discard": Parameter(None, "What decides which features are discarded."),
+    "discard": Parameter(None, "How the features to be discarded are chosen."),
     "steepness": Parameter(
-        POSITIVE, "Steepness of the sigmoid that replaces the count of validation errors."
+        POSITIVE, "Steepness of the sigmoid that makes the number of validation errors differentiable."
     ),
-    "stop_at": Parameter(count(), "Iterates with fewer features are not used."),
+    "stop_at": Parameter(count(), "Smallest number of features: iterates with fewer are not used."),
     "gradient_steps": Parameter(
-        count(), "Steps in the scaling factors per step of expectation-maximisation."
+        count(), "Gradient steps on the scaling factors in each iteration of expectation-maximisation."
     ),
     "inclusion_prior": Parameter(OPEN_FRACTION, "Prior probability that a feature is relevant."),
 }
@@ -246,23 +280,28 @@ _RESAMPLING = {
     ),
     "scoring": Parameter(SCORER, "Scorer, as in scikit-learn; greater is better."),
     "sizes": Parameter(list_of(count()), "Numbers of features to try."),
-    "level": Parameter(OPEN_FRACTION, "Accepted level of error."),
-    "knockoffs": Parameter(None, "Kind of knockoffs."),
-    "construction": Parameter(None, "Construction of the knockoffs."),
+    "level": Parameter(
+        OPEN_FRACTION, "Error rate that is accepted, such as a false discovery rate or a significance level."
+    ),
+    "knockoffs": Parameter(None, "Type of knockoffs, which determines what is assumed about X."),
+    "construction": Parameter(None, "Method that computes how far each knockoff is from its original."),
     "correlation": Parameter(ANY_LIST_OR_ARRAY, "Known correlation matrix of the features; None: estimated."),
-    "offset": Parameter(None, "Number added to the count of false discoveries; 1 is exact, 0 more liberal."),
+    "offset": Parameter(
+        None,
+        "Number added to the estimated count of false discoveries: 1 guarantees the level, 0 selects more.",
+    ),
     "n_draws": Parameter(count(), "Number of independent draws of knockoffs."),
-    "probes": Parameter(None, "Kind of the random columns."),
-    "control": Parameter(None, "Error that is controlled."),
+    "probes": Parameter(None, "How the random columns (probes) are generated."),
+    "control": Parameter(None, "Error rate that is kept below ``level``."),
     "n_probes": Parameter(count(), "Number of random columns (probes)."),
     "n_repeats": Parameter(count(), "Number of independent draws of probes."),
-    "false_selections": Parameter(POSITIVE, "Accepted expected number of false selections."),
+    "false_selections": Parameter(POSITIVE, "Expected number of false selections that is accepted."),
     "subset_size": Parameter(count(), "Number of features in a subset."),
-    "refine": Parameter(count(0), "Number of leading features that are put in order jointly."),
+    "refine": Parameter(count(0), "Number of best features that are ranked again jointly."),
     "n_subsamples": Parameter(count(2), "Number of subsamples, each half of the samples."),
-    "sampling": Parameter(None, "How the halves are drawn."),
-    "aggregation": Parameter(None, "How the ranks of several selectors become one."),
-    "weights": Parameter(list_of(NOT_NEGATIVE), "Weight of each selector."),
+    "sampling": Parameter(None, "How the halves of the samples are drawn."),
+    "aggregation": Parameter(None, "How the ranks from several selectors are combined into one ranking."),
+    "weights": Parameter(list_of(NOT_NEGATIVE), "Weight of each selector in the combined ranking."),
     "assumption": Parameter(None, "Assumption behind the bound on false selections."),
 }
 
@@ -270,17 +309,20 @@ _RESAMPLING = {
 _WEIGHTING = {
     "n_estimators": Parameter(count(), "Number of classifiers that vote."),
     "bootstrap_size": Parameter(count(2), "Number of samples in a bootstrap sample."),
-    "step_size": Parameter(POSITIVE, "First step size."),
-    "step_offset": Parameter(POSITIVE, "How slowly the steps shrink."),
+    "step_size": Parameter(POSITIVE, "Step size at the start."),
+    "step_offset": Parameter(
+        POSITIVE,
+        "Offset in the denominator of the step size: with a larger one the steps shrink more slowly.",
+    ),
     "noise": Parameter(
         number(least=0, most=0.1),
         "Standard deviation of the diffusion at the start, in units of the uniform weight.",
     ),
     "batch_size": Parameter(count(), "Number of subsets per step."),
-    "window": Parameter(count(2), "The run is compared with its state 1/window of the steps ago."),
-    "cost": Parameter(None, "Error that is made small."),
+    "window": Parameter(count(2), "Convergence is checked against the state 1/window of the steps earlier."),
+    "cost": Parameter(None, "Error that is minimised."),
     "fisher_threshold": Parameter(
-        NOT_NEGATIVE, "Features with a smaller Fisher score are left out beforehand."
+        NOT_NEGATIVE, "Features with a smaller Fisher score are removed before the search."
     ),
     "n_evaluations": Parameter(count(), "Number of bootstrap pairs per subset in the exact method."),
     "checkpoint": Parameter(
@@ -297,9 +339,11 @@ _TRANSFORMERS = {
         "Orientations of the edges to look for.",
     ),
     "blurs": Parameter(
-        list_of(count(0)), "Tolerances of the place of an edge, in pixels; one set of features each."
+        list_of(count(0)), "Tolerances of the position of an edge, in pixels; each gives one set of features."
     ),
-    "signed": Parameter(BOOLEAN, "Keep edges from dark to light apart from edges from light to dark."),
+    "signed": Parameter(
+        BOOLEAN, "Whether edges from dark to light and from light to dark are separate features."
+    ),
     "min_contrast": Parameter(NOT_NEGATIVE, "Smallest contrast of an edge."),
     "min_frequency": Parameter(
         number(least=0, most=1), "Edges found in a smaller fraction of the training images are left out."
@@ -308,15 +352,25 @@ _TRANSFORMERS = {
     "final_crop": Parameter(
         list_of(count(0), 2), "Range of positions to keep at the end, within the first range."
     ),
-    "baseline_window": Parameter(count(odd=True), "Width of the window of the baseline. None: no baseline."),
-    "baseline_fraction": Parameter(SHARE, "Fraction of the lowest values that make the baseline."),
+    "baseline_window": Parameter(
+        count(odd=True),
+        "Width of the window in which the baseline is estimated. None: no baseline is subtracted.",
+    ),
+    "baseline_fraction": Parameter(
+        SHARE, "Fraction of the lowest values in the window whose median is the baseline."
+    ),
     "smoothing_window": Parameter(count(odd=True), "Width of the smoothing window. None: no smoothing."),
     "smoothing_width": Parameter(POSITIVE, "Decay length of the smoothing weights, in positions."),
     "top_fraction": Parameter(
-        SHARE, "Fraction of the highest values whose median is the unit. None: no division."
+        SHARE,
+        "Each spectrum is divided by the median of this fraction of its highest values. None: no division.",
     ),
-    "square_root": Parameter(BOOLEAN, "Take the square root, which evens out the variance of counts."),
-    "negative": Parameter(None, "What happens to values below zero before the square root."),
+    "square_root": Parameter(
+        BOOLEAN, "Whether to take the square root, which makes the variance of counts about equal."
+    ),
+    "negative": Parameter(
+        None, "Whether values below zero are set to zero or raise an error before the square root."
+    ),
 }
 
 VOCABULARY: dict[str, Parameter] = {
@@ -330,15 +384,15 @@ VOCABULARY: dict[str, Parameter] = {
 
 # Fitted attributes of every selector.
 ATTRIBUTES: dict[str, tuple[str, str]] = {
-    "support_": ("ndarray of shape (n_features_in_,), dtype bool", "Which features are selected."),
+    "support_": ("ndarray of shape (n_features_in_,), dtype bool", "Mask of the selected features."),
     "ranking_": (
         "ndarray of shape (n_features_in_,), dtype int",
-        "1 for selected features, then 2, 3, … by order.",
+        "Rank of each feature: 1 for selected features, then 2, 3, … in the order of the path.",
     ),
     "scores_": ("ndarray of shape (n_features_in_,)", "Score of each feature; larger is better."),
     "path_": (
         "SelectionPath",
-        "The subsets of all sizes: ``path_.support(k)`` gives k features without a new fit.",
+        "The subsets of all sizes: ``path_.support(k)`` returns k features without a new fit.",
     ),
     "n_features_": ("int", "Number of selected features."),
     "n_features_in_": ("int", "Number of features of X in ``fit``."),

@@ -1,4 +1,4 @@
-"""Every subset of features that a selector visited, and how to read any size off it."""
+"""The path of a selection: the subsets that a selector visited, from which a subset of any size follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._index import MANY, by_descending_value
 
 TIE_TOLERANCE = 1e-10
-LARGE_RATIO = 1e3  # a column that tells so much of the target hardly needs a measure for the others
+LARGE_RATIO = 1e3  # ratios below this are compared with the tolerance of this value
 
 
 Sort = Callable[[FloatArray], tuple[IntArray, FloatArray]]
@@ -24,9 +24,10 @@ def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_d
     """Feature indices, best score first.
 
     Scores closer than ``TIE_TOLERANCE`` times the largest magnitude are tied and the lower index
-    wins, so that rounding on another platform or backend does not change the order. ``ratios`` have no bound: one
-    column next to the target would have a score that ties all others. They are tied by ``TIE_TOLERANCE`` times
-    their own size, or ``LARGE_RATIO`` where that is larger. ``sort`` is that of the design, which may be faster.
+    wins, so that rounding on another platform or backend does not change the order. ``ratios`` are scores without an
+    upper bound: one feature that nearly equals the target could make all others tied. Their tolerance is
+    ``TIE_TOLERANCE`` times the score itself, or times ``LARGE_RATIO`` where that is larger. ``sort`` is the sorting
+    function of the design, which may be faster.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
@@ -42,8 +43,8 @@ _SHORT = 32
 
 
 @kernel
-def _sort_part(order: IntArray, first: int, last: int) -> None:
-    """Sort a part in place; a short one without a view of it, whose count of users all threads would share."""
+def _sort_range(order: IntArray, first: int, last: int) -> None:
+    """Sort ``order[first:last]`` in place; a short range without a view, whose reference count threads would share."""
     if last - first > _SHORT:
         order[first:last].sort()
         return
@@ -59,9 +60,10 @@ def _sort_part(order: IntArray, first: int, last: int) -> None:
 def _put_ties_in_order(
     order: IntArray, descending: FloatArray, smallest: float, largest: float, first: int, last: int
 ) -> None:
-    """Sort the indices of tied values, which stand side by side; each is tied with the one before by its size.
+    """Sort the indices of tied values, which are neighbours; each is compared with the value before it.
 
-    Ties that begin in this part are sorted to their end, which may lie beyond it; those that began before are left.
+    Runs of ties that begin between ``first`` and ``last`` are sorted to their end, which may lie beyond ``last``; a
+    run that began before ``first`` is left to another thread.
     """
     start = first if first == 0 else -1
     for i in range(max(first, 1), order.size + 1):
@@ -72,7 +74,7 @@ def _put_ties_in_order(
             ):  # equal infinities differ by NaN and are tied
                 continue
         if start >= 0:
-            _sort_part(order, start, i)
+            _sort_range(order, start, i)
         if i >= last:
             return
         start = i
@@ -87,13 +89,13 @@ def _largest_magnitude(values: FloatArray, descending: FloatArray) -> float:
 
 @kernel
 def _write_ranks(best_first: IntArray, n_chosen: int, ranking: IntArray, first: int, last: int) -> None:
-    """1 for the chosen features, then 2, 3, …"""
+    """Write rank 1 for the chosen features, then 2, 3, …"""
     for i in range(first, last):
         ranking[best_first[i]] = max(1, i + 2 - n_chosen)
 
 
 def _raised(best_first: IntArray, scores: FloatArray) -> FloatArray:
-    """No score below one of a feature that is ranked behind; parts look for their highest before they raise."""
+    """Scores raised to the highest score of all features ranked behind; each thread first finds that of its range."""
     raised, highest, size = long_vector(scores.size), {}, scores.size
 
     def look(first: int, last: int) -> None:
@@ -137,7 +139,7 @@ class SelectionPath:
     order : ndarray of int
         All features, best first.
     subsets : tuple of ndarray or None, default=None
-        The visited subsets. None when every visited subset is made of the first features of ``order`` (a
+        The visited subsets. None when every visited subset consists of the first features of ``order`` (a
         nested path).
     visited_sizes : ndarray of int or None, default=None
         For a nested path, the sizes of the visited subsets. None means all sizes.
@@ -148,7 +150,7 @@ class SelectionPath:
     scale : ndarray or None, default=None
         Final scaling factors, for methods that have them.
     selected_size : int or None, default=None
-        The size at which the method itself would stop.
+        The number of features that the method itself selects.
     groups : ndarray of int or None, default=None
         Group code per feature; subsets are then unions of whole groups.
     always_keep : ndarray of int, default=empty
@@ -202,7 +204,7 @@ class SelectionPath:
     def from_elimination(
         cls, eliminated: ArrayLike, *, sizes: ArrayLike | None = None, **fields: object
     ) -> SelectionPath:
-        """``eliminated`` lists the features in the order in which they left, the survivors last."""
+        """A path from ``eliminated``, the features in the order of their removal, those never removed last."""
         order = np.asarray(eliminated, dtype=np.intp)[::-1].copy()
         visited = None if sizes is None else np.asarray(sizes, dtype=np.intp)
         return cls(order=order, visited_sizes=visited, **fields)  # type: ignore[arg-type]
@@ -217,10 +219,10 @@ class SelectionPath:
         order: ArrayLike | None = None,
         **fields: object,
     ) -> SelectionPath:
-        """Subsets in the order visited.
+        """A path from the visited subsets, in the order of the visits.
 
         Without an ``order``, features are ordered by the smallest visited subset that holds them,
-        then by ``tie_break`` (bigger is better), then by index.
+        then by ``tie_break`` (larger is better), then by index.
         """
         ragged = tuple(np.sort(np.asarray(s, dtype=np.intp)) for s in subsets)
         if order is None:
@@ -236,7 +238,7 @@ class SelectionPath:
         kept = tuple(s for s in ragged)
         return cls(order=np.asarray(order, dtype=np.intp), subsets=kept, **fields)  # type: ignore[arg-type]
 
-    # -- reading --------------------------------------------------------------------------------
+    # -- access ---------------------------------------------------------------------------------
 
     @property
     def n_features(self) -> int:
@@ -300,7 +302,7 @@ class SelectionPath:
         return mask
 
     def position(self) -> IntArray:
-        """Place of each feature in ``order``, starting at 0."""
+        """Position of each feature in ``order``, starting at 0."""
         position = np.empty(self.n_features, dtype=np.intp)
         position[self.order] = np.arange(self.n_features)
         return position
@@ -320,11 +322,10 @@ class SelectionPath:
         return ranking
 
     def feature_scores(self, k: int | None = None) -> FloatArray:
-        """One value per feature, bigger is better, that never contradicts ``ranking(k)``.
+        """One value per feature, larger is better, in agreement with ``ranking(k)``.
 
-        Without scores of its own a path scores by position. Scores that were measured at different moments, such
-        as the weight with which a feature left an elimination, are raised to the highest one of all features
-        ranked behind: the threshold at which the feature would leave if everything below it left at once.
+        A path without scores uses positions. Scores that were measured in different rounds, such as the weight of a
+        feature when it was eliminated, are raised to the highest score of all features ranked behind it.
         """
         if self.scores is None:
             return (self.n_features - self.position()).astype(np.float64)
@@ -341,9 +342,9 @@ class SelectionPath:
         return agreeing
 
     def _chosen_first(self, k: int) -> tuple[IntArray, int]:
-        """All features, those of ``support(k)`` first and both parts in ``order``; and the size of the support."""
+        """All features, those of ``support(k)`` first, each group in ``order``; and the size of the support."""
         support = self.support(k)
-        if self.subsets is None:  # the support is the front of the order
+        if self.subsets is None:  # the support is the beginning of the order
             return self.order, support.size
         if np.array_equal(np.sort(self.order[: support.size]), support):
             return self.order, support.size
@@ -352,7 +353,7 @@ class SelectionPath:
         is_chosen = chosen[self.order]
         return np.concatenate([self.order[is_chosen], self.order[~is_chosen]]), support.size
 
-    # -- rules of the base ----------------------------------------------------------------------
+    # -- constraints ----------------------------------------------------------------------------
 
     def demote(self, last: NDArray[np.bool_]) -> SelectionPath:
         """Move the marked features behind all others, keeping the order otherwise."""
@@ -367,7 +368,7 @@ class SelectionPath:
     def constrained(self, groups: IntArray | None, always_keep: IntArray) -> SelectionPath:
         """The same path with whole groups only and with the forced features in every subset.
 
-        A group stands where its best member stands, and is in a subset when any member is.
+        A group has the position of its best member, and is in a subset if any member is.
         """
         if groups is None and always_keep.size == 0:
             return self
@@ -383,7 +384,7 @@ class SelectionPath:
             subsets = tuple(_whole_subset(s, forced, groups) for s in subsets)
         return replace(self, order=order, subsets=subsets, groups=groups, always_keep=np.flatnonzero(forced))
 
-    # -- helpers --------------------------------------------------------------------------------
+    # -- checks and cuts ------------------------------------------------------------------------
 
     def _check_size(self, k: int) -> None:
         if not 1 <= k <= self.n_features:
@@ -406,7 +407,7 @@ class SelectionPath:
         return at_boundary and size >= self.always_keep.size
 
     def _prefix(self, ordered: IntArray, k: int) -> IntArray:
-        """The first ``k`` of ``ordered``, cut back to whole groups."""
+        """The first ``k`` of ``ordered``, reduced to whole groups."""
         if self.groups is None or k >= ordered.size:
             return np.sort(ordered[:k])
         codes = self.groups[ordered]
@@ -423,11 +424,11 @@ class SelectionPath:
 
 
 def _gather_groups(order: IntArray, groups: IntArray) -> IntArray:
-    """Order in which the members of a group stand together, at the place of the best member."""
+    """The order with the members of each group together, at the position of the best member."""
     n_groups = int(groups.max()) + 1
-    first_place = np.full(n_groups, order.size, dtype=np.intp)
-    np.minimum.at(first_place, groups[order], np.arange(order.size))
-    return order[np.argsort(first_place[groups[order]], kind="stable")]
+    first_position = np.full(n_groups, order.size, dtype=np.intp)
+    np.minimum.at(first_position, groups[order], np.arange(order.size))
+    return order[np.argsort(first_position[groups[order]], kind="stable")]
 
 
 def _whole_subset(subset: IntArray, forced: NDArray[np.bool_], groups: IntArray | None) -> IntArray:

@@ -1,4 +1,4 @@
-"""Everything a selection method may use, and where it reports its progress."""
+"""The problem that a selection method is given, and the progress that it reports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from zeronorm.design import ColumnStats, Design, require_finite_stats
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import Target
 
-# -- Progress of long computations: silent by default, a bar for people with ``verbose`` --
+# -- Progress of long computations: silent by default, a progress bar with ``verbose`` --
 
 
 Advance = Callable[..., None]
 
 
 class Progress:
-    """Where every method reports how far it is: ``with progress.task("Eliminating", total) as advance``.
+    """Progress of a computation, reported by ``with progress.task("Eliminating", total) as advance``.
 
-    ``verbose`` shows a bar for each task; the bar of a whole run, in its place, counts the steps of all tasks.
+    ``verbose`` shows a bar for each task; a ``RunBar`` instead counts the steps of all tasks of a run in one bar.
     """
 
     def __init__(self, verbose: bool | int | RunBar = False) -> None:
@@ -36,7 +36,7 @@ class Progress:
 
     @contextmanager
     def task(self, description: str, total: int | None = None) -> Iterator[Advance]:
-        """Yield a function that is called with the number of steps just done and, if known, what comes next."""
+        """Yield a function to be called with the number of finished steps and, optionally, the text of the next one."""
         if self._run is not None:
             yield self._run.advance
         elif not self.verbose:
@@ -47,7 +47,7 @@ class Progress:
 
     @contextmanager
     def whole(self, description: str) -> Iterator[RunBar]:
-        """One bar for a run of many tasks; it appears at once, and ``expect`` tells it how many steps there are."""
+        """One bar for a run of many tasks; it appears at once, and ``expect`` sets the number of steps."""
         if not self.verbose:
             yield RunBar(None, None)
             return
@@ -56,23 +56,23 @@ class Progress:
 
 
 class RunBar:
-    """A progress bar that says what is being done; without a display it does nothing."""
+    """A progress bar with a text about the current step; without a display it does nothing."""
 
     def __init__(self, display: Any, identifier: Any) -> None:
         self._display = display
         self._identifier = identifier
-        self.stage = ""  # said before what comes next, such as "permutation 3 of 19"
+        self.stage = ""  # shown before the text of the current step, such as "permutation 3 of 19"
 
     def expect(self, steps: int) -> None:
-        """The number of steps of the whole run."""
+        """Set the number of steps of the whole run."""
         self._update(total=steps)
 
     def say(self, text: str) -> None:
-        """What is being done now."""
+        """Show the text of the current step."""
         self._update(description=", ".join(part for part in (self.stage, text) if part))
 
     def advance(self, steps: int = 0, text: str = "") -> None:
-        """Some steps are done; ``text`` says what comes next."""
+        """Count finished steps; ``text`` describes the next one."""
         self._update(advance=steps)
         if text:
             self.say(text)
@@ -112,17 +112,16 @@ def _bar(description: str, total: int | None) -> Iterator[RunBar]:
 
 
 def _ignore(steps: int = 0, text: str = "") -> None:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Validated data and settings, handed to ``BaseSelector._select``.
+    """Validated data and settings, passed to ``BaseSelector._select``.
 
-    ``feature_groups`` is a group code per feature or None, ``sample_groups`` a
-    label per sample: a method that splits the samples leaves those with one label together.
-    ``n_features_to_select`` is what the user asked for, already a count, or None. ``shared`` has what other fits to the
-    same data have computed.
+    ``feature_groups`` is a group code per feature or None. ``sample_groups`` is a label per sample or None: a method
+    that splits the samples keeps those with the same label together. ``n_features_to_select`` is the requested number
+    of features as a count, or None. ``shared`` holds values that other fits to the same data have computed.
     """
 
     design: Design
@@ -164,7 +163,7 @@ class Problem:
         return stats
 
     def around_zero(self) -> Problem:
-        """The same problem with a real target less its middle."""
+        """The same problem with the midrange subtracted from a real target."""
         return replace(self, target=self.target.around_zero())
 
     def sample_costs(self, C: float) -> float | NDArray[np.float64]:
@@ -172,7 +171,7 @@ class Problem:
         return C if self.sample_weight is None else C * self.sample_weight
 
 
-# -- How users name columns: groups of features and features that must stay --
+# -- How users name columns: groups of features and features that are always kept --
 
 
 def column_index(column: Any, n_features: int, names: NDArray[Any] | None, parameter: str) -> int:
@@ -192,13 +191,13 @@ def column_index(column: Any, n_features: int, names: NDArray[Any] | None, param
         )
     found = np.flatnonzero(np.asarray(names, dtype=object) == column)
     if found.size != 1:
-        problem = "is not a column of X" if found.size == 0 else f"stands {found.size} times in X"
+        problem = "is not a column of X" if found.size == 0 else f"occurs {found.size} times in X"
         raise ValueError(f"The '{parameter}' parameter names column {written(column)}, which {problem}.")
     return int(found[0])
 
 
 def parse_always_keep(always_keep: Any, n_features: int, names: NDArray[Any] | None) -> IntArray:
-    """Sorted indices of the forced features."""
+    """Sorted indices of the features that are always kept."""
     if always_keep is None:
         return np.empty(0, dtype=np.intp)
     columns = [column_index(c, n_features, names, "always_keep") for c in always_keep]
@@ -266,11 +265,11 @@ def _codes_by_appearance(labels: list[Any]) -> IntArray:
 
 
 class EmptyAnswerWarning(UserWarning):
-    """A method selects nothing by its own rule, which does not matter to one that only uses its order."""
+    """A method selects nothing by its own rule; suppressed where another method only uses its ranking."""
 
 
 def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
-    """Say that the method selects nothing by itself; a selector always keeps at least one feature."""
+    """Warn that the method selects nothing by itself; a selector always keeps at least one feature."""
     if problem.n_features_to_select is None and problem.always_keep.size == 0:
         warnings.warn(
             f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
@@ -280,23 +279,22 @@ def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
         )
 
 
-# -- Targets so far out that squares of errors see little else --
+# -- Outliers in y that dominate the squared errors --
 
 DOMINANT = 99.0  # squared distance from the median over the sum of those of all other samples
-ENOUGH_OTHERS = 50  # fewer say less about how far a usual sample may lie, and more is asked of the distance
+ENOUGH_OTHERS = 50  # with fewer other samples a larger distance is required
 FEWEST_OTHERS = 5
-LARGEST_SHARE = 0.02  # of the samples; more of them are a part of the data like any other
+LARGEST_SHARE = 0.02  # of the samples; a larger share is not treated as outliers
 
 
 class TargetOutlierWarning(UserWarning):
-    """One sample, or a few, outweigh all others in a real target."""
+    """One or a few samples outweigh all others in a real target."""
 
 
 def target_outliers(y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> IntArray:
-    """Samples of which each outweighs all others together in the squares around the median, the farthest first.
+    """Outliers in y, the farthest first: each has a larger squared distance from the median than all others together.
 
-    Samples that equal the median say nothing about the usual distance: they do not count among the others, so that
-    many equal targets raise no alarm.
+    Samples that equal the median are not counted among the others, so that many equal targets cause no warning.
     """
     n_samples = y.size
     most = max(1, int(LARGEST_SHARE * n_samples))
@@ -308,7 +306,7 @@ def target_outliers(y: NDArray[np.float64], sample_weight: NDArray[np.float64] |
     first = np.argpartition(squares, n_samples - most)[n_samples - most :]
     first = first[np.argsort(-squares[first], kind="stable")]
     near = np.delete(squares, first)
-    # Sums over the samples that lie less far out, added up rather than subtracted from the total, which would cancel.
+    # Sums over the samples that are nearer; subtracting from the total instead would cancel digits.
     sums = near.sum() + np.append(np.cumsum(squares[first][:0:-1])[::-1], 0.0)
     counts = np.count_nonzero(near) + np.append(np.cumsum(squares[first][:0:-1] > 0.0)[::-1], 0)
     needed = DOMINANT * np.maximum(1.0, ENOUGH_OTHERS / np.maximum(counts, 1)) ** 2
@@ -319,15 +317,15 @@ def target_outliers(y: NDArray[np.float64], sample_weight: NDArray[np.float64] |
 def target_outlier_message(
     y: NDArray[np.float64], found: IntArray, who: str, misleads: str, remedy: str
 ) -> str:
-    """What is unusual about these samples, whom that may mislead, and what to do."""
+    """The message about outliers in y: which samples they are, which method they may mislead, and what to do."""
     others = np.delete(y, found)
-    middle = float(np.median(others))
-    distance = float(np.median(np.abs(others - middle)))
+    median = float(np.median(others))
+    distance = float(np.median(np.abs(others - median)))
     has, outweighs, it = "has the target", "It outweighs", "it"
     if found.size > 1:
         has, outweighs, it = "have targets such as", "They outweigh", "them"
     return (
-        f"{who} {has} {y[found[0]]:.6g}, while the others have the median {middle:.6g} and the median absolute "
+        f"{who} {has} {y[found[0]]:.6g}, while the others have the median {median:.6g} and the median absolute "
         f"deviation {distance:.3g}. {outweighs} all others together in squared errors, which may mislead {misleads}. "
         f"Correct or drop {it}, {remedy}."
     )
@@ -342,16 +340,16 @@ def warn_of_target_outliers(
     other_methods: bool = True,
     stacklevel: int = 2,
 ) -> bool:
-    """Say which samples a method that works with squares of a real target follows; whether there are any."""
+    """Warn of outliers in y, which mislead a method that uses squared errors; returns whether there are any."""
     found = target_outliers(y, sample_weight)
     if not found.size:
         return False
-    places = [str(place) for place in (found if rows is None else rows[found])]
-    listed = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
-    who = f"{'Sample' if len(places) == 1 else 'Samples'} {listed} (counted from 0)"
+    indices = [str(index) for index in (found if rows is None else rows[found])]
+    listed = ", ".join(indices[:3]) + (f" and {len(indices) - 3} more" if len(indices) > 3 else "")
+    who = f"{'Sample' if len(indices) == 1 else 'Samples'} {listed} (counted from 0)"
     ranks = "use the ranks of the target (scipy.stats.rankdata)"
     methods = ", or take a method with an absolute loss, such as RFE or L1SVM"
     remedy = f"{ranks}{methods}" if other_methods else f"or {ranks}"
-    told = target_outlier_message(y, found, who, misleads, remedy)
-    warnings.warn(told, TargetOutlierWarning, stacklevel=stacklevel + 1)
+    message = target_outlier_message(y, found, who, misleads, remedy)
+    warnings.warn(message, TargetOutlierWarning, stacklevel=stacklevel + 1)
     return True

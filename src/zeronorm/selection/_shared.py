@@ -1,4 +1,4 @@
-"""What several fits to the same data compute once, and a C that was found before."""
+"""Values that several fits to the same data share: computed once, and a C that was found before."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False)
 class SharedValues:
-    """What a fit takes over from others; whoever fits several selectors to the same data passes it to each of them.
+    """Values that a fit takes from earlier fits; code that fits several selectors to the same data passes it to each.
 
-    ``C`` is used where the C of a selector is "auto", as if the selector had found it; None lets the selector find it.
-    ``members_C`` has the same for each member of a selector that fits several, or nothing.
+    ``C`` replaces the search for C in a selector with ``C="auto"``; with None the selector searches.
+    ``members_C`` holds one such value for each member of a selector that fits several, or is empty.
     """
 
     C: float | None = None
@@ -26,11 +26,11 @@ class SharedValues:
     _known: dict[str, list[tuple[tuple[Any, ...], Any]]] = field(default_factory=dict, repr=False)
 
     def of_member(self, index: int) -> SharedValues:
-        """What one of several members takes over: the same values, and a C of its own."""
+        """The shared values for one member: the same values, with the C of this member."""
         return replace(self, C=self.members_C[index] if self.members_C else None, members_C=())
 
     def once(self, name: str, inputs: tuple[Any, ...], compute: Callable[[], Value]) -> Value:
-        """A value that depends on its name and these inputs alone; the same design is the same object."""
+        """The value of ``compute()``, computed once per name and inputs; designs are compared by identity."""
         known = self._known.setdefault(name, [])
         for others, value in known:
             if all(_is_same(one, other) for one, other in zip(inputs, others, strict=True)):
@@ -40,7 +40,7 @@ class SharedValues:
         return value
 
     def standardized(self, design: Design, sample_weight: Any = None) -> StandardizedDesign:
-        """The standardised view of a design; of an array in memory there is one, with what it keeps."""
+        """The standardised view of a design; for an array in memory all fits share one view and its cached values."""
         if sample_weight is not None or not design._in_one_array:
             return design.standardized(sample_weight=sample_weight)
         return self.once("standardized", (design,), design.standardized)

@@ -1,8 +1,8 @@
-"""Kinds of targets.
+"""Kinds of targets: two classes, several classes, several labels, real numbers.
 
-A new one is a class in a file of its own, listed in ``KINDS`` and ``TASKS``. What it names is registered where it is
-built: ``PREDICTORS`` (resampling.predictors.default), ``METRICS`` (resampling.metrics), ``BASELINES``
-(workflow.chance), ``COLUMN_CHECKS`` (datasets.table), and methods take it by their ``tasks``.
+A new kind is a class in a file of its own, listed in ``KINDS`` and ``TASKS``. The objects that it refers to by name are
+registered in ``PREDICTORS`` (resampling.predictors.default), ``METRICS`` (resampling.metrics), ``BASELINES``
+(workflow.chance) and ``COLUMN_CHECKS`` (datasets.table). A method lists the kinds it accepts in ``tasks``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def target_for(y: NDArray[Any], task: str, kinds: tuple[str, ...], owner: str) -> Target:
-    """The target that y holds for a ``task`` and a method that takes these ``kinds``, checked and encoded."""
+    """The checked and encoded target y, for a ``task`` and a method that accepts these ``kinds``."""
     cls = TASKS[task]
     if issubclass(Multilabel, cls) and Multilabel.kind in kinds and Multilabel.fits(y):
         cls = Multilabel

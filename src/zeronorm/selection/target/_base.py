@@ -1,4 +1,4 @@
-"""What every kind of target answers: how it is encoded, stratified, permuted, predicted and named."""
+"""Base class of all targets: encoding, columns for linear models, strata, permutation and text."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from zeronorm._types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Target(ABC):
-    """The target of a problem, encoded; what is constant over a kind of target stands in the class.
+    """The encoded target of a problem; class attributes hold what all targets of one kind have in common.
 
-    ``values`` holds one encoded row per sample and ``classes`` the labels that codes stand for, None without labels.
+    ``values`` holds one encoded row per sample. ``classes`` holds the label of each code; None for a real target.
     """
 
     values: NDArray[Any]
     classes: NDArray[Any] | None = None
 
-    kind: ClassVar[str]  # how a method registers that it takes such targets
+    kind: ClassVar[str]  # name of the kind in the ``tasks`` of a method
     task: ClassVar[str]  # the parameter ``task`` of selectors, functions and the command line
     estimator_type: ClassVar[str]  # scikit-learn's name of a predictor of such a target
     has_classes: ClassVar[bool]
     is_stratified: ClassVar[bool] = False  # whether folds hold equal shares of its strata
 
-    metrics: ClassVar[tuple[str, ...]]  # measured when none is named
-    scoring: ClassVar[str]  # scikit-learn's scorer when none is named
-    predictors: ClassVar[Mapping[str, str]]  # by the kernel a user names; resampling builds them
-    baseline: ClassVar[str]  # predictor that sees no feature; workflow builds it
+    metrics: ClassVar[tuple[str, ...]]  # default metrics
+    scoring: ClassVar[str]  # default scorer of scikit-learn
+    predictors: ClassVar[Mapping[str, str]]  # default predictors by kernel; resampling builds them
+    baseline: ClassVar[str]  # predictor that uses no feature; workflow builds it
     smooth_loss: ClassVar[str]  # differentiable loss of a model of the columns
 
     @classmethod
     @abstractmethod
     def encode(cls, y: NDArray[Any], owner: str) -> Target:
-        """The target from what a user gave, checked; errors may name the ``owner``, which needs it."""
+        """The target from the y of the user, checked; errors name the ``owner``, the selector that was called."""
 
     @classmethod
     @abstractmethod
     def of(cls, y: NDArray[Any]) -> Target:
-        """The target from values that were checked before."""
+        """The target from values that are already checked."""
 
     @classmethod
     def check_raw(cls, y: Any) -> None:
-        """Raise an error that names the first value, as the user gave it, that cannot be encoded."""
+        """Raise an error that names the first value in the y of the user that cannot be encoded."""
         return
 
     @classmethod
     @abstractmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
-        """Why a column of a table is such a target, to follow its name in a sentence; None if it is not."""
+        """The reason why a column of a table is such a target, as the end of a sentence; None if it is not."""
 
     @property
     def n_samples(self) -> int:
@@ -84,26 +84,26 @@ class Target(ABC):
 
     @property
     def middle(self) -> float:
-        """The middle of a real target, which the bias of a model takes up; 0 for classes."""
+        """The midrange of a real target, which becomes part of the bias of a model; 0 for classes."""
         return 0.0
 
     def around_zero(self) -> Self:
-        """The same target less its ``middle``: no step of a solver drowns in a large mean."""
+        """The target with its midrange subtracted, so that a large mean does not cost a solver precision."""
         return self
 
     def unit(self, weight: FloatArray | None = None) -> float:
-        """The unit of errors: the robust scale of a real target; 1 for classes."""
+        """The unit of errors: a robust standard deviation of a real target; 1 for classes."""
         return 1.0
 
     # -- resampling --------------------------------------------------------------------------------
 
     @classmethod
     def strata_of(cls, y: NDArray[Any]) -> NDArray[Any] | None:
-        """Labels of which every fold holds an equal share, from encoded values or the user's; None without any."""
+        """Labels by which folds are stratified, from encoded values or from y as given; None without stratification."""
         return y if cls.is_stratified else None
 
     def strata(self) -> NDArray[Any] | None:
-        """The same of this target."""
+        """Labels by which folds of this target are stratified; None without stratification."""
         return self.strata_of(self.values)
 
     def strata_sizes(self) -> IntArray:
@@ -112,7 +112,7 @@ class Target(ABC):
         return np.array([self.n_samples]) if strata is None else np.unique(strata, return_counts=True)[1]
 
     def permuted(self, rng: np.random.Generator, groups: NDArray[Any] | None = None) -> Self:
-        """The target in another order; with sample groups, whole groups change places or samples within one.
+        """The target in random order; with sample groups, permuted between whole groups or within each group.
 
         Samples of one group are not exchangeable with those of others. Where the target is the same within
         every group (one diagnosis per patient), it is permuted between groups; otherwise within them.
@@ -133,4 +133,4 @@ class Target(ABC):
     @classmethod
     @abstractmethod
     def described(cls, n_classes: int) -> str:
-        """The task in words, with its article."""
+        """The task as text, with its article."""

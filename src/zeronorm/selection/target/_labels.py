@@ -1,4 +1,4 @@
-"""Targets that put every sample into one class: two classes, or more."""
+"""Targets with one class per sample: two classes, or more."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from zeronorm._messages import setting
 from zeronorm._types import FloatArray, written
 from zeronorm.selection.target._base import Target
 
-MOST_CLASSES = 20  # whole numbers that a column of a table may hold to be taken as labels
+MOST_CLASSES = 20  # a column of a table with more distinct whole numbers is not taken as labels
 
 
 class NotLabelsError(ValueError):
-    """Values that scikit-learn does not take as labels."""
+    """Raised for values that scikit-learn does not accept as labels."""
 
 
 class Labels(Target):
@@ -86,7 +86,7 @@ class Multiclass(Labels):
     kind = "multiclass"
 
     def model_columns(self, multi_class: str) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """With "one_vs_one" one model for each pair of classes, +1 for the second; otherwise as ``columns``."""
+        """With "one_vs_one" one model for each pair of classes, +1 for the second; otherwise as in ``columns``."""
         if multi_class != "one_vs_one":
             return super().model_columns(multi_class)
         pairs = np.asarray(list(combinations(range(self.n_classes), 2)))
@@ -95,12 +95,12 @@ class Multiclass(Labels):
 
 
 def _classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Distinct labels and the code of each sample; errors and warnings where y does not look like labels."""
+    """Distinct labels and the code of each sample; an error or a warning where y does not look like labels."""
     from sklearn.utils.multiclass import check_classification_targets
 
     if y.ndim != 1 or y.dtype.kind not in "biuU":
         check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    if 2 * classes.size > y.size:  # of whole numbers and words scikit-learn only doubts so many classes
+    if 2 * classes.size > y.size:  # scikit-learn warns of so many classes
         check_classification_targets(y)
     return classes, codes

@@ -1,4 +1,4 @@
-"""A target that puts every sample into any number of classes."""
+"""Multi-label targets: each sample belongs to any number of classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Multilabel(Labels):
 
     @classmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
-        return None  # one column of a table never is
+        return None  # a single column of a table is never multi-label
 
     def labels(self) -> NDArray[Any]:
         return self.values

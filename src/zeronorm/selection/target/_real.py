@@ -14,7 +14,7 @@ from zeronorm.selection.target._base import Target
 
 
 class Real(Target):
-    """Numbers, as they are."""
+    """Real numbers, one or several per sample."""
 
     kind = "regression"
     task = "regression"
@@ -76,7 +76,7 @@ class Real(Target):
         return replace(self, values=self.values - self.middle)
 
     def unit(self, weight: FloatArray | None = None) -> float:
-        """The median distance from the median in standard deviations of a normal distribution."""
+        """Median absolute deviation, scaled to equal the standard deviation of a normal distribution."""
         weight = np.ones(self.n_samples) if weight is None else weight
         scales = []
         for y in self.columns().T:
@@ -92,7 +92,7 @@ class Real(Target):
 
 
 def weighted_median(values: FloatArray, weight: FloatArray) -> float:
-    """The value with half of the weight below it; between two, their mean."""
+    """The weighted median: half of the weight lies below it; the mean of the two nearest values if ambiguous."""
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order]) / weight.sum()
     low, high = np.searchsorted(share, [0.5 - 1e-12, 0.5 + 1e-12])
