@@ -102,7 +102,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/greedy/_rfecv.py",
         "_r2_of_columns",
-        "if y.size < 2 or scale == 0.0:  # scikit-learn says what R² is there",
+        "if y.size < 2 or scale == 0.0:  # scikit-learn defines R² in these cases",
         "2 → 3",
     ): "of two samples scikit-learn computes what the formula says",
     (
@@ -409,7 +409,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/greedy/_tree.py",
         "fewest_errors",
-        "best, found = here, (start + column, middle if low <= middle < high else low)",
+        "best, found = here, (start + column, midpoint if low <= midpoint < high else low)",
         "<= → <",
     ): "a middle that is the lower number is the answer either way",
     (

@@ -1,4 +1,4 @@
-"""Selection methods, one file each by family, and the classes that new methods derive from."""
+"""Selection methods, one file per method in a folder per family, and the base classes of new methods."""
 
 from zeronorm.selectors._base import (
     BaseSelector,

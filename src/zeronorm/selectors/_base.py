@@ -1,7 +1,7 @@
-"""The contract of every selector, kept in one place.
+"""Base classes of all selectors.
 
 ``fit`` turns the data into a ``Design``, validates once, builds the ``Problem``, calls ``_select`` and
-stores the result. A method implements ``_select`` and its constructor, nothing else.
+stores the result. A method implements only ``_select`` and its constructor.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     _method: ClassVar[MethodInfo]
     _allow_nan: ClassVar[bool] = False
     _accepts_sparse: ClassVar[bool] = True
-    # One-pass methods see NaN in the statistics of the columns and spare the separate check.
+    # Methods that compute statistics of the columns find NaN there and skip the separate check.
     _finite_from_statistics: ClassVar[bool] = False
 
     _common_attributes = ATTRIBUTES
@@ -111,8 +111,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         groups: Any = None,
         shared: SharedValues | None = None,
     ) -> Self:
-        """``fit`` with all that a selector may be given; another selector that calls it passes ``shared`` on."""
-        # Parameters and routing are the caller's mistakes: report them before the long computation.
+        """``fit`` with all arguments of any selector; a selector that fits others inside passes ``shared`` to them."""
+        # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
         routed = self._route(fit_params)
         with memory_used_again():
@@ -169,7 +169,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         return X, y, design
 
     def _statistics_are_checked(self) -> bool:
-        """Whether values that are not finite show in statistics of the columns that are computed anyway."""
+        """Whether values that are not finite are found in column statistics that are computed anyway."""
         return self._finite_from_statistics or bool(getattr(self, "standardize", False))
 
     def _check_target_alone(self, y: Any, design: Design) -> NDArray[Any]:
@@ -222,7 +222,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         )
 
     def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any] | None:
-        """The labels given to ``fit``, of samples with a weight."""
+        """The checked ``groups`` of ``fit``, without samples of weight zero."""
         if groups is None:
             return None
         labels: NDArray[Any] = np.asarray(groups)
@@ -268,11 +268,11 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         return "For a real target use a method that takes one, such as RFE(task='regression')."
 
     def _follows_target_outliers(self) -> bool:
-        """Whether one sample far out in a real target decides what is selected: squares of errors, not absolutes."""
+        """Whether an outlier in y can decide the selection: with squared errors, but not with absolute errors."""
         return True
 
     def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
-        """Whether a warning says that samples with gross targets decide; fits inside need not repeat it."""
+        """Whether a warning of outliers in y was issued; fits inside this one need not repeat it."""
         if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_target_outliers():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
@@ -314,7 +314,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     @staticmethod
     def _default_size(path: SelectionPath) -> int:
-        """The method's own stop; half of the features for methods without one."""
+        """The size that the method chose; half of the features for methods that choose none."""
         wanted = path.selected_size if path.selected_size is not None else path.n_features // 2
         wanted = max(1, int(path.always_keep.size), wanted)
         if path.groups is None:
@@ -344,7 +344,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(self._rescaled(selected), y, **params)
 
     def _rescaled(self, selected: Any) -> Any:
-        """Selected columns as the method saw them: standardised where it standardises.
+        """Selected columns as the method used them: standardised where it standardises.
 
         Sparse columns are scaled but not centred, so that they stay sparse.
         """
@@ -369,7 +369,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         return self._rescaled(X[:, np.flatnonzero(self.support_)])
 
     def _trained(self) -> Any:
-        """``estimator_``; scikit-learn's error before ``fit``."""
+        """``estimator_``; raises scikit-learn's error before ``fit``."""
         check_is_fitted(self, "estimator_")
         return self.estimator_
 
@@ -410,7 +410,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         return Bunch(estimator=Bunch(fit=fit_params))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata reaches ``fit`` of ``estimator``."""
+        """Routing of metadata to ``fit`` of ``estimator``."""
         router = MetadataRouter(owner=type(self).__name__)
         if has_fit_parameter(self, "sample_weight"):
             router.add_self_request(self)
@@ -437,7 +437,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
 
 class WeightedSelector(BaseSelector):
-    """Base of the selectors whose mathematics honours sample weights."""
+    """Base class of selectors that use sample weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Select features.
@@ -453,7 +453,7 @@ class WeightedSelector(BaseSelector):
 
 
 class SplittingSelector(BaseSelector):
-    """Base of the selectors that choose something on a part of the samples; groups of samples are not divided."""
+    """Base class of selectors that split the samples, for example into folds; groups of samples are kept together."""
 
     def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
         """Select features.
@@ -469,7 +469,7 @@ class SplittingSelector(BaseSelector):
 
 
 class WeightedSplittingSelector(SplittingSelector):
-    """Base of the selectors that honour sample weights and choose something on a part of the samples."""
+    """Base class of selectors that use sample weights and split the samples."""
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
@@ -490,7 +490,7 @@ class WeightedSplittingSelector(SplittingSelector):
 def _drop_unweighted(
     design: Design, y: NDArray[Any], sample_weight: Any
 ) -> tuple[Design, NDArray[Any], NDArray[np.float64] | None]:
-    """Check the weights; a sample of weight zero is as good as absent."""
+    """Check the weights and remove samples of weight zero."""
     if sample_weight is None:
         return design, y, None
     weight = _check_sample_weight(
@@ -511,7 +511,7 @@ def _drop_unweighted(
 
 
 def _is_plain(X: Any, y: Any) -> bool:
-    """Arrays at which scikit-learn's checks, a third of the time of a filter on a small table, find nothing to do."""
+    """Whether X and y are plain arrays, for which scikit-learn's checks, slow on small tables, are not needed."""
     return (
         type(X) is np.ndarray
         and type(y) is np.ndarray
@@ -524,7 +524,7 @@ def _is_plain(X: Any, y: Any) -> bool:
 
 
 def require_labels(y: Any) -> None:
-    """Raise an error that names the first label that is missing among objects of any kind."""
+    """Raise an error that names the row of the first missing label."""
     y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y
     if getattr(getattr(y, "dtype", None), "kind", "") != "O":
         return

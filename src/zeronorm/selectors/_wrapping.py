@@ -1,4 +1,4 @@
-"""What selectors have in common that wrap another selector."""
+"""Base classes of selectors that wrap another selector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zeronorm.selectors._base import BaseSelector
 
 
 class MetaSelector(BaseSelector):
-    """A selector built on the ``selector`` parameter, whose tasks and abilities it takes over."""
+    """A selector that wraps the ``selector`` parameter and supports the same tasks and data."""
 
     selector: Any
 
@@ -39,7 +39,7 @@ class MetaSelector(BaseSelector):
         return inner._tasks() if isinstance(inner, BaseSelector) else self._method.tasks
 
     def _innermost(self) -> Any:
-        """The selector inside searches (``estimator``) and pipelines (their last step)."""
+        """The selector inside hyperparameter searches (``estimator``) and pipelines (their last step)."""
         inner = self.selector
         while not isinstance(inner, BaseSelector):
             if hasattr(inner, "steps"):
@@ -81,7 +81,7 @@ def fit_inside(
     groups: Any = None,
     shared: SharedValues | None = None,
 ) -> Any:
-    """A fitted clone of a selector that another one uses, with what ``shared`` holds for it."""
+    """A fitted clone of a selector that another one uses; ``shared`` holds values from earlier fits."""
     fresh = seeded_clone(selector, rng)
     labels = group_params(fresh, groups)
     with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning, TargetOutlierWarning):
@@ -90,13 +90,13 @@ def fit_inside(
         return fresh.fit(design.block(slice(None)), target, **labels)
 
 
-# -- What selectors have in common that limit false selections --
+# -- Base class of selectors that limit false selections --
 
 
 class ErrorControlSelector(MetaSelector):
-    """A selector that may, rightly, select nothing at all.
+    """A selector that may select no feature.
 
-    ``path_`` still answers every size; ``support_`` is empty when no feature passes.
+    ``support_`` is empty when no feature passes; ``path_`` still has subsets of every size.
     """
 
     def _store(self, path: SelectionPath, problem: Problem) -> None:
@@ -116,7 +116,7 @@ class ErrorControlSelector(MetaSelector):
         super()._retrain(X, y, problem, routed)
 
     def _refuse_column_settings(self) -> None:
-        """Extra columns are mixed with the real ones, so column settings inside would name the wrong ones."""
+        """Raise an error if the wrapped selector has column settings, which would refer to the wrong columns."""
         for name in ("feature_groups", "always_keep"):
             if getattr(self._innermost(), name, None) is not None:
                 raise ValueError(
@@ -127,9 +127,9 @@ class ErrorControlSelector(MetaSelector):
     def _fit_shuffled(
         self, design: Design, target: NDArray[Any], rng: np.random.Generator
     ) -> tuple[SelectionPath, FloatArray, NDArray[np.intp]]:
-        """Fit on the columns in random order; the scores and places of the columns in their own order.
+        """Fit on the columns in random order; return the path, and scores and positions in the original order.
 
-        Ties go to the column that stands first, which must not favour the real columns.
+        Ties go to the first column; the random order keeps this from favouring the real columns.
         """
         shuffle = rng.permutation(design.n_features)
         _, path = self._wrapped_path(design.take(shuffle), target, rng)

@@ -26,7 +26,7 @@ from zeronorm.selectors.greedy import _gram_schmidt as gram_schmidt
 def test_rules_go_on_up_to_their_level_and_never_after_a_refusal(rule, values, accepted, monkeypatch):
     coming = iter(values)
     monkeypatch.setattr(rule, "_value", lambda search, column: next(coming))
-    assert [rule.scorer(None, 0) for _ in values] == accepted
+    assert [rule.accept(None, 0) for _ in values] == accepted
     assert (rule.values, rule.n_accepted) == (values, sum(accepted))
 
 
@@ -34,7 +34,7 @@ def test_the_leave_one_out_rule_goes_on_while_the_error_falls():
     errors = {None: 5.0, 0: 4.0, 1: 4.0, 2: 1.0}
     search = SimpleNamespace(leave_one_out_error=lambda column=None: errors[column])
     rule = gram_schmidt.LeaveOneOutStop()
-    assert [rule.scorer(search, column) for column in (0, 1, 2)] == [True, False, False]
+    assert [rule.accept(search, column) for column in (0, 1, 2)] == [True, False, False]
     assert (rule.values, rule.n_accepted) == ([4.0, 4.0, 1.0], 1)
 
 
@@ -43,7 +43,7 @@ def test_values_of_the_rules():
 
     def values(rule, n_columns=1):
         for _ in range(n_columns):
-            rule.scorer(search, 1)
+            rule.accept(search, 1)
         return rule.values
 
     tail = float(probe_tail(0.5, 9, 1))

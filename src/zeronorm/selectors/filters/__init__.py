@@ -1,1 +1,1 @@
-"""Scores that look at the data without a learner."""
+"""Filters: scores computed from the data without training a model."""

@@ -27,7 +27,7 @@ Codes = NDArray[np.int16]
 
 _MOST_VALUES = int(np.iinfo(np.int16).max)
 _AT_A_TIME = {"most_columns": 256, "fewest_columns": 4, "values_at_a_time": 1 << 20}
-_DECIMALS = 12  # uncertainties that agree to this many decimals are the same
+_DECIMALS = 12  # uncertainties that agree to this many decimals are tied
 
 
 @register(
@@ -54,7 +54,7 @@ class FCBF(BaseSelector):
     remove others too.
 
     Quick on very wide data with many copies of the same information. It looks at one feature, or one pair,
-    at a time: features that matter only together are lost. Memory: two bytes per sample and relevant
+    at a time: features that matter only together are missed. Memory: two bytes per sample and relevant
     feature.
 
     Parameters
@@ -110,8 +110,8 @@ class FCBF(BaseSelector):
         relevance, candidates, codes, n_codes = self._relevant_codes(problem, forced)
         stats = problem.design.column_stats(problem.y)
         ranks = _ranks(relevance, between_over_within(stats))
-        place = np.lexsort((ranks[candidates], ~forced[candidates]))
-        candidates, codes, n_codes = candidates[place], codes[place], n_codes[place]
+        order = np.lexsort((ranks[candidates], ~forced[candidates]))
+        candidates, codes, n_codes = candidates[order], codes[order], n_codes[order]
         kept = _keep_predominant(problem, relevance[candidates], codes, n_codes, forced[candidates])
         rest = np.argsort(ranks)
         rest = rest[~np.isin(rest, candidates)]
@@ -145,7 +145,7 @@ class FCBF(BaseSelector):
 
 
 def _ranks(relevance: FloatArray, tie_break: FloatArray) -> IntArray:
-    """Places by relevance; the uncertainty of few bins has many ties, which the second score breaks."""
+    """Ranks by relevance; ties, frequent with few bins, are broken by the second score."""
     second = np.empty(relevance.size, dtype=np.intp)
     second[order_by_score(tie_break)] = np.arange(relevance.size)
     ranks = np.empty_like(second)
@@ -156,7 +156,7 @@ def _ranks(relevance: FloatArray, tie_break: FloatArray) -> IntArray:
 def _keep_predominant(
     problem: Problem, relevance: FloatArray, codes: Codes, n_codes: IntArray, forced: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Mask of the features, in descending relevance, that no kept one before them makes redundant."""
+    """Mask of the kept features, given in descending relevance: no kept feature before them makes them redundant."""
     kept = np.ones(relevance.size, dtype=bool)
     with problem.progress.task("FCBF", relevance.size) as advance:
         for i in range(relevance.size):
@@ -171,8 +171,8 @@ def _keep_predominant(
 
 def _require_few_values(n_values: IntArray, first_column: int) -> None:
     if n_values.max() > _MOST_VALUES:
-        place = int(np.argmax(n_values > _MOST_VALUES))
+        index = int(np.argmax(n_values > _MOST_VALUES))
         raise ValueError(
             f"FCBF with bins=None takes at most {_MOST_VALUES} different values in a column. Got "
-            f"{n_values[place]} in column {first_column + place}; use bins='mdl' or a number of bins."
+            f"{n_values[index]} in column {first_column + index}; use bins='mdl' or a number of bins."
         )

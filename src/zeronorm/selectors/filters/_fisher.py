@@ -1,4 +1,4 @@
-"""Fisher's score: distance of the class means in units of the spread within the classes, or correlation."""
+"""The Fisher score: distance of the class means relative to the variance within the classes, or correlation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from zeronorm.selectors._base import WeightedSelector
     family="filters",
     tasks=("binary", "multiclass", "regression"),
     reference="Weston et al. 2003 (corr); Gadat & Younes 2007, section 5.2.5",
-    cost="n p; one reading of the data",
+    cost="n p; one pass over the data",
     oracle="the formulas written out, and the order of scikit-learn's f_classif and f_regression",
     avoid="features that act only together, or differ by more than their class means; redundant features",
     test_params=({}, {"variant": "overall"}, {"task": "regression"}),
@@ -53,7 +53,7 @@ class FisherScore(WeightedSelector):
         None: half of the features.
     variant
         "between" compares the class means with each other, weighted by class size; "overall" compares each with the
-        overall mean. It does not matter for a real target.
+        overall mean. Not used with a real target.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class FisherScore(WeightedSelector):
         return SelectionPath.from_scores(score, last=constant, ratios=True)
 
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
-        """The scores and which features are constant; the statistics, eight vectors, are not needed any more."""
+        """The scores, and which features are constant; a method of its own frees the column statistics on return."""
         if not problem.target.has_classes:
             design = problem.shared.standardized(problem.design, problem.sample_weight)
             score = squared_correlation(design, problem.y, problem.sample_weight)

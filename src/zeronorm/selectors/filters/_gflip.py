@@ -25,7 +25,7 @@ LINEAR, SIGMOID, ZERO_ONE = 0, 1, 2
 def flip_features(columns, member, bounds, distance_sq, utility, slope, tolerance, value, after, change):
     """Visit features in turn; flip each whose flip raises the total utility of the margins.
 
-    Samples are sorted by class: class c owns ``bounds[c]:bounds[c + 1]``. ``value`` holds the total at the
+    Samples are sorted by class: those of class c are ``bounds[c]:bounds[c + 1]``. ``value`` holds the total at the
     current subset, ``after`` receives the total with the feature flipped. Returns the number of flips.
     """
     flips = 0
@@ -42,7 +42,7 @@ def flip_features(columns, member, bounds, distance_sq, utility, slope, toleranc
 
 @kernel
 def add_column(x, sign, distance_sq):
-    """Add or subtract one column to the squared distances of all samples."""
+    """Add one column to the squared distances of all samples, or subtract it."""
     for i in range(x.shape[0]):
         for j in range(x.shape[0]):
             distance_sq[i, j] += sign * (x[i] - x[j]) ** 2
@@ -95,7 +95,7 @@ _FEATURES_AT_A_TIME = 256
     reference="Gilad-Bachrach, Navot & Tishby 2004; Gadat & Younes 2007, Table 2",
     cost="n² p for each round over the features",
     oracle="the margin recomputed for every flip",
-    avoid="more than a few thousand samples or features; a fixed number of features that is required",
+    avoid="more than a few thousand samples or features; a required number of features",
     test_params=({"random_state": 0}, {"random_state": 0, "utility": "sigmoid"}),
 )
 class GFlip(BaseSelector):
@@ -126,14 +126,14 @@ class GFlip(BaseSelector):
     max_iter
         One iteration visits every feature once.
     always_keep
-        They are in the subset from the start.
+        They are in the subset from the beginning.
     random_state
-        It decides the order in which features are visited.
+        It determines the order in which features are visited.
 
     Attributes
     ----------
     margin_ : float
-        e of the subset found.
+        The value of e for the subset found.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class GFlip(BaseSelector):
 
 
 class _Flips:
-    """The current subset, the squared distances in it, and the value of the margins."""
+    """The current subset, the squared distances in it, and the total utility of the margins."""
 
     def __init__(self, problem: Problem, utility: int, slope: float) -> None:
         counts = np.bincount(problem.y)
@@ -211,7 +211,7 @@ class _Flips:
 
     def round(self, order: IntArray, change: bool) -> int:
         """Visit the features in the given order; returns the number of flips."""
-        # Distances are summed afresh: adding and subtracting columns would pile up rounding errors.
+        # Distances are summed again: adding and subtracting columns would accumulate rounding errors.
         distance_sq = self._distances()
         value = np.array([self._value(distance_sq)])
         flips = 0

@@ -18,7 +18,7 @@ from zeronorm.selectors._base import WeightedSelector
     family="filters",
     tasks=("binary",),
     reference="Golub et al. 1999",
-    cost="n p; one reading of the data",
+    cost="n p; one pass over the data",
     oracle="the formula written out",
     avoid="features that act only together, or differ by more than their class means",
 )
@@ -28,10 +28,10 @@ class GolubScore(WeightedSelector):
     .. math:: G_k = \frac{|\mu_k^+ - \mu_k^-|}{\sigma_k^+ + \sigma_k^-}
 
     with the class means :math:`\mu` and the population standard deviations :math:`\sigma` of the classes.
-    One pass over the data; the quickest first look at very wide data. It sees one feature at a time and
-    only differences of means: use `Relief` when features matter only together.
+    One pass over the data suffices, so it suits a first look at very wide data. It looks at one feature at a time and
+    only at differences of means: use `Relief` when features matter only together.
 
-    A class with one sample has no spread and counts as :math:`\sigma = 0`. A feature that is constant within each class
+    A class with one sample has :math:`\sigma = 0`. A feature that is constant within each class
     but differs between the classes gets the largest finite score; constant features get 0 and rank last.
 
     Parameters

@@ -27,7 +27,7 @@ from zeronorm.selectors._base import BaseSelector
 FEWEST_PROBES = 200
 DEFAULT_PROBES = 500
 FEW_FEATURES = (
-    200  # up to here a feature has a say in which samples are neighbours, and probes must have it too
+    200  # up to here each feature influences which samples are neighbours, and probes must do so too
 )
 
 
@@ -53,22 +53,23 @@ class GramSchmidtRelief(BaseSelector):
     :math:`G \leftarrow (I - q q^\top) G (I - q q^\top)`; no projected copy of the data is kept.
 
     With ``n_features_to_select=None`` the number of features is chosen by random probes. Columns of the data with
-    permuted values are sent through the same projections (up to 200 features: the classes are permuted instead, because
-    with so few features each of them influences which samples are neighbours); the share of them that scores at least
-    as well as the chosen feature, counted with it, :math:`r_k`, raises the risk that a probe would have been chosen,
-    :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it exceeds ``level``. A probe competes with
+    permuted values are projected in the same way (up to 200 features: the classes are permuted instead, because
+    with so few features each of them influences which samples are neighbours); with
+    :math:`r_k` the share of them (counting the chosen feature) that scores at least as well as the chosen feature, the
+    risk that a probe would have been chosen is :math:`R_k = R_{k-1} + r_k (1 - R_{k-1})`, and selection stops before it
+    exceeds ``level``. A probe competes with
     one feature, not with the best of all, so among very many features some useless ones pass; ``correction="max"``
     compares with the best of as many probes as there are features left, m, and replaces :math:`r_k` by :math:`1 - (1 -
     r_k)^m`.
 
     Use it instead of `Relief` when features are redundant, as in spectra. Time grows with the number of features chosen
-    times :math:`n^2 + n k p`. A class with too few samples for k hits gives those it has, with a warning; the only
-    sample of a class is used only as a miss of others.
+    times :math:`n^2 + n k p`. In a class with too few samples for k hits all of them are used, with a warning; the only
+    sample of a class serves only as a miss of others.
 
     Parameters
     ----------
     n_features_to_select
-        None: until the risk exceeds ``level``.
+        None: features are added until the risk exceeds ``level``.
     n_neighbors
         The paper uses 4.
     contrast
@@ -78,8 +79,8 @@ class GramSchmidtRelief(BaseSelector):
     correction
         "max": for the best of all features. None: no correction. Used only when probes decide the number of features.
     n_probes
-        They are permuted columns, at least 200. None: 500, or with ``correction="max"`` ten times as many as the
-        first feature needs to get in, 10 m / level; they make a matrix with one row per sample.
+        They are permuted columns, at least 200. None: 500, or with ``correction="max"`` 10 m / level, ten times as
+        many as the first feature needs to be accepted. They are stored as a matrix with one row per sample.
     min_separation
         A feature less than this many positions away from a chosen one is not chosen. None: no such rule.
     standardize
@@ -87,14 +88,14 @@ class GramSchmidtRelief(BaseSelector):
     always_keep
         They are chosen first.
     random_state
-        It decides the probes.
+        It determines the probes.
 
     Attributes
     ----------
     step_scores_ : ndarray
         Relief score of each chosen feature when it was chosen, without forced ones.
     risk_ : ndarray
-        With the probe stop, the risk after each of these steps, the refused one included.
+        The risk after each of these steps, the refused one included; only if probes decide the number of features.
 
     Examples
     --------
@@ -189,7 +190,7 @@ class GramSchmidtRelief(BaseSelector):
         return np.asarray(risk[1:])
 
     def _probe_count(self, n_candidates: int) -> int:
-        """The probes to draw; an error where even a feature better than all of them could not get in."""
+        """The number of probes; an error if even a feature better than all of them could not be accepted."""
         if self.n_probes is None:
             enough = 10.0 * n_candidates / self.level if self.correction == "max" else 0.0
             return max(DEFAULT_PROBES, math.ceil(enough))
@@ -204,7 +205,7 @@ class GramSchmidtRelief(BaseSelector):
 
 
 class _Steps:
-    """The features chosen so far, and the Relief scores of all others in the complement of these."""
+    """The features chosen so far, and the Relief scores of all others in their orthogonal complement."""
 
     def __init__(self, problem: Problem, n_neighbors: int, contrast: str, min_separation: int) -> None:
         self.columns = ProjectedColumns(problem.design)
@@ -230,7 +231,7 @@ class _Steps:
         means = np.empty((2, usable.size))
         for columns, rows in self.columns.blocks():
             means[:, columns] = self._mean_differences(rows)
-        means[:, ~usable] = 0.0  # only rounding is left of these columns
+        means[:, ~usable] = 0.0  # only rounding errors are left of these columns
         self.scores = np.where(usable, self._compare(*means), -np.inf)
         best = int(order_by_score(self.scores)[0])
         self.step_scores.append(float(self.scores[best]))
@@ -247,7 +248,7 @@ class _Steps:
         return self._compare(*self._mean_differences(projected))
 
     def scores_with(self, labels: NDArray[np.intp]) -> FloatArray:
-        """Relief scores of the usable features if the samples had other classes, for each row of ``labels``."""
+        """Relief scores of the usable features with other class labels, for each row of ``labels``."""
         chosen, distances = np.flatnonzero(self.usable), self.columns.squared_distances()
         rows = np.ascontiguousarray(self.columns.project(self.columns.design.block(chosen)))
         every = (self._neighbours(codes, distances) for codes in labels)
@@ -274,23 +275,23 @@ class _Steps:
         return safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
 
 
-# -- Scores without a signal --
+# -- Scores under the null hypothesis --
 
 
 class _Null(ABC):
-    """Draws what features score that have nothing to do with the classes."""
+    """Random scores of features that are unrelated to the classes."""
 
     @abstractmethod
     def share(self, steps: _Steps, *, of_the_best: bool) -> float:
-        """Share of the probes, or of the best of as many as features are left, that score as well as the best feature.
+        """Share of the probes that score as well as the best feature; with the correction, of the best of many probes.
 
-        The feature itself is counted in, so that the share is never 0: some probe might have done as well.
+        The feature itself is counted too, so that the share is never 0.
         """
 
 
 @dataclass(frozen=True)
 class _PermutedColumns(_Null):
-    """For many features: columns with permuted values, which do not change who is whose neighbour."""
+    """Probes for many features: columns with permuted values, which do not change the neighbours."""
 
     columns: FloatArray
 
@@ -302,10 +303,10 @@ class _PermutedColumns(_Null):
 
 @dataclass(frozen=True)
 class _PermutedLabels(_Null):
-    """For few features: the features themselves under permuted classes.
+    """Probes for few features: the features themselves with permuted classes.
 
-    Neighbours are near in every feature that helps to find them, hits and misses not equally so where one class has
-    more samples or values repeat. A probe that has no say in the search would not show that.
+    Neighbours are close in every feature used to find them. Where classes have unequal sizes or values repeat, hits and
+    misses are not equally close, even without a signal; a probe that does not take part in the search misses this.
     """
 
     labels: NDArray[np.intp]
@@ -323,8 +324,8 @@ def _permuted_columns(problem: Problem, constant: NDArray[np.bool_], count: int)
     if not varying.size:
         return np.zeros((problem.n_samples, count))
     drawn = problem.rng.choice(varying, count)
-    distinct, place = np.unique(drawn, return_inverse=True)
-    return problem.rng.permuted(problem.design.block(distinct)[:, place], axis=0)
+    distinct, position = np.unique(drawn, return_inverse=True)
+    return problem.rng.permuted(problem.design.block(distinct)[:, position], axis=0)
 
 
 # -- The columns of a design in the orthogonal complement of some of them, block by block --
@@ -333,7 +334,7 @@ def _permuted_columns(problem: Problem, constant: NDArray[np.bool_], count: int)
 class ProjectedColumns:
     r"""The columns :math:`(I - Q Q^\top) x_j`, their Gram matrix and squared norms.
 
-    Projected columns are made from the data whenever they are read; what is kept is :math:`Q^\top X`, one
+    Projected columns are computed from the data whenever they are used; only :math:`Q^\top X` is stored, one
     number per column and direction.
     """
 
@@ -348,16 +349,16 @@ class ProjectedColumns:
 
     @property
     def has_room(self) -> bool:
-        """Whether samples still differ in the complement by more than rounding."""
+        """Whether samples still differ in the complement by more than rounding errors."""
         return float(np.trace(self.gram)) > DEPENDENT * self._full_trace
 
     @property
     def dependent(self) -> NDArray[np.bool_]:
-        """Columns that are combinations of those projected out, or zero from the start."""
+        """Mask of the columns that are zero or linear combinations of those projected out."""
         return np.asarray(self.norm_sq <= DEPENDENT * self.full_norm_sq)
 
     def squared_distances(self) -> FloatArray:
-        """Between all samples, in the projected columns."""
+        """Squared distances between all samples in the projected columns."""
         diagonal = np.diag(self.gram)
         return np.maximum(diagonal[:, None] + diagonal[None, :] - 2.0 * self.gram, 0.0)
 
@@ -373,12 +374,12 @@ class ProjectedColumns:
 
     def project(self, columns: FloatArray) -> FloatArray:
         """Project any columns on the complement."""
-        for _ in range(2):  # once more: the first projection leaves a rounding error along the basis
+        for _ in range(2):  # twice: the first projection leaves a rounding error along the basis
             columns = columns - self.basis @ (self.basis.T @ columns)
         return columns
 
     def project_out(self, column: int) -> None:
-        """Go on in the complement of one more column; nothing changes if it is dependent already."""
+        """Project on the complement of one more column; nothing changes if it depends linearly on the others."""
         direction = self.project(self.design.block([column])[:, 0])
         length_sq = float(direction @ direction)
         self.norm_sq[column] = 0.0

@@ -26,7 +26,7 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import SplittingSelector
 
-_EQUAL = 1e-12  # errors closer than this are the same
+_EQUAL = 1e-12  # errors closer than this are equal
 
 
 @register(
@@ -47,22 +47,23 @@ class IntervalSelector(SplittingSelector):
     :math:`\lceil L/m \rceil`, shifted by half a length. The interval with the smallest cross-validated error
     of ``learner`` replaces the range, and so on, until the error rises
     (``n_features_to_select=None``) or the wanted number of features is reached; the last step takes
-    intervals of exactly that length. With m = 2 these are the left half, the right half and the middle. The
+    intervals of exactly that length. With m = 2 these are the left half, the right half and the central half. The
     paper prints 2m + 1 intervals, which does not fit its own three for m = 2.
 
-    The path holds the nested ranges with their errors. Between two ranges it grows outwards by distance,
-    so every size gives an interval (without groups and forced features).
+    The path holds the nested ranges with their errors. Between two ranges features are added by their distance
+    from the smaller range, so every size gives an interval (without groups and forced features).
 
     Use it before a method that chooses single features; an interval alone is a coarse choice. Each step
     trains ``learner`` on dense columns, the first one on all of them. Scale columns inside your own
-    ``learner`` (a pipeline), so that no test fold is seen.
+    ``learner`` (a pipeline), so that no information from test folds leaks into the training.
 
     Parameters
     ----------
     n_features_to_select
         None: narrow the interval until the error rises.
     learner
-        None: a linear support vector machine, or ridge regression, on columns standardised in each training part.
+        None: a linear support vector machine, or ridge regression, on columns standardised by the training samples of
+        each fold.
     cv
         None: five times two folds.
     scoring
@@ -72,7 +73,7 @@ class IntervalSelector(SplittingSelector):
     n_jobs
         Threads that share the data.
     random_state
-        It decides the folds.
+        It determines the folds.
 
     Attributes
     ----------
@@ -180,7 +181,7 @@ class IntervalSelector(SplittingSelector):
     def _learner(self, problem: Problem) -> Any:
         if self.learner is not None:
             return self.learner
-        # In raw units the time of the support vector machine grows with the scale of the data without bound.
+        # Without scaling, the training time of the support vector machine grows with the scale of the data.
         return default_estimator(problem.target, n_samples=problem.n_samples)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
@@ -210,7 +211,7 @@ def covering_intervals(first: int, last: int, n_parts: int, shortest: int) -> li
 
 
 def _path(ranges: list[tuple[int, int]], errors: list[float], n_features: int, own: int) -> SelectionPath:
-    """Nested ranges from the smallest on; in between, features by their distance from the smaller range."""
+    """The path of nested ranges, the smallest first; in between, features by their distance from the smaller range."""
     order = np.empty(0, dtype=np.intp)
     inner = ((ranges[-1][0] + ranges[-1][1]) / 2,) * 2
     for first, last in reversed(ranges):

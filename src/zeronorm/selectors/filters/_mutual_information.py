@@ -31,15 +31,15 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector
 
-# By the number of samples alone, so that the noise that breaks ties is the same on every backend.
+# It depends only on the number of samples, so that the noise that breaks ties is the same on every backend.
 MOST_COLUMNS, FEWEST_COLUMNS, NUMBERS_AT_A_TIME = 256, 4, 1 << 20
-NOISE = 1e-10  # of the size of a column: distances that differ by less are equal
-APART = 4096  # multiple of rounding, up to which equal targets are moved apart
-NEGLIGIBLE = 1e-12  # chance of the orders that are left out
-# About as long each number takes, and from what time on that is announced.
-SECONDS_OF_CLASSES, SECONDS_OF_REAL_TARGET = (2e-7, 4e-8), (2e-6, 6e-6)  # a quantity, a category
+NOISE = 1e-10  # relative to the size of a column: distances that differ by less are equal
+APART = 4096  # equal targets are separated by up to this multiple of the rounding error
+NEGLIGIBLE = 1e-12  # probability of the orders that are left out of a mean
+# Approximate time per number, and the time from which a warning is issued.
+SECONDS_OF_CLASSES, SECONDS_OF_REAL_TARGET = (2e-7, 4e-8), (2e-6, 6e-6)  # continuous, discrete
 LONG_S = 300.0
-OPERATIONS_PER_VALUE = 100  # about as many as go into sorting it and finding its neighbours
+OPERATIONS_PER_VALUE = 100  # approximate cost of sorting a value and finding its neighbours
 
 
 @register(
@@ -62,18 +62,18 @@ class MutualInformation(BaseSelector):
 
     .. math:: \hat I = \psi(n) + \psi(k) - \frac1n \sum_i \bigl(\psi(n_i) + \psi(m_i)\bigr).
 
-    Where samples are at the same distance :math:`m_i` would depend on chance: the mean of :math:`\psi(m_i)` over all
-    their orders is taken. Of sparse columns only the stored values are visited.
+    Where samples are at the same distance, :math:`m_i` would depend on their order: the mean of :math:`\psi(m_i)` over
+    all their orders is taken. Of sparse columns only the stored values are visited.
 
     With a real target it is the estimate of Kraskov et al.: with :math:`a_i` and :math:`b_i` the numbers of samples
     whose value, or whose target, is nearer to that of sample i than the larger of both distances to its k-th neighbour,
 
     .. math:: \hat I = \psi(n) + \psi(k) - \frac1n \sum_i \bigl(\psi(a_i) + \psi(b_i)\bigr),
 
-    the sample itself included. Discrete features with a real target are left to scikit-learn. Both estimates find any
-    dependence of the target on one feature, not only a difference of means, but no feature that matters
-    only together with others. They need more samples than the Fisher score for a reliable order. Constant features
-    rank last.
+    the sample itself included. For discrete features with a real target scikit-learn computes the estimate. Both
+    estimates find any dependence of the target on one feature, not only a difference of means, but no feature that
+    matters only together with others. They need more samples than the Fisher score for a reliable order. Constant
+    features rank last.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class MutualInformation(BaseSelector):
     n_jobs
         Threads; for discrete features with a real target, workers of scikit-learn.
     random_state
-        With a real target it decides the order of equal targets.
+        With a real target it determines the order of equal targets.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class MutualInformation(BaseSelector):
         return SelectionPath.from_scores(score, last=constant)
 
     def _warn_if_long(self, problem: Problem, discrete: BoolArray) -> None:
-        """Say so before it takes many minutes; with classes, zeros that are not stored cost nothing."""
+        """Warn before a computation of many minutes; with classes, zeros that are not stored cost nothing."""
         is_real, n_discrete = not problem.target.has_classes, int(discrete.sum())
         n_near = discrete.size - n_discrete
         if has_stored_columns(problem.design):
@@ -170,7 +170,7 @@ class MutualInformation(BaseSelector):
     def _discrete_regression(self, problem: Problem, columns: IntArray) -> FloatArray:
         from sklearn.feature_selection import mutual_info_regression
 
-        y = problem.target.around_zero().values  # the noise against ties is in proportion to the mean
+        y = problem.target.around_zero().values  # the noise that breaks ties is proportional to the mean
         design, score = problem.design.take(columns), np.empty(columns.size)
         width = min(MOST_COLUMNS, max(FEWEST_COLUMNS, NUMBERS_AT_A_TIME // problem.n_samples))
         for part, block in design.iter_blocks(width):
@@ -194,7 +194,7 @@ class MutualInformation(BaseSelector):
 
     def _classification(self, problem: Problem, discrete: BoolArray) -> FloatArray:
         has_hits = np.bincount(problem.y)[problem.y] > 1
-        of_pairs = np.full(problem.n_samples, -1)  # samples that are alone in their class have no neighbour
+        of_pairs = np.full(problem.n_samples, -1)  # the only sample of a class has no neighbour
         of_pairs[has_hits] = np.unique(problem.y[has_hits], return_inverse=True)[1]
         digamma = psi(np.arange(int(has_hits.sum()) + 2.0))
         score = np.empty(problem.n_features)
@@ -232,9 +232,10 @@ class MutualInformation(BaseSelector):
 
 @kernel
 def neighbour_information(data, rows, starts, elsewhere, codes, chosen, k, digamma, result, first, last):
-    """Ross's estimate for the ``chosen`` ones of columns ``first`` to ``last``, each a continuous feature.
+    """Ross's estimate for the ``chosen`` columns among ``first`` to ``last``, which hold continuous features.
 
-    Codes of classes with two samples or more; negative ones do not count. ``digamma[m]`` is ψ(m).
+    ``codes`` are those of classes with two samples or more; samples with negative codes are ignored. ``digamma[m]`` is
+    ψ(m).
     """
     counts = np.bincount(codes[codes >= 0])
     n = counts.sum()
@@ -249,9 +250,9 @@ def neighbour_information(data, rows, starts, elsewhere, codes, chosen, k, digam
             own = np.flatnonzero(classes == c)
             own_x, own_below = x[own], _sums_before(numbers[own])
             wanted = min(k, counts[c] - 1)
-            for place in range(own.shape[0]):
-                expected = _expected_digamma(x, below, own, own_x, own_below, place, wanted, near, digamma)
-                total += numbers[own[place]] * (digamma[wanted] - digamma[counts[c]] - expected)
+            for position in range(own.shape[0]):
+                expected = _expected_digamma(x, below, own, own_x, own_below, position, wanted, near, digamma)
+                total += numbers[own[position]] * (digamma[wanted] - digamma[counts[c]] - expected)
         result[f] = max(0.0, digamma[n] + total / n)
 
 
@@ -269,7 +270,7 @@ def _size(x, numbers):
 
 @kernel
 def _sums_before(numbers):
-    """Sums of the entries before each one, and of all."""
+    """Sums of the entries before each entry, and of all entries."""
     sums = np.zeros(numbers.shape[0] + 1, dtype=np.int64)
     for i in range(numbers.shape[0]):
         sums[i + 1] = sums[i] + numbers[i]
@@ -277,27 +278,27 @@ def _sums_before(numbers):
 
 
 @kernel
-def _expected_digamma(x, below, own, own_x, own_below, place, k, near, digamma):
-    """ψ of the number of samples that are nearer than the k-th nearest of the class, itself included.
+def _expected_digamma(x, below, own, own_x, own_below, position, k, near, digamma):
+    """Expected ψ of the number of samples up to the k-th nearest of the class, the sample itself included.
 
-    Distances that differ by less than ``near`` come in random order, as if each value had a tiny error of its own; this
-    is the mean over these orders. ``own`` are the entries of the class, of which ``place`` is the one to look at.
+    Distances that differ by less than ``near`` are tied; the result is the mean over all orders of the ties. ``own``
+    holds the entries of the class, and ``position`` that of the sample among them.
     """
-    i, value = own[place], own_x[place]
-    low, high = _reach(own_x, place, place, value, near, True)
+    i, value = own[position], own_x[position]
+    low, high = _reach(own_x, position, position, value, near, True)
     own_equal = own_below[high + 1] - own_below[low] - 1
     if own_equal >= k:
-        # The k-th of them is at place J, and ψ(J) has a mean of ψ(all) + ψ(k) - ψ(own).
+        # The k-th of them has the position J, and the mean of ψ(J) is ψ(all) + ψ(k) - ψ(own).
         low, high = _reach(x, i, i, value, near, True)
         return digamma[below[high + 1] - below[low]] + digamma[k] - digamma[own_equal + 1]
-    radius = _distance_to_neighbour(own_x, own_below, place, k)
+    radius = _distance_to_neighbour(own_x, own_below, position, k)
     low, high = _reach(x, i, i, value, radius - near, False)
     inside = below[high + 1] - below[low]
     low, high = _reach(x, low, high, value, radius + near, True)
     on_edge = below[high + 1] - below[low] - inside
     if on_edge == 1:  # no ties
         return digamma[inside]
-    low, high = _reach(own_x, place, place, value, radius - near, False)
+    low, high = _reach(own_x, position, position, value, radius - near, False)
     own_inside = own_below[high + 1] - own_below[low]
     low, high = _reach(own_x, low, high, value, radius + near, True)
     own_on_edge = own_below[high + 1] - own_below[low] - own_inside
@@ -306,7 +307,7 @@ def _expected_digamma(x, below, own, own_x, own_below, place, k, near, digamma):
 
 @kernel
 def _mean_on_edge(inside, size, own, wanted, digamma):
-    """Mean of ψ(inside + J - 1), with J the place of the ``wanted``-th of ``own`` ones among ``size`` in any order."""
+    """Mean of ψ(inside + J - 1), J the position of the ``wanted``-th of ``own`` among ``size`` in random order."""
     if own == size:
         return digamma[inside + wanted - 1]
     log_chance = 0.0
@@ -324,13 +325,13 @@ def _mean_on_edge(inside, size, own, wanted, digamma):
 
 
 @kernel
-def _distance_to_neighbour(own_x, own_below, place, k):
+def _distance_to_neighbour(own_x, own_below, position, k):
     """Distance of a sample to the k-th nearest of its class."""
-    low, high = place - 1, place + 1
-    found, distance = own_below[place + 1] - own_below[place] - 1, 0.0
+    low, high = position - 1, position + 1
+    found, distance = own_below[position + 1] - own_below[position] - 1, 0.0
     while found < k:
-        left = own_x[place] - own_x[low] if low >= 0 else np.inf
-        right = own_x[high] - own_x[place] if high < own_x.shape[0] else np.inf
+        left = own_x[position] - own_x[low] if low >= 0 else np.inf
+        right = own_x[high] - own_x[position] if high < own_x.shape[0] else np.inf
         if left <= right:
             found += own_below[low + 1] - own_below[low]
             distance = left
@@ -344,9 +345,9 @@ def _distance_to_neighbour(own_x, own_below, place, k):
 
 @kernel
 def _reach(x, low, high, value, radius, closed):
-    """First and last of the ascending x nearer to ``value`` than ``radius``, or as near if ``closed``.
+    """First and last of the ascending x within ``radius`` of ``value``, the boundary included if ``closed``.
 
-    Those from ``low`` to ``high`` are. Steps are doubled and then halved again, since most neighbours are close.
+    Those from ``low`` to ``high`` are known to be. The step is doubled, then halved, since most neighbours are close.
     """
     step = 1
     while step > 0:
@@ -377,7 +378,7 @@ def _reach(x, low, high, value, radius, closed):
 
 @kernel
 def table_information(data, rows, starts, elsewhere, codes, chosen, result, first, last):
-    """Mutual information in nats with the classes of the ``chosen`` ones of some columns, which are discrete."""
+    """Mutual information, in nats, of the ``chosen`` discrete columns with the classes."""
     counts = np.bincount(codes)
     class_bits = total_bits(counts.astype(np.float64))
     for f in range(first, last):
@@ -397,10 +398,10 @@ def table_information(data, rows, starts, elsewhere, codes, chosen, result, firs
 
 
 class OrderedTarget(NamedTuple):
-    """A real target of variance one in ascending order, without equal values, and what a constant column would need.
+    """A real target of variance one in ascending order, with equal values separated, and its own neighbourhoods.
 
-    ``rank`` is the place of each sample, ``radius`` the distance to the k-th nearest target, ``psi`` the ψ of the
-    number of nearer ones, and ``widest`` are the places from the largest radius on.
+    ``rank`` is the position of each sample, ``radius`` the distance to the k-th nearest target, ``psi`` the ψ of the
+    number of nearer targets, and ``widest`` holds the positions in descending order of the radius.
     """
 
     rank: NDArray[np.intp]
@@ -411,7 +412,7 @@ class OrderedTarget(NamedTuple):
 
     @classmethod
     def of(cls, y: FloatArray, k: int, digamma: FloatArray, rng: np.random.Generator) -> OrderedTarget:
-        """Equal targets stand in random order, a distance beyond rounding from each other."""
+        """The target from y; equal values are put in random order and separated by more than the rounding error."""
         order = rng.permutation(y.size)
         order = order[np.argsort(y[order], kind="stable")]
         scale = float(y.std())
@@ -455,12 +456,12 @@ def kraskov_information(
     first,
     last,
 ):
-    """The estimate of Kraskov et al. for the ``chosen`` ones of columns ``first`` to ``last``.
+    """The estimate of Kraskov et al. for the ``chosen`` columns among ``first`` to ``last``.
 
-    A sample whose value is not stored has the radius of a constant column, unless one that is stored is near.
+    A sample whose value is not stored has the radius of a constant column, unless a stored value is near.
     """
     n, all_psi = y.shape[0], psi_nearer.sum()
-    group_of = np.full(n, -1, dtype=np.int32)  # of each rank; -1 has the value of all that are not stored
+    group_of = np.full(n, -1, dtype=np.int32)  # group of each rank; -1 for values that are not stored
     best, nearest = np.empty(k), np.empty(k)
     for f in range(first, last):
         if not chosen[f]:
@@ -476,7 +477,7 @@ def kraskov_information(
                 group_of[ranks[e]] = g
         strip_of, firsts = _strips(ends, usual, np.sqrt(k * x.shape[0]))
         column = (values, ends, ranks, np.sort(ranks), below, usual, y, group_of)
-        strips = (strip_of, firsts, _sorted_parts(ranks, ends[firsts]))
+        strips = (strip_of, firsts, _sorted_between(ranks, ends[firsts]))
         for e in range(x.shape[0]):
             base -= psi_nearer[ranks[e]]
             total += _sample_psi(column, strips, ranks[e], k, digamma, best, nearest)
@@ -493,15 +494,15 @@ def kraskov_information(
 
 @kernel
 def _stored_values(data, rows, starts, elsewhere, f, rank, group_of):
-    """Ascending values of column f in units of its spread, their ranks, and the value of all others.
+    """Ascending stored values of column f in units of its standard deviation, their ranks, and the value of all others.
 
-    Where most values are stored, all are made so. No values for a constant column.
+    Where most values are stored, all are returned. A constant column has none.
     """
     n, usual = rank.shape[0], elsewhere[f]
     x, ranks, size = np.empty(n), np.empty(n, dtype=np.intp), 0
-    for place in range(starts[f], starts[f + 1]):
-        if data[place] != usual:
-            x[size], ranks[size] = data[place], rank[rows[place]]
+    for position in range(starts[f], starts[f + 1]):
+        if data[position] != usual:
+            x[size], ranks[size] = data[position], rank[rows[position]]
             size += 1
     mean = usual + (x[:size] - usual).sum() / n
     square = ((x[:size] - mean) ** 2).sum() + (n - size) * (usual - mean) ** 2
@@ -523,13 +524,13 @@ def _stored_values(data, rows, starts, elsewhere, f, rank, group_of):
 
 @kernel
 def _groups(x, ranks, usual, n):
-    """Equal values: the value of each group, where its ranks, which are sorted, start and end, and the usual group."""
-    size, n_stored, place = 0, x.shape[0], -1
+    """Groups of equal values: value of each group, bounds of its sorted ranks, and the group of values not stored."""
+    size, n_stored, position = 0, x.shape[0], -1
     values, ends = np.empty(n_stored + 1), np.zeros(n_stored + 2, dtype=np.int64)
     e = 0
-    while e < n_stored or (place < 0 and n_stored < n):
-        if place < 0 and n_stored < n and (e == n_stored or usual < x[e]):
-            place, values[size] = size, usual
+    while e < n_stored or (position < 0 and n_stored < n):
+        if position < 0 and n_stored < n and (e == n_stored or usual < x[e]):
+            position, values[size] = size, usual
         else:
             values[size] = x[e]
             begin = e
@@ -538,7 +539,7 @@ def _groups(x, ranks, usual, n):
             ranks[begin:e].sort()
         size += 1
         ends[size] = e
-    return values[:size], ends[: size + 1], place
+    return values[:size], ends[: size + 1], position
 
 
 @kernel
@@ -551,7 +552,7 @@ def _group_sizes(ends, usual, n):
 
 @kernel
 def _strips(ends, usual, size):
-    """Neighbouring groups with about so many stored values together: the strip of each group, and its first groups.
+    """Strips of neighbouring groups, up to ``size`` stored values each: the strip of each group, the first of each strip.
 
     The group of values that are not stored is a strip of its own.
     """
@@ -568,8 +569,8 @@ def _strips(ends, usual, size):
 
 
 @kernel
-def _sorted_parts(ranks, bounds):
-    """A copy in which each part is sorted."""
+def _sorted_between(ranks, bounds):
+    """A copy of ``ranks`` that is sorted between each two ``bounds``."""
     parts = ranks.copy()
     for s in range(bounds.shape[0] - 1):
         parts[bounds[s] : bounds[s + 1]].sort()
@@ -578,7 +579,7 @@ def _sorted_parts(ranks, bounds):
 
 @kernel
 def _near_stored(column, radius, widest, k):
-    """Ranks that are not stored and have one that is among their nearest, or one whose value is near the usual."""
+    """Ranks that are not stored but have a stored one among their nearest targets, or near the value of the others."""
     values, _, _, by_rank, _, usual, _, group_of = column
     n, size = group_of.shape[0], 0
     found = np.empty(min(n, 2 * k * by_rank.shape[0] + n), dtype=np.intp)
@@ -597,9 +598,9 @@ def _near_stored(column, radius, widest, k):
     for i in widest:
         if radius[i] < least - NOISE:
             break
-        place = np.searchsorted(by_rank, i)
-        before = place > 0 and i - by_rank[place - 1] <= k
-        after = place < by_rank.shape[0] and by_rank[place] - i <= k
+        position = np.searchsorted(by_rank, i)
+        before = position > 0 and i - by_rank[position - 1] <= k
+        after = position < by_rank.shape[0] and by_rank[position] - i <= k
         if not (before or after):
             found[size] = i
             size += 1
@@ -608,9 +609,9 @@ def _near_stored(column, radius, widest, k):
 
 @kernel
 def _sample_psi(column, strips, i, k, digamma, best, nearest):
-    """ψ of the numbers of samples nearer than the k-th nearest in the column and in the target, itself included.
+    """Sum of ψ of the numbers of samples nearer than the k-th neighbour in the column and in the target.
 
-    Neighbours are looked for by value and by target in turn; the walk that has passed all that can be nearer ends it.
+    Neighbours are searched by value and by target in turn, until one of the two searches has passed all candidates.
     """
     values, ends, _, _, _, usual, y, group_of = column
     strip_of, firsts, by_strip = strips
@@ -648,10 +649,10 @@ def _sample_psi(column, strips, i, k, digamma, best, nearest):
 
 @kernel
 def _psi_of_values(column, own, low, high, radius, wanted, digamma):
-    """ψ of the number of values nearer than the radius.
+    """Expected ψ of the number of values nearer than the radius.
 
-    Values at that very distance come in random order: the mean over the orders, where the radius is that of the
-    ``wanted``-th of those of them whose targets, of the ranks ``low`` to ``high``, are nearer.
+    Values exactly at this distance are tied, and the result is the mean over their orders. The radius belongs to the
+    ``wanted``-th of those among them whose targets, with ranks ``low`` to ``high``, are nearer.
     """
     values, ends, ranks, by_rank, below, usual, _, _ = column
     value = values[own]
@@ -683,19 +684,19 @@ def _number_below(ascending, bound):
 
 @kernel
 def _insert(ascending, distance):
-    """Put a distance among the smallest ones."""
-    place = ascending.shape[0] - 1
-    if distance >= ascending[place]:
+    """Insert a distance into the ascending list of the smallest."""
+    position = ascending.shape[0] - 1
+    if distance >= ascending[position]:
         return
-    while place > 0 and ascending[place - 1] > distance:
-        ascending[place] = ascending[place - 1]
-        place -= 1
-    ascending[place] = distance
+    while position > 0 and ascending[position - 1] > distance:
+        ascending[position] = ascending[position - 1]
+        position -= 1
+    ascending[position] = distance
 
 
 @kernel
 def _walk_ranks(y, group_of, i, least, best):
-    """Distances, ``least`` or more, to the samples with the nearest targets that belong to no group."""
+    """Collect distances, at least ``least``, to the samples with the nearest targets that belong to no group."""
     n, last = y.shape[0], best.shape[0] - 1
     low, high = i - 1, i + 1
     while True:
@@ -713,7 +714,7 @@ def _walk_ranks(y, group_of, i, least, best):
 
 @kernel
 def _walk_strip(y, members, values, group_of, i, value, least, best):
-    """The same to the samples of a strip, given by their sorted ranks; in the strip no distance is below ``least``."""
+    """Collect distances to the samples of a strip, given by their sorted ranks; none of them is below ``least``."""
     last = best.shape[0] - 1
     high = np.searchsorted(members, i)
     low = high - 1

@@ -18,7 +18,7 @@ from zeronorm.selectors._base import BaseSelector
     cost="p",
     oracle="every feature is chosen equally often",
     avoid="any use other than as the baseline of a comparison",
-    # A seed whose first two features carry the signal of the contract's test problem.
+    # With this seed the selector happens to choose the two relevant features of the common test problem.
     test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
 )
 class RandomSelector(BaseSelector):

@@ -65,20 +65,20 @@ class Relief(BaseSelector):
     al.). Regression follows RReliefF: each pair of neighbours counts as a miss in proportion to
     :math:`|y_i - y_j|` over the range of y and as a hit for the rest, all k neighbours alike.
 
-    Use it where features matter together, also nonlinearly: the neighbours see all features at once. With
+    Use it where features matter together, also nonlinearly: neighbours are found in all features at once. With
     very many irrelevant features the neighbours become arbitrary; then select in stages. Redundant
     features all score well; see ``min_separation`` and `GramSchmidtRelief`. Time grows with
     :math:`n^2 p`, memory with the data plus blocks.
 
     *Few neighbours.* A class with k samples or fewer cannot give k hits: those it has are used, with a warning. The
-    only sample of a class is used only as a miss of others.
+    only sample of a class serves only as a miss of others.
 
     *Ties.* Of equally distant samples the one with the lower index is nearer.
 
     *Missing values* (NaN). Distances are means over the features that both samples have; for the score
     of a feature only pairs with both values count. Columns without any value rank last.
 
-    *No spread.* 0/0 scores 0; a feature whose hits are all at distance zero gets the largest finite ratio.
+    *Zero distances.* 0/0 scores 0; a feature whose hits are all at distance zero gets the largest finite ratio.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Relief(BaseSelector):
         "difference" subtracts the mean distances, "ratio" divides them. The ratio favours columns that are nearly
         always zero, whose distances are tiny.
     metric
-        It decides which samples are neighbours.
+        "manhattan" sums absolute differences, "euclidean" squared ones.
     column_scaling
         "range" divides each column by its range. "none" takes the columns as they are, for data in one unit such as
         spectra.
@@ -166,7 +166,7 @@ class Relief(BaseSelector):
     ) -> list[ColumnPart]:
         factor = np.ones(problem.n_features)
         if self.column_scaling == "range":
-            # The inverse of a range below the smallest ordinary number would overflow.
+            # The inverse of a subnormal range would overflow.
             factor /= np.where(
                 constant, 1.0, np.maximum(ranges.maximum - ranges.minimum, np.finfo(float).tiny)
             )
@@ -180,14 +180,14 @@ class Relief(BaseSelector):
         return [ColumnPart(index, columns.take(index), kind) for index, kind in chosen if index.size]
 
 
-# -- Keep neighbouring positions of an ordered axis from being selected together --
+# -- A minimum distance between the selected positions of an ordered axis --
 
 
 def keep_apart(path: SelectionPath, min_separation: int, useless: NDArray[np.bool_]) -> SelectionPath:
     """Move every feature that is less than ``min_separation`` positions from a better one to the end.
 
-    "Better" counts only features that were kept themselves; ``useless`` ones (constant columns) never are.
-    The path's own size is the number kept.
+    Only features that are kept themselves count as better; ``useless`` ones (constant columns) are never kept.
+    The selected size of the path is the number kept.
     """
     blocked = useless.copy()
     kept, moved = [], []

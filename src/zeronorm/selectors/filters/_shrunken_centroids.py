@@ -21,7 +21,7 @@ from zeronorm.selectors._base import WeightedSelector
     family="filters",
     tasks=("binary", "multiclass"),
     reference="Tibshirani et al. 2002",
-    cost="n p; one reading of the data",
+    cost="n p; one pass over the data",
     oracle="scikit-learn's NearestCentroid, one threshold at a time",
     avoid="features that act only together; redundant features that should be removed",
     misprints="The paper prints √(1/n_c + 1/n) for m_c; the standard error has a minus sign.",
@@ -55,7 +55,7 @@ class ShrunkenCentroids(WeightedSelector):
     ----------
     thresholds_ : ndarray of shape (n_features_in_,)
         For each number of features k = 1, …, p (entry k−1) the smallest threshold at which no more than k features
-        are alive, before groups and forced features.
+        are active, before groups and forced features.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _standard_errors(stats: ColumnStats) -> FloatArray:
     freedom = total - stats.n_classes
     if freedom <= 0:
         raise ValueError(
-            "ShrunkenCentroids needs more samples than classes, to measure the spread within the classes. Got "
+            "ShrunkenCentroids needs more samples than classes, to estimate the variance within the classes. Got "
             f"{total:g} samples (or total weight) in {stats.n_classes} classes."
         )
     pooled = np.sqrt((stats.weight[:, None] * stats.class_variance).sum(axis=0) / freedom)

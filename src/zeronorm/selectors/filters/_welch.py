@@ -21,7 +21,7 @@ from zeronorm.selectors._base import WeightedSelector
     family="filters",
     tasks=("binary",),
     reference="Welch 1947",
-    cost="n p; one reading of the data",
+    cost="n p; one pass over the data",
     oracle="scipy's ttest_ind(equal_var=False)",
     avoid="features that act only together, or differ by more than their class means",
 )
@@ -89,7 +89,7 @@ class WelchScore(WeightedSelector):
 
     @property
     def pvalues_(self) -> FloatArray:
-        """Computed when asked for: they cost more than the ranking of a wide table."""
+        """The p-values, computed on first use because they take longer than the ranking of a wide table."""
         check_is_fitted(self, "_moments")
         score, mean_variance, weight, constant = self._moments
         return np.where(constant, 1.0, _p_values(score, mean_variance, weight))
@@ -109,7 +109,7 @@ def _p_values(t: FloatArray, mean_variance: FloatArray, weight: FloatArray) -> F
     from scipy.special import stdtr
 
     total = mean_variance.sum(axis=0)
-    # Shares of the two classes instead of raw variances: tiny variances must not underflow when squared.
+    # Fractions of the total variance, because tiny variances would underflow when squared.
     share = mean_variance / np.where(total > 0.0, total, 1.0)
     freedom = 1.0 / np.maximum((share**2 / (weight - 1.0)[:, None]).sum(axis=0), np.finfo(float).tiny)
     p_values: FloatArray = 2.0 * stdtr(freedom, -t)

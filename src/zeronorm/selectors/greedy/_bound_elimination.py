@@ -42,9 +42,9 @@ NOT_ACCURATE = "increase tol. The bound could not be computed to this tolerance.
     tasks=("binary",),
     reference="Rakotomamonjy 2003; Lal et al. 2006, section 2.3",
     cost="n² p and n³ for each round, one round for each feature with step=1",
-    oracle="finite differences of the bound, and retrained machines",
+    oracle="finite differences of the bound, and retrained models",
     avoid="more than a few hundred samples with thousands of features; several classes",
-    misprints="The literature ranks by the absolute slope, which misses the nonlinear pair; here the sign is kept.",
+    misprints="The literature ranks by the absolute slope, which misses the nonlinear pair; here the sign is used.",
     test_params=(
         {"step": 2},
         {"bound": "span", "kernel": "linear", "step": 3},
@@ -55,19 +55,19 @@ NOT_ACCURATE = "increase tol. The bound could not be computed to this tolerance.
 class BoundElimination(BaseSelector):
     r"""Remove the features without which a leave-one-out bound is smallest.
 
-    The bound is that of a machine with squared slacks: radius/margin :math:`R^2 \|w\|^2`, the same with the variance
-    of the samples in feature space in place of the radius, or the span estimate :math:`\sum_k \alpha_k S_k^2`. A
-    feature is valued by one of three rules.
+    The bound is that of a support vector machine with squared slacks: radius/margin :math:`R^2 \|w\|^2`, the same with
+    the variance of the samples in feature space instead of the radius, or the span estimate :math:`\sum_k \alpha_k
+    S_k^2`. One of three rules scores a feature.
 
-    The radius is set by the few samples farthest out, and useless features with long tails move it: with a linear
-    kernel and a dozen relevant features the radius term can rank little better than chance (6 of 12) where
-    ``bound="variance"`` finds all of them. Prefer the variance unless the bound itself is wanted.
+    The radius depends on the few outermost samples, and so on irrelevant features with heavy tails: with a linear
+    kernel and twelve relevant features it can rank little better than chance (6 of 12 found) where ``bound="variance"``
+    finds all of them. Prefer the variance unless the bound itself is wanted.
 
     ``rule="derivative"`` (default): remove the feature with the largest slope
     :math:`\partial B / \partial \sigma_k`, since to first order
     :math:`B(\sigma_k = 0) = B - \partial B / \partial \sigma_k`. The literature ranks by the absolute slope; that is
-    ``sign="absolute"``. It treats a feature that raises the bound like one that lowers it, and misses the relevant pair
-    of the nonlinear toy problem.
+    ``sign="absolute"``. It does not distinguish a feature that raises the bound from one that lowers it, and misses
+    the relevant pair of features in the nonlinear toy problem.
 
     ``rule="removal"``: take the feature out of the kernel with :math:`\alpha` and :math:`\beta` fixed and remove
     the one that leaves the smallest bound,
@@ -75,10 +75,10 @@ class BoundElimination(BaseSelector):
     .. math:: W_{(-k)}^2 = 2\sum_i \alpha_i - v^\top K^{(-k)} v, \qquad
         R_{(-k)}^2 = \sum_i \beta_i K^{(-k)}_{ii} - \beta^\top K^{(-k)} \beta, \qquad v = \alpha \circ y.
 
-    The shorter form :math:`v^\top K^{(-k)} v` for the margin is smallest without the most useful feature and so ranks
-    backwards.
+    The shorter form :math:`v^\top K^{(-k)} v` for the margin is smallest without the most useful feature, which
+    reverses the ranking.
 
-    ``rule="retrain"``: the same with a machine that is trained again without each feature: exact, but p times as
+    ``rule="retrain"``: the same with a model that is trained again without each feature: exact, but p times as
     expensive.
 
     Parameters
@@ -86,10 +86,10 @@ class BoundElimination(BaseSelector):
     n_features_to_select
         None: half of the features.
     bound
-        Both bound the leave-one-out error.
+        Each of them bounds or estimates the leave-one-out error.
     rule
-        How the value of a feature is computed: from the slope of the bound, by taking it out of the kernel, or by
-        training without it.
+        How a feature is scored: by the slope of the bound, by removing the feature from the kernel, or by training
+        without it.
     sign
         Used with ``rule="derivative"``.
     C
@@ -166,23 +166,23 @@ class BoundElimination(BaseSelector):
         return path if path.converged else replace(path, remedy=NOT_ACCURATE)
 
 
-# -- Leave-one-out bounds of a support vector machine, and what becomes of them when features leave --
+# -- Leave-one-out bounds of a support vector machine as features are removed --
 
 
 IN_MEMORY_BYTES = 64 << 20
-MOST_DEAD = 0.1  # share of the columns at hand that may have left
+MOST_REMOVED = 0.1  # share of removed columns in the stored copy from which a new copy is made
 
 
 class ColumnStore:
-    """Columns that are left, gathered anew only now and then: a few too many cost less than copies every round."""
+    """A copy of the remaining columns, renewed only when a tenth of them has been removed."""
 
     def __init__(self, design: Design) -> None:
         self.source = self.design = design
         self.held: IntArray = np.arange(design.n_features)
 
     def of(self, active: IntArray) -> tuple[Design, IntArray]:
-        """A design that holds the columns, and their places in it."""
-        if active.size < (1.0 - MOST_DEAD) * self.held.size:
+        """A design that holds the columns, and their positions in it."""
+        if active.size < (1.0 - MOST_REMOVED) * self.held.size:
             self.held = active
             self.design = self.source.take(active)
             if 8 * self.design.n_samples * self.design.n_features <= IN_MEMORY_BYTES:
@@ -191,7 +191,7 @@ class ColumnStore:
 
 
 class BoundModels:
-    """``Machines`` of the elimination loop around a bound; the value of a feature depends on the rule."""
+    """``Models`` of the elimination loop that score features by a bound, as the rule says."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class BoundModels:
         self.n_iter += 1
         try:
             self.bound = self.criterion.evaluate(self.K, self.y, warm)
-        except UnsolvableError:  # a hard margin, and too few features left to separate the classes
+        except UnsolvableError:  # hard margin: too few features are left to separate the classes
             self.status = Status.UNBOUNDED
             return
         solutions = self.bound.warm if isinstance(self.bound.warm, tuple) else (self.bound.warm,)
@@ -240,12 +240,12 @@ class BoundModels:
             self.gram = self.gram - self.design.take(np.sort(features)).gram()
 
     def _kernel_of(self, columns: IntArray, gram: FloatArray) -> FloatArray:
-        """The kernel of some columns with the given Gram matrix, which is not used where it cancels."""
+        """The kernel of some columns with the given Gram matrix; computed from the data where the matrix is inexact."""
         if isinstance(self.source, RBFSource) and self.source.is_steep(columns):
             return self.source.matrix(columns)
         return self.kernel.matrix(gram)
 
-    # -- the value of features and groups: bigger is better -------------------------------------
+    # -- scores of features and groups: larger is better -----------------------------------------
 
     def importance(self) -> FloatArray:
         if self.rule == "derivative":
@@ -258,17 +258,17 @@ class BoundModels:
         return self._without([np.flatnonzero(unit == u) for u in range(int(unit.max()) + 1)])
 
     def _from_derivative(self, slope: FloatArray) -> FloatArray:
-        """Taking out a feature changes the bound by minus its slope, to first order."""
+        """Scores from slopes: removing a feature changes the bound by minus its slope, to first order."""
         return np.abs(slope) if self.absolute else -slope
 
     def derivative(self) -> FloatArray:
-        """Slope of the bound in each scaling factor at σ = 1."""
+        """Derivative of the bound with respect to each scaling factor at σ = 1."""
         assert self.bound is not None
-        design, place = self.columns.of(self.active)
+        design, position = self.columns.of(self.active)
         if isinstance(self.kernel, LinearKernel) and self.bound.factored is not None:
-            return 2.0 * self.bound.factored.forms(design)[place]
-        pulled = self.kernel.pullback(self.gram, self.K, self.bound.gradient)
-        return 2.0 * design.gram_adjoint(pulled)[place]
+            return 2.0 * self.bound.factored.forms(design)[position]
+        gradient = self.kernel.pullback(self.gram, self.K, self.bound.gradient)
+        return 2.0 * design.gram_adjoint(gradient)[position]
 
     def _without(self, units: list[IntArray]) -> FloatArray:
         if len(units) == 1:
@@ -297,7 +297,7 @@ class BoundModels:
     def _fixed_radius_margin(self, units: list[IntArray]) -> FloatArray:
         r"""R² W² of the reduced kernel with α and β as they are.
 
-        W² is the dual objective 2Σα - v'Kv, not v'Kv: only the former falls when a useless feature leaves.
+        W² is the dual objective 2Σα - v'Kv, not v'Kv: only the former decreases when a useless feature is removed.
         """
         assert self.bound is not None
         sphere, dual = self.bound.warm

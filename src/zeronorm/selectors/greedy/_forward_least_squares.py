@@ -33,12 +33,12 @@ class ForwardLeastSquares(WeightedSelector):
     .. math:: \arg\max_j \frac{(x_j^\top r)^2}{\|x_j\|^2} \quad\text{(residual)}, \qquad
               \arg\max_j \frac{(x_j^\top r)^2}{\|P_S x_j\|^2} \quad\text{(joint)}.
 
-    ``gain="residual"`` looks for the column that alone explains most of the residual, then refits all
-    weights: orthogonal matching pursuit. ``gain="joint"`` looks for the column with the largest drop of
+    ``gain="residual"`` adds the column that alone explains most of the residual, then refits all
+    weights: orthogonal matching pursuit. ``gain="joint"`` adds the column with the largest decrease of
     the residual *after* refitting; it is Gram–Schmidt selection without its stopping rules. The two agree
     on uncorrelated columns; on correlated ones "joint" finds columns that help only together.
 
-    No candidate is ever fitted on its own: one product with the transposed data per feature updates all
+    No candidate is fitted on its own: one product with the transposed data per feature updates all
     scores. Class labels are coded ±1. The chapter prints :math:`P_S = I - X_S^\top (X_S X_S^\top)^{-1} X_S` for
     columns written as rows.
 
@@ -50,7 +50,7 @@ class ForwardLeastSquares(WeightedSelector):
     n_features_to_select
         None: half of the features.
     gain
-        "residual": of the feature alone. "joint": of all selected features after refitting.
+        "residual": the gain of the feature alone. "joint": the gain after refitting all selected features.
     standardize
         False: the columns are fitted as they are, without an intercept.
     always_keep

@@ -1,4 +1,4 @@
-"""Grafting: grow a penalised linear model by the feature with the steepest gradient."""
+"""Grafting: grow a penalised linear model by the feature with the largest gradient."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zeronorm.solvers._losses import LOSS_NAME, LOSSES, PenalizedLoss, WorkingSe
     reference="Perkins, Lacker & Theiler 2003; Lal et al. 2006, eq. 12",
     cost="n p for each feature that enters, and small fits",
     oracle="a convex solver, the elastic net, exhaustive search",
-    avoid="penalties whose size is unknown; several classes",
+    avoid="penalties of unknown size; several classes",
     misprints="The chapter prints the two-norm in eq. 12 without its square.",
     test_params=(
         {},
@@ -40,8 +40,8 @@ class Grafting(WeightedSelector):
 
     All weights start at zero. The feature with the largest :math:`|\partial \text{loss} / \partial w_j|` joins the
     working set if that exceeds :math:`\lambda_1`; otherwise a step from zero would lower the loss by less than the
-    penalty it adds. The problem is then solved to convergence over the working set, from which weights that have
-    become zero leave. The feature stays if the objective falls by more than the :math:`\lambda_0` it costs, else the
+    penalty it adds. The problem is then solved to convergence over the working set, from which weights that have become
+    zero are removed. The feature is kept if the objective decreases by more than its cost :math:`\lambda_0`, else the
     search ends. With :math:`\lambda_0 = 0` the result is the solution of the whole convex problem, reached without ever
     fitting more than the working set.
 
@@ -49,8 +49,8 @@ class Grafting(WeightedSelector):
     :math:`\frac12 \max(0, 1 - yf)^2` (squared hinge); labels are ±1 and the bias is not penalised. The
     chapter prints the two-norm in eq. 12 without its square.
 
-    Use it when the penalties are known or to be tuned, and p is large: only the gradient looks at all
-    columns. It visits the subsets of a growing working set, so sizes beyond the last one are filled by
+    Use it when the penalties are known or to be tuned, and p is large: only the gradient uses all
+    columns. The path holds the working sets; larger sizes are filled with the features of the largest
     gradient.
 
     Parameters
@@ -68,9 +68,9 @@ class Grafting(WeightedSelector):
     Attributes
     ----------
     coef_ : ndarray
-        Weights of the last model, of the columns as standardised.
+        Weights of the last model, for standardised columns.
     intercept_ : float or ndarray
-        Weights of the last model, of the columns as standardised.
+        Intercept of the last model, for standardised columns.
     objective_ : float or ndarray
         The objective after each step.
 
@@ -170,7 +170,7 @@ class _Growth:
         self.converged = self.model.converged
 
     def step(self) -> bool:
-        """Try the feature with the largest gradient; False when the search is over."""
+        """Try the feature with the largest gradient; returns False when the search has ended."""
         size = np.abs(self.gradient)
         size[self.active] = 0.0
         highest = float(size.max())
@@ -214,7 +214,7 @@ class _Growth:
         return weights
 
     def path(self) -> SelectionPath:
-        """Visited working sets; features outside follow by their gradient."""
+        """The path of visited working sets; other features follow by their gradient."""
         gradient = np.abs(self.gradient)
         rest = gradient / max(float(gradient.max()), 1e-300)
         rest[self.active] = 1.0 + np.abs(self.model.w) / max(

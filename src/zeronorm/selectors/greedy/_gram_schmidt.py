@@ -26,7 +26,7 @@ STOPS = ("probe", "fisher", "loo", "size")
     reference="Stoppiglia et al. 2003; Rivals & Personnaz 2003; Lal et al. 2006, section 2.2",
     cost="n p for each selected feature",
     oracle="explicit orthogonalisation, fresh fits, and simulated probes",
-    avoid="effects that are not linear (degree above 1 only for tens of features)",
+    avoid="nonlinear effects (a degree above 1 is feasible for tens of features only)",
     test_params=({}, {"task": "regression", "stop": "loo"}, {"degree": 2, "stop": "fisher"}),
 )
 class GramSchmidt(WeightedSelector):
@@ -37,7 +37,7 @@ class GramSchmidt(WeightedSelector):
     .. math:: \cos^2_j = \frac{(x_j^\top y)^2}{\|x_j\|^2 \|y\|^2},
 
     then projects the target and all other columns on the orthogonal complement of the selected one. A column that
-    repeats what is already selected becomes short and is no longer chosen. For :math:`q` classes the target is the
+    depends linearly on the selected ones becomes zero and is no longer chosen. For :math:`q` classes the target is the
     space of the :math:`q - 1` centred class indicators with the orthonormal basis :math:`B`, and :math:`\cos^2_j =
     \|B^\top x_j\|^2 / \|x_j\|^2`; the selection is then stepwise discriminant analysis by Wilks' lambda.
 
@@ -59,7 +59,7 @@ class GramSchmidt(WeightedSelector):
       (computed from the leverages, without refitting) is refused.
     - ``stop="size"``: no rule; half of the features.
 
-    At least one feature is always selected; ``n_accepted_`` says how many the rule accepted.
+    At least one feature is always selected; ``n_accepted_`` is the number that the rule accepted.
 
     ``degree=d`` makes every monomial of the features up to degree d a candidate, then removes monomials one
     by one, the least significant first, while one of them fails the F test at ``level``; with ``stop="loo"``
@@ -72,14 +72,14 @@ class GramSchmidt(WeightedSelector):
     n_features_to_select
         None: as many as the rule ``stop`` accepts.
     stop
-        "probe": the risk that a random column would have been chosen. "fisher": a test of significance. "loo": the
-        leave-one-out error. "size": no rule.
+        "probe" uses the risk that a random column would have been chosen, "fisher" a significance test, "loo" the
+        leave-one-out error; "size" has no rule.
     level
         Here: the risk or significance at which the search stops.
     correction
         "max": for the best of all columns (with ``stop="probe"``). None: no correction.
     degree
-        Here of the monomials; 1 means the features themselves.
+        Here: largest degree of the monomials; 1 means the features themselves.
     standardize
         False: the columns are fitted as they are, without an intercept.
     always_keep
@@ -88,10 +88,10 @@ class GramSchmidt(WeightedSelector):
     Attributes
     ----------
     squared_cosines_ : ndarray
-        Of each selected column with the target, when it was selected.
+        Squared cosine of each selected column with the target when it was selected.
     stop_values_ : ndarray
-        What the rule looked at in each step: risk, significance, or leave-one-out error; one more than was selected
-        if the last candidate was refused.
+        The risk, significance or leave-one-out error in each step; one value more than columns were selected if the
+        last candidate was refused.
     n_accepted_ : int
         Number of columns (or monomials) the rule accepted.
     monomials_ : list of tuples
@@ -175,7 +175,7 @@ class GramSchmidt(WeightedSelector):
         problem: Problem,
         monomials: MonomialDesign | None = None,
     ) -> list[float]:
-        """Select columns up to the wanted size or the first refusal; return the residuals on the way."""
+        """Select columns up to the requested size or the first refusal; return the residual of each step."""
         size = problem.n_features_to_select
         if size is None and self.stop == "size":
             size = max(1, problem.n_features // 2)
@@ -184,7 +184,7 @@ class GramSchmidt(WeightedSelector):
         with problem.progress.task("Adding features", size) as advance:
             while search.can_grow and (size is None or len(features) < size):
                 column = search.best()
-                if not rule.scorer(search, column) and size is None:
+                if not rule.accept(search, column) and size is None:
                     break
                 cosines.append(float(search.scores[column]))
                 search.add(column)
@@ -197,19 +197,19 @@ class GramSchmidt(WeightedSelector):
         return errors
 
     def _needed_monomials(self, search: OrthogonalSearch, forced: NDArray[np.intp]) -> list[int]:
-        """The monomials left by the backward removal; forced ones stay, also those that add nothing to the fit."""
-        judged = search.independent
+        """The monomials left by the backward removal; forced ones are kept even if they add nothing to the fit."""
+        independent = search.independent
         kept = list(forced)
-        if judged:
-            columns, n_forced = search.columns(judged), len(set(judged) & set(kept))
+        if independent:
+            columns, n_forced = search.columns(independent), len(set(independent) & set(kept))
             if self.stop == "loo":
                 left = needed_by_leave_one_out(
                     columns, search.scaled_targets, search.intercept_leverage, search.weight, n_forced
                 )
             else:
-                dimension = search.dimension + len(judged)
+                dimension = search.dimension + len(independent)
                 left = needed_columns(columns, search.target_basis, dimension, self.level, n_forced)
-            kept += [judged[i] for i in left[n_forced:]]
+            kept += [independent[i] for i in left[n_forced:]]
         return [int(column) for column in kept]
 
 
@@ -231,7 +231,7 @@ def _path_of_monomials(
 ) -> SelectionPath:
     """Features in the order in which their monomials entered, then those removed, then the others.
 
-    Features of one monomial enter together; ``alone``, their scores of degree one, puts them in order.
+    Features of one monomial enter together, in the order of ``alone``, their scores of degree one.
     """
     best_first = order_by_score(alone)
     position = np.empty_like(best_first)
@@ -252,19 +252,19 @@ def _path_of_monomials(
     )
 
 
-# -- When a forward search should end: the rules that judge the next candidate --
+# -- Stopping rules of the forward search --
 
 
 class StopRule(ABC):
-    """Judges candidates one after the other; ``values`` holds the number each verdict was based on."""
+    """A rule that accepts or refuses candidates in turn; ``values`` holds the number behind each decision."""
 
     def __init__(self) -> None:
         self.values: list[float] = []
         self.n_accepted = 0
         self.has_refused = False
 
-    def scorer(self, search: OrthogonalSearch, column: int) -> bool:
-        """Tell whether the search should go on with ``column``; after a refusal the answer stays no."""
+    def accept(self, search: OrthogonalSearch, column: int) -> bool:
+        """Whether to accept ``column``; after the first refusal every column is refused."""
         value = self._value(search, column)
         self.has_refused = self.has_refused or not self._accepts(value)
         self.values.append(value)
@@ -273,15 +273,15 @@ class StopRule(ABC):
 
     @abstractmethod
     def _value(self, search: OrthogonalSearch, column: int) -> float:
-        """The number the verdict on the next column is based on."""
+        """The number that decides about the next column."""
 
     @abstractmethod
     def _accepts(self, value: float) -> bool:
-        """Whether the number allows the column in."""
+        """Whether this number means acceptance."""
 
 
 class ProbeStop(StopRule):
-    """Ends when the risk of having selected a random probe passes a level."""
+    """Stops when the risk of having selected a random probe exceeds a level."""
 
     def __init__(self, level: float, correction: str | None) -> None:
         super().__init__()
@@ -298,7 +298,7 @@ class ProbeStop(StopRule):
 
 
 class FisherStop(StopRule):
-    """Ends at the first feature that the partial F test does not find significant at a level."""
+    """Stops at the first feature that is not significant in the partial F test at a level."""
 
     def __init__(self, level: float) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ class FisherStop(StopRule):
 
 
 class LeaveOneOutStop(StopRule):
-    """Ends at the first feature that does not lower the leave-one-out error."""
+    """Stops at the first feature that does not lower the leave-one-out error."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -331,7 +331,7 @@ class LeaveOneOutStop(StopRule):
 
 
 class SizeStop(StopRule):
-    """Ends at a number of features only; the value is the share of the target each one explains."""
+    """Accepts every feature; the value is the share of the target that the feature explains."""
 
     def _value(self, search: OrthogonalSearch, column: int) -> float:
         return float(search.scores[column])

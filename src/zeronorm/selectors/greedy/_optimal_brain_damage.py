@@ -28,7 +28,7 @@ CANNOT_FIT = (
     reference="LeCun et al. 1990; Lal et al. 2006, section 2.3",
     cost="n p h for each step of a network with h hidden units; a few hundred steps for each round",
     oracle="finite differences of the objective, and a plain loop of rounds",
-    avoid="thousands of features; results that must not depend on the start: training ends in a local minimum",
+    avoid="thousands of features; results that must not depend on the initial weights: there are local minima",
     test_params=(
         {"n_hidden": 3, "step": 0.3, "random_state": 0},
         {"n_hidden": 3, "step": 0.3, "random_state": 0, "task": "regression"},
@@ -36,23 +36,23 @@ CANNOT_FIT = (
     ),
 )
 class OptimalBrainDamage(WeightedSelector):
-    r"""Train a neural network with one hidden layer, delete its least useful weights, train on, repeat.
+    r"""Train a neural network with one hidden layer, delete its least useful weights, continue training, and repeat.
 
-    The usefulness of a weight is its saliency: how much the objective rises, to second order, when the weight is
-    set to zero at a minimum,
+    The usefulness of a weight is measured by its saliency: the increase of the objective, to second order, when the
+    weight is set to zero at a minimum,
 
     .. math:: s_i = \tfrac12 h_{ii} w_i^2, \qquad h_{ii} = \partial^2 T / \partial w_i^2 .
 
-    The second derivatives are exact. Weights of both layers are deleted; a feature leaves when all its weights to the
-    hidden layer are gone. ``rule="first_layer"`` removes whole features instead, those with the smallest
-    :math:`\sum_q w_{pq}^2` over hidden units q; for a network trained with a quadratic penalty this is to first
-    order the change of the objective when the feature is scaled down.
+    The second derivatives are exact. Weights of both layers are deleted; a feature is removed when all its weights to
+    the hidden layer are deleted. ``rule="first_layer"`` removes whole features instead, those with the smallest
+    :math:`\sum_q w_{pq}^2` over hidden units q; for a network trained with a quadratic penalty this is to first order
+    the change of the objective when the feature is scaled down.
 
     The objective T is the mean loss (logistic for classes, one against the rest for more than two; squared for a
     real target, which is standardised) plus :math:`\tfrac\lambda2` times the sum of squared weights. Each training
-    begins at the last weights, so only the first one is long.
+    starts from the last weights, so only the first one takes long.
 
-    Use it for a few hundred features at most with effects that no linear method sees. The penalty matters most: if it
+    Use it for a few hundred features at most with effects that linear methods miss. The penalty matters most: if it
     is too small and samples are few, the network fits noise features; if it is too large, the network stays linear or
     constant. Training ends in a local minimum: try several ``random_state``. ``RFE`` and ``BoundElimination`` with an
     RBF kernel have no local minima.
@@ -64,13 +64,13 @@ class OptimalBrainDamage(WeightedSelector):
     rule
         "saliency" removes weights of the network, "first_layer" removes features.
     step
-        With ``rule="saliency"`` weights of the network are counted instead of features.
+        With ``rule="saliency"`` it refers to weights of the network instead of features.
     tol
         Largest entry of the gradient at the end of a training.
     max_iter
         Iterations of L-BFGS in each training.
     random_state
-        It decides the first weights of the network.
+        It determines the initial weights of the network.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class OptimalBrainDamage(WeightedSelector):
 
 
 def prune_weights(models: NetworkModels, record: Elimination, step: int | float) -> None:
-    """Delete weights round by round until one feature, or only forced ones, are left."""
+    """Delete weights in rounds until one feature, or only forced ones, are left."""
     problem = record.problem
     fewest = max(1, problem.always_keep.size)
     with problem.progress.task("Pruning the network", problem.n_features) as advance:

@@ -21,7 +21,10 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.solvers._status import Status
 
-SECONDS_PER_POWER, LONG_S = 2e-8, 300.0  # of one feature in a correction, about; the time that is announced
+SECONDS_PER_POWER, LONG_S = (
+    2e-8,
+    300.0,
+)  # approximate time per feature in a correction; time from which a warning is issued
 NOT_SEPARATED = (
     "the perceptron did not separate the classes with all features; raise max_iter, or select with RFE, "
     "which allows for errors."
@@ -35,43 +38,43 @@ NOT_SEPARATED = (
     reference="Gentile 2004; Lal et al. 2006, section 2.3",
     cost="n p for each epoch, up to 50 epochs for each round",
     oracle="the margin that the pruned weights have on the training samples",
-    avoid="classes that overlap: there is no margin to give up, so almost nothing is removed",
+    avoid="classes that overlap: without a margin almost nothing is removed",
     misprints="The chapter prints the sum of |w| in the pruning rule; it is the sum of |w|^q.",
     test_params=({}, {"rule": "halve"}),
 )
 class PerceptronRFE(BaseSelector):
-    r"""Recursive elimination with a large margin perceptron that decides itself how many features may leave.
+    r"""Recursive elimination with a large margin perceptron that decides itself how many features to remove.
 
     Each round runs the approximate large margin perceptron of Gentile (ALMA) on the features that are left. Its norms
     follow the number d of these features: :math:`p = \max(2, \ln d)`, so that with many features it behaves like a
     multiplicative algorithm, which is little affected by useless ones, and with few like a support vector machine. The
     weights have :math:`\|w\|_q = 1`, :math:`q = p/(p-1)`, and margin γ on samples scaled to :math:`\|x\|_p = 1`. Then
-    the smallest weights leave as long as
+    the smallest weights are removed as long as
 
     .. math:: \sum_{\text{kept}} |w_i|^q \ge 1 - \bigl(a (1 - a) \gamma\bigr)^q .
 
     By Hölder's inequality the weights that are kept separate the training samples with a margin of at least :math:`(1 -
     a(1 - a)) \gamma`. (The rule is often printed with :math:`\sum |w_i|`, which is larger than one and keeps far too
-    few features.) The method ends when no feature may leave; ``n_features_to_select=None`` keeps the features that are
-    left then.
+    few features.) The method ends when no feature can be removed; ``n_features_to_select=None`` keeps the features that
+    are left then.
 
-    Use it for separable problems with many useless features. Where the classes overlap, there is no margin to give
-    up, and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
+    Use it for separable problems with many useless features. Where the classes overlap, there is no margin,
+    and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
 
-    The perceptron visits sample after sample and so keeps a copy of the data by rows, of sparse data a sparse one; each
-    correction costs a power for every feature, with sparse data a few for every value that is stored. It depends on the
-    order of the samples, not on that of the features.
+    The perceptron visits one sample after the other and so keeps a copy of the data by rows, sparse for sparse data.
+    Each correction computes a power for every feature, or a few powers for every stored value of sparse data. The
+    result depends on the order of the samples, not on that of the features.
 
     Parameters
     ----------
     n_features_to_select
         None: the method decides (half of the features with ``rule="halve"``).
     rule
-        "margin": as many features leave as the margin allows. "halve": half of the features leave in each round.
+        "margin" removes as many features as the margin allows, "halve" half of the features in each round.
     accuracy
-        The elimination may use up the same fraction of the margin.
+        The elimination may give up the same fraction of the margin.
     power
-        None: it follows the number of features.
+        None: max(2, ln d) for d features.
     max_iter
         One iteration is one pass over the samples.
 
@@ -133,7 +136,7 @@ class PerceptronRFE(BaseSelector):
         )
 
     def _warn_if_long(self, problem: Problem, powers_of_a_pass: int) -> None:
-        """Where the classes overlap, every pass corrects many samples: say so before it takes many minutes."""
+        """Warn before a computation of many minutes: where the classes overlap, every pass corrects many samples."""
         seconds = SECONDS_PER_POWER * self.max_iter * powers_of_a_pass
         if seconds > LONG_S:
             warnings.warn(
@@ -146,7 +149,7 @@ class PerceptronRFE(BaseSelector):
 
 
 class PerceptronModels:
-    """``Machines`` of the elimination loop around ALMA; a constant input, which never leaves, is the bias."""
+    """``Models`` of the elimination loop trained by ALMA; a constant input, which is never removed, gives the bias."""
 
     def __init__(self, problem: Problem, accuracy: float, power: float | None, max_epochs: int) -> None:
         self.design, self.y = problem.design, problem.target.columns()[:, 0]
@@ -164,13 +167,13 @@ class PerceptronModels:
 
     @property
     def rows(self) -> FloatArray | SparseRows:
-        """Samples with the features that are left, and a constant."""
+        """Samples with the remaining features, and a constant."""
         if self._rows is None:
             self._rows = _rows_with_constant(self.design, self.active)
         return self._rows
 
     def powers_of_a_pass(self) -> int:
-        """What a pass over the samples costs that corrects each of them."""
+        """Number of powers in a pass that corrects every sample."""
         return _powers_of_a_row(self.rows) * self.y.size
 
     def train(self) -> None:
@@ -181,17 +184,17 @@ class PerceptronModels:
         self.margins.append(self.solution.margin)
 
     def importance(self) -> FloatArray:
-        """|w|^(q-1), the dual weights of unit p-norm: on the scale of |w|^q small features would all look tied."""
+        """|w|^(q-1), the dual weights of unit p-norm; with |w|^q all small features would be tied."""
         assert self.solution is not None
         return np.asarray(np.abs(self.solution.weights[:-1]) ** (1.0 / (self.power - 1.0)))
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """The sum of |w|^q over the group, brought to the scale of one feature."""
+        """The sum of |w|^q over the group, converted to the scale of a single feature."""
         share = np.bincount(unit, weights=self.importance() ** self.power)
         return np.asarray(share ** (1.0 / self.power))
 
     def n_affordable(self, values: FloatArray) -> int:
-        """How many of the smallest values may leave: the sum of their |w|^q must not exceed (a(1-a)γ)^q."""
+        """How many of the smallest values may be removed: the sum of their |w|^q must not exceed (a(1-a)γ)^q."""
         assert self.solution is not None
         q = self.power / (self.power - 1.0)
         budget = (self.accuracy * (1.0 - self.accuracy) * max(self.solution.margin, 0.0)) ** q
@@ -207,7 +210,7 @@ class PerceptronModels:
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Rows s - shift, of which s is sparse."""
+    """Rows s - shift with sparse s."""
 
     matrix: Any
     shift: FloatArray
@@ -220,7 +223,7 @@ class SparseRows:
         return np.asarray(self.matrix @ w - self.shift @ w)
 
     def norms(self, power: float) -> FloatArray:
-        """The p-norm of each row: that of the shift, changed where a value is stored."""
+        """The p-norm of each row, computed from that of the shift and the stored values."""
         return sparse_row_norms(self.matrix.data, self.matrix.indices, self.matrix.indptr, self.shift, power)
 
 
@@ -232,7 +235,7 @@ def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | Spars
         design.block(columns, out=rows[:, :-1])
         return rows
     by_row = stored[0].tocsr()
-    arrays = by_row.data, by_row.indices, by_row.indptr  # a last column of zeros needs no others
+    arrays = by_row.data, by_row.indices, by_row.indptr  # the last column of zeros needs no stored values
     rows = sparse.csr_array(arrays, shape=(design.n_samples, columns.size + 1), copy=False)
     return SparseRows(rows, np.append(stored[1], -1.0))
 
@@ -241,7 +244,7 @@ def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | Spars
 class AlmaSolution:
     """Weights of unit q-norm and their margin: the smallest y_i w·x_i over samples scaled to unit p-norm.
 
-    ``is_clean`` tells whether the last pass needed no correction; the margin is then at least ``1 - accuracy``
+    ``is_clean``: whether the last pass needed no correction; the margin is then at least ``1 - accuracy``
     times the largest possible.
     """
 
@@ -286,12 +289,12 @@ def row_norms(X: FloatArray, power: float) -> FloatArray:
     return np.array([np.linalg.norm(row, power) for row in X])
 
 
-# Powers that take a good part of a second: Ctrl-C is heard between calls of the compiled loop.
+# Powers per call of the compiled loop, less than a second of work, so that Ctrl-C interrupts it.
 _POWERS_PER_CALL = 1 << 22
 
 
 def _powers_of_a_row(X: FloatArray | SparseRows) -> int:
-    """About as many as a correction takes; of sparse rows the series cost the time of a few for each value."""
+    """Approximate number of powers in a correction; for sparse rows the series cost as much as a few per value."""
     n, p = X.shape
     return math.isqrt(p) + 6 * int(X.matrix.nnz) // n if isinstance(X, SparseRows) else int(p)
 
@@ -305,7 +308,7 @@ def _pass_until_clean(
     accuracy: float,
     max_epochs: int,
 ) -> tuple[int, int, bool]:
-    """Change θ in place; returns the number of the next correction, the passes made, and if the last was clean."""
+    """Change θ in place; returns the number of the next correction, the passes, and whether the last was clean."""
     height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))
     is_clean, k, n_epochs = False, 1, 0
     rows: tuple[Any, ...] = (X,)
@@ -328,7 +331,7 @@ def _pass_until_clean(
 
 @kernel
 def _wanted_margin(power: float, accuracy: float, k: int) -> float:
-    """Below which the k-th correction is made."""
+    """The margin below which the k-th correction is made."""
     return (1.0 - accuracy) * math.sqrt(8.0 * (power - 1.0) / k) / accuracy
 
 
@@ -358,7 +361,7 @@ def alma_rows(
     first: int,
     last: int,
 ) -> int:
-    """Pass some rows and correct θ and its weights in place; returns the number of the next correction."""
+    """Pass over some rows and correct θ and its weights in place; returns the number of the next correction."""
     p = X.shape[1]
     for i in range(first, last):
         value = _product(weights, X[i]) * y[i] * inverse_norm[i]
@@ -374,7 +377,7 @@ def alma_rows(
 
 @kernel
 def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
-    """Bring θ back to norm at most 1, and its weights with it."""
+    """Scale θ to norm at most 1, and compute its weights."""
     total = 0.0
     for j in range(theta.shape[0]):
         weights[j] = abs(theta[j]) ** (power - 1.0)
@@ -390,21 +393,21 @@ def _set_weights(theta: FloatArray, weights: FloatArray, power: float) -> None:
 
 # -- Sparse rows: work for the stored values alone --
 #
-# A correction by a row s - shift changes all of θ, but outside of the stored values in one direction. So θ is kept as
-# scale (u - b shift): u changes where a value is stored; b and scale, two numbers, change with every correction. All
-# features meet in the sum of |u_j - b shift_j|^p and its slope in b. About an earlier b0 this is a power series, whose
-# terms change for the features whose u changes:
+# A correction by a row s - shift changes all of θ, but outside the stored values only along shift. So θ is stored as
+# scale (u - b shift): u changes where a value is stored; the numbers b and scale change with every correction. All
+# features enter the sum of |u_j - b shift_j|^p and its derivative in b. Around an earlier b0 this is a power series,
+# whose terms change only for the features whose u changes:
 #
 #     |t - e m|^p = Σ_k binom(p, k) |t|^p (-e m / t)^k,    t = u - b0 m,  e = b - b0,  m = shift.
 #
-# Features that no correction has touched (u = 0; the constant is one of them) give |b|^p Σ|m|^p. The few whose t is so
-# small that the series would be inexact are visited in each sum, unless they are negligible. When b has left the radius
-# in which that holds, or many features are visited, everything is computed afresh.
+# Features that no correction has changed (u = 0; the constant is one of them) give |b|^p Σ|m|^p. The few whose t is so
+# small that the series would be inexact are added one by one in each sum, unless they are negligible. When b leaves the
+# radius of this expansion, or too many features are added one by one, everything is computed again.
 
 _N_TERMS = 12
-_SERIES_REST = 1e-16  # of the series, relative to its first term
-_NOTHING = 1e-18  # of a weight, relative to the norm
-_LOST = 1e-3  # a sum that has shrunk to this part is computed afresh
+_SERIES_REST = 1e-16  # remainder of the series, relative to its first term
+_NOTHING = 1e-18  # negligible weight, relative to the norm
+_LOST = 1e-3  # a sum that has shrunk by this factor is computed again
 _UNTOUCHED, _IN_SERIES, _VISITED = range(3)
 
 
@@ -418,7 +421,7 @@ class LazyTheta(NamedTuple):
     visited: NDArray[np.int32]
     binomials: FloatArray
     moments: FloatArray  # Σ |t|^p (m / t)^k
-    number: FloatArray  # by the places below
+    number: FloatArray  # indexed by the constants below
 
     def dense(self) -> FloatArray:
         return np.asarray(self.number[_SCALE] * (self.u - self.number[_B] * self.shift))
@@ -430,7 +433,7 @@ _UNTOUCHED_SUM, _UNTOUCHED_AT_START, _TOTAL, _LARGEST_TOTAL, _SLOPE = range(9, _
 
 
 def lazy_theta(shift: FloatArray, power: float) -> LazyTheta:
-    """Zero. The series is exact for ratios |e m / t| up to ``_REACH``."""
+    """θ = 0. The series is exact for ratios |e m / t| up to ``_REACH``."""
     p, k = shift.size, np.arange(1, _N_TERMS + 2)
     binomials = np.cumprod(np.append(1.0, (power - k + 1) / k))
     rest = max(abs(float(binomials[-1])), 1e-300)
@@ -454,9 +457,9 @@ def sparse_row_norms(
     norms = np.empty(starts.shape[0] - 1)
     for i in range(norms.shape[0]):
         total = of_shift
-        for place in range(starts[i], starts[i + 1]):
-            j = columns[place]
-            total += abs(data[place] - shift[j]) ** power - parts[j]
+        for entry in range(starts[i], starts[i + 1]):
+            j = columns[entry]
+            total += abs(data[entry] - shift[j]) ** power - parts[j]
         norms[i] = max(total, 0.0) ** (1.0 / power)
     return norms
 
@@ -479,10 +482,10 @@ def alma_sparse_rows(
     u, shift, number = theta.u, theta.shift, theta.number
     for i in range(first, last):
         value, b = -number[_SLOPE], number[_B]
-        for place in range(starts[i], starts[i + 1]):
-            j = columns[place]
+        for entry in range(starts[i], starts[i + 1]):
+            j = columns[entry]
             v = u[j] - b * shift[j]
-            value += math.copysign(abs(v) ** (power - 1.0), v) * data[place]
+            value += math.copysign(abs(v) ** (power - 1.0), v) * data[entry]
         if number[_TOTAL] > 0.0:
             value *= number[_SCALE] * number[_TOTAL] ** (2.0 / power - 1.0)
         if value * y[i] * inverse_norm[i] > _wanted_margin(power, accuracy, k):
@@ -497,16 +500,16 @@ def alma_sparse_rows(
 
 @kernel
 def _correct(theta: LazyTheta, columns: IntArray, row: FloatArray, step: float, power: float) -> None:
-    """Add a row to u, and what changes with it to the sums."""
+    """Add a row to u, and update the sums."""
     u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
     b0, touched = theta.number[_B0], 0.0
-    for place in range(columns.shape[0]):
-        j = columns[place]
+    for entry in range(columns.shape[0]):
+        j = columns[entry]
         if kind[j] == _UNTOUCHED:
             touched += abs(shift[j]) ** power
         elif kind[j] == _IN_SERIES and part[j] != 0.0:
             _add_terms(moments, -part[j], shift[j] / (u[j] - b0 * shift[j]))
-        u[j] += step * row[place]
+        u[j] += step * row[entry]
     theta.number[_UNTOUCHED_SUM] -= touched
     theta.number[_B] += step
     _enter(theta, columns, power)
@@ -521,7 +524,7 @@ def _add_terms(moments: FloatArray, part: float, ratio: float) -> None:
 
 @kernel
 def _enter(theta: LazyTheta, columns: IntArray, power: float) -> None:
-    """Let features enter the series where that is exact, else those that are visited."""
+    """Add features to the series where that is exact, else to those that are visited one by one."""
     u, shift, kind, part, moments = theta.u, theta.shift, theta.kind, theta.part, theta.moments
     visited, number = theta.visited, theta.number
     b0, radius, reach, least = number[_B0], number[_RADIUS], number[_REACH], number[_LEAST]
@@ -545,13 +548,13 @@ def _enter(theta: LazyTheta, columns: IntArray, power: float) -> None:
 
 @kernel
 def _room(t: float, m: float, reach: float, least: float) -> float:
-    """How far b may go until the series is inexact for a feature that is not negligible."""
+    """How far b may move until the series is inexact for a feature that is not negligible."""
     return max(reach * abs(t), least - abs(t)) / abs(m) if m != 0.0 else np.inf
 
 
 @kernel
 def start_sums_afresh(theta: LazyTheta, power: float) -> None:
-    """Expand about the present b, with a radius for which visits cost about as much as starting afresh."""
+    """Expand around the current b, with a radius for which single visits cost about as much as a new expansion."""
     u, shift, number = theta.u, theta.shift, theta.number
     p, work = u.shape[0], number[_N_SINCE] * number[_N_VISITED]
     growth = 2.0 if work < p else 0.5 if work > 4 * p else 1.0
@@ -578,7 +581,7 @@ def start_sums_afresh(theta: LazyTheta, power: float) -> None:
 
 @kernel
 def _renew_sums(theta: LazyTheta, power: float) -> None:
-    """After a correction: compute the sums, and bring θ back to norm at most 1."""
+    """After a correction: compute the sums, and scale θ to norm at most 1."""
     number = theta.number
     number[_N_SINCE] += 1
     has_left = abs(number[_B] - number[_B0]) > number[_RADIUS] or number[_SCALE] < 0.5
@@ -605,8 +608,8 @@ def _add_up(theta: LazyTheta, power: float) -> None:
     size = abs(b) ** (power - 1.0) * number[_UNTOUCHED_SUM]
     total += size * abs(b)
     slope = slope / power - math.copysign(size, b)
-    for place in range(int(number[_N_VISITED])):
-        j = theta.visited[place]
+    for entry in range(int(number[_N_VISITED])):
+        j = theta.visited[entry]
         v = u[j] - b * shift[j]
         size = abs(v) ** (power - 1.0)
         total += size * abs(v)

@@ -54,11 +54,11 @@ from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._linear import prefers_gram
 
 FEW_SAMPLES = 500
-HARDEST = 1e100  # the square of a larger cost is no number: from here on the margin is hard
+HARDEST = 1e100  # the square of a larger C overflows: from here on the margin is hard
 
 
 def estimator_has(name: str) -> Callable[[Any], bool]:
-    """For ``available_if``: whether ``estimator`` has a method; its own error tells which it lacks."""
+    """Condition for ``available_if``: whether ``estimator`` has a method; otherwise its own error is raised."""
 
     def check(selector: Any) -> bool:
         if selector.estimator is None:
@@ -70,7 +70,7 @@ def estimator_has(name: str) -> Callable[[Any], bool]:
 
 
 class EstimatorElimination(BaseSelector):
-    """What RFE and RFECV have in common when an estimator is given: the protocol of scikit-learn's classes."""
+    """Base class of RFE and RFECV: with an estimator they behave like scikit-learn's classes of the same name."""
 
     estimator: Any
     step: Any
@@ -103,7 +103,7 @@ class EstimatorElimination(BaseSelector):
         return self.estimator
 
     def _eliminate(self, X: Any, y: Any, fit_params: dict[str, Any], n_stop: int) -> None:
-        """All rounds down to ``n_stop`` features, and the estimator fitted on those."""
+        """Eliminate down to ``n_stop`` features, and fit the estimator on those."""
         p = X.shape[1]
         names = getattr(self, "feature_names_in_", None)
         groups = parse_feature_groups(getattr(self, "feature_groups", None), p, names)
@@ -179,7 +179,7 @@ class EstimatorElimination(BaseSelector):
         return cast("NDArray[Any]", self._trained().predict_log_proba(self._selected_columns(X)))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata reaches ``fit``, ``predict`` and ``score`` of ``estimator``."""
+        """Routing of metadata to ``fit``, ``predict`` and ``score`` of ``estimator``."""
         if self.estimator is None:
             return super().get_metadata_routing()
         mapping = MethodMapping()
@@ -209,7 +209,7 @@ class EstimatorElimination(BaseSelector):
     reference="Guyon et al. 2002; Lal et al. 2006, algorithms 1 and 2",
     cost="n² p at the start, then little for each feature; n² p for each round with other kernels",
     oracle="scikit-learn's RFE(SVC(kernel='linear')): the same order of elimination",
-    avoid="many copies of one feature, which share its weight and leave early",
+    avoid="many copies of one feature, which share its weight and are removed early",
     test_params=(
         {},
         {"task": "regression", "step": 0.5},
@@ -222,7 +222,7 @@ class EstimatorElimination(BaseSelector):
 class RFE(EstimatorElimination, WeightedSplittingSelector):
     r"""Recursive feature elimination with a support vector machine, linear or with any kernel.
 
-    Train, remove the feature with the smallest value, and repeat. For the linear kernel the value is
+    Train, remove the feature with the smallest criterion, and repeat. For the linear kernel the criterion is
 
     .. math:: c_k = \sum_c w_{ck}^2, \qquad w_c = X^\top (\alpha_c^* \circ y_c),
 
@@ -231,50 +231,50 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     .. math:: c_k = \sum_c \bigl| W_c^2 - W_{c,(-k)}^2 \bigr|, \qquad
         W_{c,(-k)}^2 = \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(x_i^{-k}, x_j^{-k}).
 
-    The sum is over the machines of one class against the rest, or of all pairs of classes (``multi_class``); one
-    machine is enough for two classes and for regression. With feature groups, whole groups leave: the linear value of a
-    group is :math:`\sum_{k \in g} |w_k|`.
+    The sum is over the models of one class against the rest, or of all pairs of classes (``multi_class``); two classes
+    and regression have a single model. With feature groups, whole groups are removed: the linear criterion of a group
+    is :math:`\sum_{k \in g} |w_k|`.
 
     Linear elimination one feature at a time is exact and fast: the Gram matrix is down-dated, each training starts from
-    the last solution, and only features whose weight can be the smallest by a proven bound are looked at. For RBF and
+    the last solution, and only features whose weight can be the smallest by a proven bound are examined. For RBF and
     polynomial kernels, the kernel without one feature is computed from the current kernel. The default tolerance is
     tight because the order depends on it.
 
-    **In place of scikit-learn's RFE.** With an ``estimator`` this class does what the class of that name in
+    **As a replacement for scikit-learn's RFE.** With an ``estimator`` this class does what the class of that name in
     scikit-learn does: the estimator ranks the features by ``importance_getter``, is refitted in every round, and
-    predicts. A fractional ``step`` then refers to the number of all features, features that leave together share a
-    rank, the lower index leaves first among equal values, and the columns are not standardised. The settings of the
-    machine below (``kernel`` to ``max_iter``) do not apply. Ridge, LinearRegression, RidgeClassifier, LinearSVC,
-    LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact solution is followed as
-    features leave, which gives the ranking scikit-learn finds when ``tol`` is tight. (LinearSVC with the hinge loss is
-    refitted when there are more than 200 samples and more than 200 features.)
+    predicts. A fractional ``step`` then refers to the number of all features, features that are removed together share
+    a rank, the lower index is removed first among equal values, and the columns are not standardised. The settings of
+    the support vector machine below (``kernel`` to ``max_iter``) do not apply. Ridge, LinearRegression,
+    RidgeClassifier, LinearSVC, LogisticRegression, and SVC and SVR with a linear kernel are not refitted: their exact
+    solution is followed as features leave, which gives the ranking scikit-learn finds when ``tol`` is tight. (LinearSVC
+    with the hinge loss is refitted when there are more than 200 samples and more than 200 features.)
 
     Parameters
     ----------
     estimator
-        Here it also ranks the features, by its weights. None: the machine described above ranks, and there is no
-        ``predict``.
+        Here it also ranks the features, by its weights. None: the support vector machine described above ranks,
+        and there is no ``predict``.
     n_features_to_select
         None: half of the features.
     kernel
         A function ``k(A, B)`` of two arrays of samples, or "precomputed" with ``kernel_pieces``, is possible too. A
         kernel that is not positive semi-definite is shifted until it is, with a warning.
     gamma
-        It stays fixed as features leave; "remaining" is 1 / the number of features that are left.
+        It stays fixed as features are removed; "remaining" is 1 / the number of remaining features.
     kernel_pieces
         An array of shape (n_features, n_samples, n_samples), for ``kernel="precomputed"``.
     learner
         "svm" or "logistic" (linear, with a ridge penalty); other models are given as ``estimator``.
     C
-        ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the features that are left no
-        longer separate the classes, the rest is ordered by the last values. "auto" chooses it from the data by
-        leave-one-out errors on the kernel matrix of all features; ``C_`` reports it. For linear machines it then grows
-        as features leave, in proportion to what the diagonal of the kernel has lost.
+        ``numpy.inf`` is the hard margin, which needs classes that can be separated. When the remaining features
+        no longer separate the classes, they are ordered by their last criterion. "auto" chooses it from the data by
+        leave-one-out errors on the kernel matrix of all features; ``C_`` reports it. For linear models it then
+        grows as features are removed, in inverse proportion to the diagonal of the kernel.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
     multi_class
-        For more than two classes: one machine for each class against the rest, or one for each pair of classes, trained
-        on the samples of the two. Features leave all machines together.
+        For more than two classes: one model for each class against the rest, or one for each pair of classes, trained
+        on the samples of the two. A feature is removed from all models at once.
     standardize
         Constant columns rank last.
     tol
@@ -301,7 +301,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
 
-    In place of scikit-learn's class, with an estimator that ranks and predicts:
+    As a replacement for scikit-learn's class, with an estimator that ranks and predicts:
 
     >>> selector = RFE(Ridge(), n_features_to_select=2).fit(X, y)
     >>> selector.predict(X[:3]).shape
@@ -386,7 +386,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], **given: Any) -> Self:
         if self.estimator is None:
             return super()._fit(X, y, fit_params, **given)
-        given.pop("shared", None)  # the estimator of the user knows nothing of it
+        given.pop("shared", None)  # the estimator of the user cannot use it
         return self.fit(X, y, **given, **fit_params)
 
     def _size_as_scikit_learn(self, n_features: int) -> int:
@@ -414,7 +414,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             eliminate(models, record, self.step)
             if isinstance(models, KernelModels) and not models.is_psd:
                 warnings.warn(
-                    "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the machine. "
+                    "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the model. "
                     "Check the kernel, or use 'rbf' or 'poly'.",
                     UserWarning,
                     stacklevel=5,
@@ -422,7 +422,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         return record.path()
 
     def _cost(self, problem: Problem) -> float:
-        """The cost in use."""
+        """The value of C that is used."""
         known = known_cost(self, problem)
         if known is not None:
             return known
@@ -486,9 +486,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
 
 
 def smallest_gram_size(n_samples: int, n_features: int, *, regression: bool) -> int:
-    """The number of features down to which machines are trained on the n×n Gram matrix.
+    """The number of features down to which models are trained on the n×n Gram matrix.
 
-    Below, the p×p way is cheaper; for few samples the Gram matrix costs nothing and is kept to the end.
+    Below it a p×p matrix is cheaper; for few samples the Gram matrix costs little and is used to the end.
     """
     if n_samples < FEW_SAMPLES:
         return 1
@@ -496,7 +496,7 @@ def smallest_gram_size(n_samples: int, n_features: int, *, regression: bool) -> 
         return n_features + 1
     low, high = 1, n_features
     while low < high:
-        middle = (low + high) // 2
-        is_enough = prefers_gram((n_samples, middle), regression=regression)
-        low, high = (low, middle) if is_enough else (middle + 1, high)
+        half = (low + high) // 2
+        is_enough = prefers_gram((n_samples, half), regression=regression)
+        low, high = (low, half) if is_enough else (half + 1, high)
     return low

@@ -43,12 +43,12 @@ from zeronorm.resampling._splits import require_two_classes
 from zeronorm.selection._problem import warn_of_target_outliers
 from zeronorm.selectors.greedy._rfe import EstimatorElimination, estimator_has
 
-# Scorers that ask an estimator for nothing but predictions.
+# Scorers that need only the predictions of an estimator.
 FROM_PREDICTIONS = (
     "accuracy", "balanced_accuracy", "f1", "f1_macro", "f1_micro", "f1_weighted", "precision", "recall",
     "matthews_corrcoef", "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error",
 )  # fmt: skip
-# Scorers of a regressor that add up squares; None is its own, R².
+# Scorers of a regressor that use squared errors; None is its own score, R².
 OF_SQUARES = (None, "r2", "neg_mean_squared_error", "neg_root_mean_squared_error")
 
 
@@ -68,22 +68,22 @@ class FoldResult:
     reference="Guyon et al. 2002; scikit-learn's RFECV",
     cost="one elimination for each fold, and one on all data",
     oracle="scikit-learn's RFECV, and scikit-learn's own tests of it",
-    avoid="a short list: it takes the best mean score; SelectorCV(rule='one_se') takes fewer",
+    avoid="a short list of features: it takes the best mean score; SelectorCV(rule='one_se') selects fewer",
     test_params=({"cv": 2}, {"cv": 2, "task": "regression", "step": 2}),
 )
 class RFECV(EstimatorElimination):
-    r"""Recursive feature elimination; cross-validation chooses how many features stay.
+    r"""Recursive feature elimination; cross-validation chooses how many features are kept.
 
-    In each fold the features are eliminated on the training part, and every size on the way is scored on the test
-    part. The size with the largest mean score over the folds,
+    In each fold the features are eliminated on the training samples, and every size on the way is scored on the test
+    samples. The size with the largest mean score over the folds,
 
     .. math:: k^* = \arg\max_k \frac1J \sum_{j=1}^J s_j(k)
 
     (the smallest on ties), is then reached by an elimination on all data.
 
-    It takes the place of the class of that name in scikit-learn: the same parameters, the same folds, the same results,
+    It replaces the class of the same name in scikit-learn: the same parameters, the same folds, the same results,
     without refitting the estimators that ``RFE`` knows. The scores in ``cv_results_`` were used to choose the size, so
-    they are optimistic: judge the result on other data, for instance with ``evaluate``. ``SelectorCV`` does the same
+    they are optimistic: evaluate the result on other data, for instance with ``evaluate``. ``SelectorCV`` does the same
     for any selector.
 
     Parameters
@@ -100,7 +100,7 @@ class RFECV(EstimatorElimination):
     n_features_to_select
         None: cross-validation chooses.
     task
-        Used when ``estimator`` is None; an estimator knows its task.
+        Used when ``estimator`` is None; otherwise the estimator determines the task.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class RFECV(EstimatorElimination):
     # -- parts of fit ---------------------------------------------------------------------------
 
     def _folds(self, y: Any, groups: Any) -> Any:
-        """The folds of scikit-learn, which would divide the groups where ``cv`` is a number."""
+        """The folds of scikit-learn; where ``cv`` is a number, folds that keep groups together."""
         is_stratified = self._target_type().is_stratified
         is_number = self.cv is None or isinstance(self.cv, Integral)
         if groups is None or not is_number or get_config()["enable_metadata_routing"]:
@@ -203,16 +203,16 @@ class RFECV(EstimatorElimination):
         return min(int(fewest), n_features)
 
     def _checked_by_ourselves(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Data for the built-in machine, which has no ``fit`` of its own to check them."""
+        """Checked data for the built-in support vector machine, which does not check them itself."""
         problem = self._build_problem(as_design(X), column_or_1d(y, warn=True))
         self._is_misled_by_target(problem, None)
         return X, problem.target.labels()
 
     def _follows_target_outliers(self) -> bool:
-        return self.n_features_to_select is None  # their number is chosen by squared errors
+        return self.n_features_to_select is None  # squared errors choose the number of features
 
     def _scores_by_squares(self, y: Any) -> bool:
-        """Whether the scores of the user's own estimator do; by what it is trained is not known."""
+        """Whether the scores of the given estimator use squared errors; how it is trained is not known."""
         target = np.asarray(y)
         is_number = target.ndim == 1 and target.dtype.kind in "fiu" and bool(np.isfinite(target).all())
         is_by_name = self.scoring is None or isinstance(self.scoring, str)
@@ -265,7 +265,7 @@ class RFECV(EstimatorElimination):
         return FoldResult(scores, rounds.rankings(), [*rounds.sizes, left.size])
 
     def _score_of_predictions(self) -> Callable[[Any, Any], FloatArray] | None:
-        """Accuracy or R² of all sizes at once: a scorer checks its input anew for every size."""
+        """Accuracy or R² of all sizes at once, because a scorer would check its input for every size."""
         usual = self._target_type().scoring
         return SCORES_OF_COLUMNS[usual] if self.scoring in (None, usual) else None
 
@@ -280,7 +280,7 @@ class RFECV(EstimatorElimination):
         )
 
     def _scored_ranker(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Ranker:
-        """Known models where their stand-ins can answer the scorer, else refits."""
+        """Known models where the scorer needs only what they provide, else refits."""
         ranker = self._ranker(X, y, fit_params)
         if not isinstance(ranker, KnownRanker):
             return ranker
@@ -289,7 +289,7 @@ class RFECV(EstimatorElimination):
         return ranker if asks_little or asks_itself else ranker.refits
 
     def _on_our_scale(self, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-        """Columns as the built-in machine takes them: standardised by the training part."""
+        """Columns for the built-in support vector machine: standardised by the training samples of the fold."""
         if self.estimator is not None:
             return X_train, X_test
         train, test = as_design(X_train), as_design(X_test)
@@ -334,7 +334,7 @@ class RFECV(EstimatorElimination):
         return cast("float", self._scorer()(self, X, y, **params))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata reaches the estimator, the splitter and the scorer."""
+        """Routing of metadata to the estimator, the splitter and the scorer."""
         router = MetadataRouter(owner=self)
         fit = MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
         router.add(estimator=self._working_estimator(), method_mapping=fit)
@@ -353,7 +353,7 @@ def _accuracy_of_columns(y: Any, predicted: Any) -> FloatArray:
 def _r2_of_columns(y: Any, predicted: Any) -> FloatArray:
     y = np.asarray(y, dtype=np.float64)
     scale = float(((y - y.mean()) ** 2).sum())
-    if y.size < 2 or scale == 0.0:  # scikit-learn says what R² is there
+    if y.size < 2 or scale == 0.0:  # scikit-learn defines R² in these cases
         return np.array([r2_score(y, column) for column in predicted.T])
     errors = predicted - y[:, None]
     return np.asarray(1.0 - np.einsum("ij,ij->j", errors, errors) / scale)

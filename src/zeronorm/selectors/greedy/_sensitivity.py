@@ -57,12 +57,12 @@ class SensitivityElimination(BaseSelector):
     removes the worst, so that early choices can be undone. Both need about as many trainings per step as there are
     features: for a few hundred features at most.
 
-    Use it with a learner that fits well: "output" uses the target only through f. A kernel machine with C and γ so
-    small that most samples sit at the bound is nearly linear and hides interactions; C is 10 here for that reason. Of
-    two redundant features each looks half as important; backward search corrects for that. Functions with steps, such
-    as trees, have no derivatives: take ``order=0``.
+    Use it with a learner that fits well: "output" uses the target only through f. A kernel SVM with C and γ so small
+    that most dual variables are at the bound is nearly linear and hides interactions; the default C is 10 for that
+    reason. Of two redundant features each appears half as important; backward search corrects for that. Functions with
+    steps, such as trees, have no derivatives: use ``order=0``.
 
-    The kernels need a matrix of samples × samples.
+    Kernels need a matrix of n_samples × n_samples.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class SensitivityElimination(BaseSelector):
     search
         "backward" removes, "forward" adds, "nested" adds two features and removes one.
     sensitivity_of
-        "output": of the trained function. "objective": of the training objective; ``order`` and ``norm`` are then
-        not used.
+        "output" is the trained function, "objective" the training objective; ``order`` and ``norm`` are used only with
+        "output".
     norm
         It is taken over samples and classes.
     learner
@@ -91,7 +91,7 @@ class SensitivityElimination(BaseSelector):
     max_iter
         Iterations of L-BFGS in each training of the network.
     random_state
-        It decides the first weights of the network.
+        It determines the initial weights of the network.
 
     Examples
     --------
@@ -105,9 +105,7 @@ class SensitivityElimination(BaseSelector):
     [0, 1]
     """
 
-    _parameter_exceptions = exceptions(
-        C=(POSITIVE, "without a bound on the errors the function may not exist")
-    )
+    _parameter_exceptions = exceptions(C=(POSITIVE, "with infinite C the function may not exist"))
 
     def __init__(
         self,
@@ -173,7 +171,7 @@ class SensitivityElimination(BaseSelector):
         model = self._model(problem)
         measure = Sensitivity(self.sensitivity_of, self.order, self.norm)
         path = SEARCHES[self.search](problem, model, measure, self.step)
-        # The weights of a network that learns nothing are zero only up to the accuracy of the training.
+        # A network that learns nothing has weights that are zero only up to the tolerance of the training.
         floor = self.tol if isinstance(model, NetworkModel) else 0.0
         if not np.any(path.feature_scores() > floor):
             warnings.warn(

@@ -1,4 +1,4 @@
-"""The features a decision tree, or a forest of them, splits on."""
+"""Selection of the features on which a decision tree or a random forest splits."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from zeronorm.selectors._base import BaseSelector
 CRITERIA = {Labels.task: ("gini", "entropy", "error"), Real.task: ("squared_error",)}
 
 N_FOLDS = 5  # of the cross-validation that chooses the cost of a leaf
-MOST_ENTRIES = 2_000_000  # counts of classes that are held at one time
-LEAST_GAIN = 1e-12  # of Gini's impurity, in samples: a split without any is none
+MOST_ENTRIES = 2_000_000  # class counts held in memory at one time
+LEAST_GAIN = 1e-12  # smallest decrease of the Gini impurity, in samples, that counts as a split
 
-FAR = 1e3  # mean of a column, in units of its range, from which it is moved to zero
+FAR = 1e3  # mean of a column, in units of its range, from which the column is centred
 WIDE = 1e30  # range of a column from which it is shrunk: sums over samples overflow in single precision
-NARROW = 1e-2  # range of a column from which it is enlarged: scikit-learn takes differences of 1e-7 for none
+NARROW = 1e-2  # range of a column below which it is enlarged: scikit-learn ignores differences of 1e-7
 
 
 @register(
@@ -40,7 +40,7 @@ NARROW = 1e-2  # range of a column from which it is enlarged: scikit-learn takes
     reference="Breiman et al. 1984; Quinlan 1986; Lal et al. 2006, section 2.2",
     cost="n log n p for each level of a tree",
     oracle="scikit-learn's trees, brute force over splits and over all subtrees",
-    avoid="few samples; many weak linear effects; a list that must be stable (one tree)",
+    avoid="few samples; many weak linear effects; a selection that must be stable (one tree)",
     test_params=(
         {"random_state": 0},
         {"task": "regression", "random_state": 0},
@@ -62,7 +62,7 @@ class TreeSelector(BaseSelector):
     training errors (of equally good ones the split with the smaller Gini impurity is taken). ``n_trees`` above one
     grows a random forest and averages.
 
-    A tree that fits the training data to the last sample splits on noise. Cost-complexity pruning keeps the subtree T
+    A tree that fits every training sample splits on noise. Cost-complexity pruning keeps the subtree T
     with the smallest
 
     .. math:: \sum_{\text{leaves } t \text{ of } T} \frac{n_t}{n} H_t + \alpha\,|\text{leaves of } T|,
@@ -73,8 +73,8 @@ class TreeSelector(BaseSelector):
     classes (or their squared correlation with the target).
 
     Use it when thresholds and interactions matter and the units of the features do not. A single tree is
-    unstable: small changes of the data change the features deep in the tree; a forest ranks more
-    steadily but spreads importance over correlated features.
+    unstable: small changes of the data change the features deep in the tree; a forest is more
+    stable but divides importance among correlated features.
 
     scikit-learn grows the trees (except for the error, which it does not offer), from a dense single-precision copy of
     the data.
@@ -91,12 +91,12 @@ class TreeSelector(BaseSelector):
     n_jobs
         Used for a forest.
     random_state
-        It decides between equally good splits and draws the samples of a forest.
+        It chooses between equally good splits and draws the samples of a forest.
 
     Attributes
     ----------
     tree_ : estimator or Nodes
-        The fitted scikit-learn tree or forest; columns far from zero have been moved, very narrow ones enlarged. With
+        The fitted scikit-learn tree or forest; columns far from zero have been centred, very narrow ones enlarged. With
         ``criterion="error"`` the arrays ``feature``, ``threshold``, ``left`` and ``right`` of the nodes.
     ccp_alpha_ : float
         The cost of a leaf that was used.
@@ -172,8 +172,8 @@ class TreeSelector(BaseSelector):
     def _check_parameters(self) -> None:
         allowed = CRITERIA[self.task]
         if self.criterion not in ("auto", *allowed):
-            words = choice("auto", *allowed).must_be
-            raise parameter_error(self, "criterion", f"{words} for task={self.task!r}")
+            accepted = choice("auto", *allowed).must_be
+            raise parameter_error(self, "criterion", f"{accepted} for task={self.task!r}")
         if self.n_trees > 1 and (self.criterion == "error" or isinstance(self.ccp_alpha, str)):
             which = (
                 "criterion='error'" if self.criterion == "error" else f"ccp_alpha={written(self.ccp_alpha)}"
@@ -214,11 +214,11 @@ class TreeSelector(BaseSelector):
 
 
 def _single_precision(design: Design) -> NDArray[np.float32]:
-    """The data as trees want them; values too large for single precision are errors in scikit-learn."""
+    """The data in single precision, as scikit-learn's trees need them; too large values raise an error there."""
     data = np.empty(design.shape, dtype=np.float32, order="F")
     stats = design.column_stats()
     require_finite_stats(design, stats)
-    # Splits do not depend on origin and unit of a column: one far from zero loses its differences to rounding.
+    # Splits do not depend on the origin and unit of a column; far from zero its differences would be lost to rounding.
     offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
     scale = stats.maximum - stats.minimum
     is_extreme = (scale > 0.0) & ((scale < NARROW) | (scale > WIDE))
@@ -230,7 +230,7 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
 
 
 def _association(problem: Problem) -> FloatArray:
-    """Share of each column's variance that the target accounts for, without interactions."""
+    """Share of each column's variance that the target explains."""
     design = problem.design
     if not problem.target.has_classes:
         centred = problem.y - problem.y.mean()
@@ -242,20 +242,20 @@ def _association(problem: Problem) -> FloatArray:
 
 
 def _ranked_scores(importance: FloatArray, used: NDArray[np.bool_], association: FloatArray) -> FloatArray:
-    """Importance of used features; below them all, the association of the others."""
+    """Importance of used features; the others follow below, by their association with the target."""
     lowest = float(importance[used & (importance > 0.0)].min(initial=1.0))
     return np.where(used, np.maximum(importance, lowest), 0.5 * lowest * np.minimum(association, 1.0))
 
 
-# -- A tree as arrays: growing by the number of errors, pruning by cost and complexity --
+# -- A tree as arrays: growing by the number of errors, cost-complexity pruning --
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """A tree, node by node, the root first; leaves have -1 for feature and children.
+    """A tree as arrays over its nodes, the root first; leaves have -1 for feature and children.
 
-    ``cost`` is the impurity of a node times its share of the samples, ``value`` its prediction, the number of a class
-    or a mean.
+    ``cost`` is the impurity of a node times its share of the samples, ``value`` its prediction (a class code or a
+    mean).
     """
 
     feature: IntArray
@@ -280,7 +280,7 @@ class Nodes:
         )
 
     def collapse_costs(self) -> FloatArray:
-        """The cost of a leaf from which each node is one: the weakest link is cut first (CART, section 3.3)."""
+        """The cost per leaf from which each node becomes a leaf: weakest-link pruning (CART, section 3.3)."""
         at = np.where(self.left < 0, 0.0, np.inf)
         reached = 0.0
         while np.isinf(at[0]):
@@ -294,13 +294,13 @@ class Nodes:
             link[whole] = (self.cost[whole] - branch[whole]) / (leaves[whole] - 1.0)
             reached = max(reached, float(link.min()))
             at[whole & (link <= reached * (1.0 + 1e-12))] = reached
-            for parent in np.flatnonzero(self.left >= 0):  # what is below goes with it
+            for parent in np.flatnonzero(self.left >= 0):  # its descendants are removed with it
                 for child in (self.left[parent], self.right[parent]):
                     at[child] = min(at[child], at[parent])
         return at
 
     def pruned(self, alpha: float) -> Nodes:
-        """The subtree of least cost when a leaf costs ``alpha``; nodes keep their places, those cut off are idle."""
+        """The subtree of least cost when a leaf costs ``alpha``; nodes keep their indices."""
         ends = self.collapse_costs() <= alpha if alpha > 0.0 else self.left < 0
         return replace(
             self,
@@ -321,26 +321,24 @@ class Nodes:
         return np.asarray(total / max(float(total.sum()), np.finfo(float).tiny))
 
     def paths(self, data: NDArray[np.float32]) -> Iterator[IntArray]:
-        """The nodes that the samples are in, level by level from the root."""
-        place = np.zeros(len(data), dtype=np.intp)
+        """The node of each sample, level by level from the root."""
+        node = np.zeros(len(data), dtype=np.intp)
         while True:
-            yield place
-            inner = self.left[place] >= 0
+            yield node
+            inner = self.left[node] >= 0
             if not inner.any():
                 return
-            goes_left = (
-                data[np.arange(len(data)), np.maximum(self.feature[place], 0)] <= self.threshold[place]
-            )
-            place = np.where(inner, np.where(goes_left, self.left[place], self.right[place]), place)
+            goes_left = data[np.arange(len(data)), np.maximum(self.feature[node], 0)] <= self.threshold[node]
+            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
 
     def predictions(self, data: NDArray[np.float32], alphas: FloatArray) -> FloatArray:
         """What the trees pruned at each cost of a leaf predict, one row each."""
         ends_at = self.collapse_costs()
         found = np.empty((alphas.size, len(data)))
         is_open = np.ones(found.shape, dtype=bool)
-        for place in self.paths(data):
-            ends = is_open & (ends_at[place] <= alphas[:, None])
-            found = np.where(ends, self.value[place], found)
+        for node in self.paths(data):
+            ends = is_open & (ends_at[node] <= alphas[:, None])
+            found = np.where(ends, self.value[node], found)
             is_open &= ~ends
         return found
 
@@ -375,7 +373,7 @@ def grow_by_error(
     """Split until the nodes are pure, each time with the fewest errors."""
     indicator = np.eye(n_classes)[y]
     rows: list[list[float]] = []
-    waiting = [(np.arange(len(y)), 0, -1, 0)]  # samples, depth, parent and place among its children
+    waiting = [(np.arange(len(y)), 0, -1, 0)]  # samples, depth, parent, and index among its children
     while waiting:
         samples, depth, parent, side = waiting.pop()
         counts = indicator[samples].sum(axis=0)
@@ -424,10 +422,10 @@ def fewest_errors(
         errors = np.where(allowed, errors, np.inf)
         impurity = np.where(errors == errors.min(), impurity, np.inf)
         column = int(np.argmax((impurity <= impurity.min() + LEAST_GAIN * n).any(axis=0)))
-        place = int(np.argmin(impurity[:, column]))
-        here = (float(errors[place, column]), float(impurity[place, column]))
+        row = int(np.argmin(impurity[:, column]))
+        here = (float(errors[row, column]), float(impurity[row, column]))
         if here[0] < best[0] or (here[0] == best[0] and here[1] < best[1] - LEAST_GAIN * n):
-            low, high = float(values[place, column]), float(values[place + 1, column])
-            middle = 0.5 * (low + high)
-            best, found = here, (start + column, middle if low <= middle < high else low)
+            low, high = float(values[row, column]), float(values[row + 1, column])
+            midpoint = 0.5 * (low + high)
+            best, found = here, (start + column, midpoint if low <= midpoint < high else low)
     return found
