@@ -165,9 +165,7 @@ def test_with_a_nonlinear_scorer_relief_finds_what_linear_methods_cannot_see():
 def test_a_warning_says_where_no_line_separates_the_classes():
     X, y = chessboard()
     settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
-    with pytest.warns(
-        UserWarning, match="Gaussian machine on the features of relief predicts better"
-    ) as caught:
+    with pytest.warns(UserWarning, match="Gaussian SVM on the features of relief predicts better") as caught:
         auto = AutoSelector(**settings).fit(X, y)
     text = str(caught[0].message)
     assert auto.chosen_ not in text.replace("relief predicts", "")  # or each fold would say it in other words

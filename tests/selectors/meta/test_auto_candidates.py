@@ -181,18 +181,18 @@ def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_e
 def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypatch):
     y = np.repeat([0, 1], counts)
     members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
-    found = dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    found = dict(auto._with_possible_neighbors(members, problem_of(y)))
     assert "fisher" in found
     assert getattr(found.get("relief"), "n_neighbors", None) == neighbours
     work = float(y.size) ** 2 * 3
     monkeypatch.setattr(auto, "MOST_DISTANCES", work - 1)
-    assert "relief" not in dict(auto._with_neighbours_at_hand(members, problem_of(y)))
+    assert "relief" not in dict(auto._with_possible_neighbors(members, problem_of(y)))
     monkeypatch.setattr(auto, "MOST_DISTANCES", work)
-    assert ("relief" in dict(auto._with_neighbours_at_hand(members, problem_of(y)))) is (
+    assert ("relief" in dict(auto._with_possible_neighbors(members, problem_of(y)))) is (
         neighbours is not None
     )
     real = problem_of(np.arange(float(sum(counts))), task="regression")
-    assert dict(auto._with_neighbours_at_hand(members, real))["relief"].n_neighbors == 10
+    assert dict(auto._with_possible_neighbors(members, real))["relief"].n_neighbors == 10
 
 
 def test_subsets_that_were_named_before_are_judged_where_they_were_named_first():

@@ -552,7 +552,7 @@ def _group_sizes(ends, usual, n):
 
 @kernel
 def _strips(ends, usual, size):
-    """Strips of neighbouring groups, up to ``size`` stored values each: the strip of each group, the first of each strip.
+    """Strips of neighbouring groups with up to ``size`` stored values: strip of each group, first group of each strip.
 
     The group of values that are not stored is a strip of its own.
     """

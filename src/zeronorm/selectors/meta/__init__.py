@@ -1,1 +1,1 @@
-"""Selectors on top of selectors: choice of size, error control."""
+"""Selectors that wrap other selectors: choice of method and size, consensus, error control."""

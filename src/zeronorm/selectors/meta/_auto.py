@@ -1,4 +1,4 @@
-"""Which method, as part of what is fitted, so that the error of the whole can be measured."""
+"""Automatic choice of the method inside ``fit``, so that cross-validation measures the error of the whole procedure."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ from zeronorm.selectors.meta._consensus import (
 from zeronorm.selectors.meta._selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
 
 CONSENSUS = "consensus"
-# Methods that compete but take no part in the consensus: good where the others are blind, else often bad.
+# Methods that are compared but not part of the consensus: good where the others fail, otherwise often poor.
 OUTSIDE = {Labels.task: ("relief",), Real.task: ("gram-schmidt",)}
-# Chosen on tuning data of the study "defaults": with fewer than 200 samples (eight data sets) five folds had 0.4 points
-# less error than three, with more (four) three had 0.5 less.
+# Chosen on the tuning data of the study "defaults": below 200 samples (eight data sets) the error was 0.4 points lower
+# with five folds than with three; above (four data sets) it was 0.5 points lower with three.
 FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 200
-MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief stays away
-MOST_SAMPLES_OF_A_KERNEL = 2000  # for the look at nonlinear structure
+MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief is left out
+MOST_SAMPLES_OF_A_KERNEL = 2000  # for the check of nonlinear structure
 FEW_FEATURES = 50
-# Which method and how many features is decided on a random part of the samples where all of them would take long: on as
-# many as make an elimination of so many multiplications, within these bounds.
+# On large data the method and the number of features are chosen on a random subsample: on as many samples as an
+# elimination with this number of multiplications allows, within these bounds.
 WORK_OF_A_FOLD = 5e8
 FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
-# Up to so many multiplications of an elimination several threads take much more processor time for the many small
-# products than one, most of it to wait for each other.
+# Up to this number of multiplications in an elimination one thread is used: with several, the many small products take
+# much more processor time, most of it spent waiting.
 WORK_OF_ONE_THREAD = 2e9
-FEW_OF_A_CLASS = 30  # they all stay
-# The price of the ℓ1 norm falls as one over the root of the number of samples: up to here by less than a step of its
-# path.
+FEW_OF_A_CLASS = 30  # classes up to this size are used completely
+# The best C of the ℓ1 norm varies with the root of the number of samples: down to this fraction of the samples by less
+# than one step of its path.
 PART_OF_THE_SAME_COST = 0.25
-CLEARLY = 3.0  # standard errors
-WORTH_A_WORD = 0.05  # of the score
-NONLINEARITY_SIZES = 6  # of more every other one tells enough
-NONLINEARITY_FOLDS = 3  # of the sizes; after each it is asked whether the others can still be worth a word
+CLEARLY = 3.0  # standard errors by which a nonlinear model must be better
+WORTH_A_WARNING = 0.05  # smallest difference of the mean scores
+NONLINEARITY_SIZES = 6  # of more sizes only every other one is tried
+NONLINEARITY_BLOCKS = 3  # blocks of sizes; after each the check ends if a warning is no longer possible
 LARGEST_DEFAULT_SIZE = 1000
-# Of the variance that is explained: nothing bounds the error of a line far from its samples.
+# Lower bound of R²: the error of a linear model far from its samples is unbounded.
 WORST_SHARE = -1.0
-ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one standard error
+ROUNDING_SHARE = 1e-9  # with two folds a gain in only one of them is exactly one standard error
 
 
 @register(
@@ -78,8 +78,8 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in one of them is exactly one sta
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="four or six rankings by each of five methods and their judging: one to nine times a consensus",
-    oracle="every method cross-validated alone with the same prices gives the same scores",
+    cost="four or six rankings by each of five methods and their scores: one to nine times a consensus",
+    oracle="every method cross-validated alone with the same C gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
         {"selectors": ("fisher", "svm-weights"), "cv": 2, "random_state": 0},
@@ -90,21 +90,21 @@ class AutoSelector(SplittingSelector):
     r"""Choose the consensus of several methods, or one of them where it is clearly better.
 
     All methods rank the features in each of J folds; so does their consensus (see `Consensus`: the mean log ranks, and
-    with the default roster a joint elimination of the first features). With :math:`s_{mjk}` the score of the first k
-    features of method m in fold j, and :math:`d_{mj}` the difference to the consensus of its mean over the sizes k, the
-    method with the largest :math:`\bar d_m` replaces the consensus if
+    with the default candidates a joint elimination of the first features). With :math:`s_{mjk}` the score of the first
+    k features of method m in fold j, and :math:`d_{mj}` the difference to the consensus of its mean over the sizes k,
+    the method with the largest :math:`\bar d_m` replaces the consensus if
 
     .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
 
-    The number of features is then chosen on the same scores, as ``SelectorCV`` does. A fit costs J + 1 rankings by all
-    methods and the judging: one to nine times the consensus alone; two to ten times the slowest of them where it takes
-    a second or more; little more than one consensus from 100,000 samples on. The price C that a method finds on
-    all samples serves the folds too. Where it would take long, the methods that take part when none are named are
-    compared on folds of a random part of the samples, 2000 to 5000 (where that is less than a quarter, with prices of
-    their own); all samples give the final ranking.
+    The number of features is then chosen on the same scores, as in ``SelectorCV``. A fit takes J + 1 rankings by all
+    methods and the time of scoring: one to nine times the consensus alone; two to ten times the slowest method where
+    that takes a second or more; little more than one consensus from 100,000 samples on. The C that a method finds on
+    all samples is used in the folds too. On large data the default methods are compared on folds of a random subsample
+    of 2000 to 5000 samples (with its own search for C where this is less than a quarter); the final ranking uses all
+    samples.
 
-    Where the default linear machine judges, the features of relief are also tried with a Gaussian machine. A warning
-    says when that is clearly better: then no line separates the classes well.
+    Where the default linear SVM scores the subsets, the features of relief are also tried with an SVM with a Gaussian
+    kernel. A warning is issued when this is clearly better: then no linear classifier separates the classes well.
 
     The scores were used to choose the method and the size, so they are optimistic. The error of the whole procedure,
     choice included, comes from ``evaluate`` or ``zeronorm.select(method="auto")``.
@@ -112,26 +112,26 @@ class AutoSelector(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: the roster of `Consensus` and, outside the consensus, relief for classes and gram-schmidt for a real
-        target. Methods that cannot handle the target (binary methods with more than two classes) are left out.
+        None: the default methods of `Consensus` and, outside the consensus, relief for classes and gram-schmidt for a
+        real target. Methods that cannot handle the target (binary methods with more than two classes) are left out.
     n_features_to_select
         None: cross-validation chooses it for every method.
     estimator
-        It also scores the subsets; see ``SelectorCV``. None, for a real target: ridge regression whose penalty is
-        chosen by leaving samples out scores them.
+        It also scores the subsets; see ``SelectorCV``. None, for a real target: ridge regression with
+        a penalty chosen by leave-one-out scores them.
     cv
         None: five folds, three from 200 samples (or groups of samples) on. A number of folds is shuffled.
     scoring
-        None: the estimator's own ``score``; for a real target the share of the variance that is explained, at least -1.
+        None: the estimator's own ``score``; for a real target R², at least -1.
     rule
         It chooses the number of features; see ``SelectorCV``. With "one_se" and a real target the smallest number is
-        chosen where none predicts better than the mean of the target by more than one standard error.
+        chosen if no number predicts better than the mean of the target by more than one standard error.
     sizes
         None: twenty, equally spaced on a logarithmic scale up to all features, a thousand at most.
     n_jobs
-        They share the folds.
+        The folds are divided among them.
     random_state
-        It decides the folds, and every ``random_state`` inside that is not set.
+        It determines the folds, and every ``random_state`` of the selectors inside that is not set.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class AutoSelector(SplittingSelector):
         self.verbose = verbose
 
     def verdict(self) -> str:
-        """The choice in words."""
+        """The choice as text."""
         check_is_fitted(self, "method_scores_")
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
         n_methods = len(self.method_scores_) - (CONSENSUS in self.method_scores_)
@@ -228,7 +228,7 @@ class AutoSelector(SplittingSelector):
         self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
         no_features = 0.0 if self.scoring is None and is_real else None
         at = {name: choose_size(found, self.rule, no_features) for name, found in scores.items()}
-        self.method_sizes_ = {name: int(sizes[place]) for name, place in at.items()}
+        self.method_sizes_ = {name: int(sizes[index]) for name, index in at.items()}
         self.chosen_ = choose_method(self.method_scores_)
         self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
         is_small = problem.n_samples <= MOST_SAMPLES_OF_A_KERNEL
@@ -260,7 +260,7 @@ class AutoSelector(SplittingSelector):
         seed: int,
         known_C: tuple[float | None, ...] = (),
     ) -> Consensus:
-        """The methods, fitted on some of the samples; those that have a known C need not find it."""
+        """The methods, fitted on some of the samples; a known C is used instead of a search for it."""
         consensus = Consensus(
             members,
             task=self.task,
@@ -272,10 +272,10 @@ class AutoSelector(SplittingSelector):
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
-        # The path says what did not converge, and this selector warns.
+        # The path records what did not converge, and this selector warns.
         with (
             suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
-            _threads_worth_their_while(problem),
+            _limited_threads(problem),
         ):
             design = problem.design.take_rows(rows).in_one_piece()
             return consensus._fit(
@@ -289,7 +289,7 @@ class AutoSelector(SplittingSelector):
     def _paths(
         self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem
     ) -> dict[str, SelectionPath]:
-        """The path of each method and, of more than one, of their consensus."""
+        """The path of each method and, if there are several, of their consensus."""
         orders = {name: np.argsort(ranks) for (name, _), ranks in zip(members, fitted.ranks_, strict=True)}
         if len(members) > 1:
             orders[CONSENSUS] = fitted.path_.order
@@ -313,7 +313,7 @@ class AutoSelector(SplittingSelector):
         seed: int,
         known_C: tuple[float | None, ...],
     ) -> list[dict[str, SelectionPath]]:
-        """The paths of all methods on the training part of each fold."""
+        """The paths of all methods on the training samples of each fold."""
 
         def ranked(split: Split) -> dict[str, SelectionPath]:
             fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index, known_C)
@@ -330,11 +330,11 @@ class AutoSelector(SplittingSelector):
     ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
         """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
         metric = plan.metrics[0]
-        tasks, places = [], []
+        tasks, scored = [], []
         for split, paths in zip(splits, ranked, strict=True):
             seen: dict[bytes, tuple[str, int]] = {}
             scorers = first_to_name(paths, plan.sizes, seen)
-            places.append(scorers)
+            scored.append(scorers)
             columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
             for name, path in paths.items():
                 mine = tuple(size for at, size in enumerate(plan.sizes) if scorers[name][at] == (name, at))
@@ -342,23 +342,27 @@ class AutoSelector(SplittingSelector):
                     FoldTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
                 )
         tasks = [task for task in tasks if task.sizes]
-        cells = run_tasks(plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating")
+        results = run_tasks(
+            plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating"
+        )
         found = {
-            (task.key, plan.sizes.index(size)): cell
+            (task.key, plan.sizes.index(size)): result
             for task in tasks
-            for size, cell in zip(task.sizes or (), cells[task.key]["sizes"], strict=True)
+            for size, result in zip(task.sizes or (), results[task.key]["sizes"], strict=True)
         }
         scores, selected = {}, {}
         for name in ranked[0]:
             rows = [
                 [found[f"{scorer}\n{split.index}", at] for scorer, at in scorers[name]]
-                for split, scorers in zip(splits, places, strict=True)
+                for split, scorers in zip(splits, scored, strict=True)
             ]
             scores[name] = np.asarray(
-                [[metric.score(cell["metrics"][metric.name]) for cell in row] for row in rows],
+                [[metric.score(result["metrics"][metric.name]) for result in row] for row in rows],
                 dtype=np.float64,
             )
-            selected[name] = [[np.asarray(cell["selected"], dtype=np.intp) for cell in row] for row in rows]
+            selected[name] = [
+                [np.asarray(result["selected"], dtype=np.intp) for result in row] for row in rows
+            ]
         return scores, selected
 
     def _warn_of_nonlinearity(
@@ -368,7 +372,7 @@ class AutoSelector(SplittingSelector):
         splits: list[Split],
         chosen: FloatArray,
     ) -> None:
-        """Warn where few features of relief with a Gaussian machine are clearly better than what was chosen."""
+        """Warn if a Gaussian SVM on few features of relief is clearly better than a linear one on those chosen."""
         few = [i for i, size in enumerate(plan.sizes) if size is not None and size <= FEW_FEATURES]
         few = few[:: 1 if len(few) <= NONLINEARITY_SIZES else 2]
         sizes = tuple(plan.sizes[i] for i in few)
@@ -379,42 +383,42 @@ class AutoSelector(SplittingSelector):
         )
         relief = [{"relief": paths["relief"]} for paths in ranked]
         linear = chosen[:, few]
-        found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # what may be at most
+        found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # largest possible scores
         at_once = effective_n_jobs(self.n_jobs)
-        # Small sizes first, which leave most to gain and take the least time.
-        parts = [part for part in np.array_split(np.arange(len(few)), NONLINEARITY_FOLDS) if part.size]
-        for part, start in product(parts, range(0, len(splits), at_once)):
+        # Small sizes first: they have the most to gain and take the least time.
+        blocks = [block for block in np.array_split(np.arange(len(few)), NONLINEARITY_BLOCKS) if block.size]
+        for block, start in product(blocks, range(0, len(splits), at_once)):
             rows = slice(start, start + at_once)
-            some = replace(nonlinear, sizes=sizes[part[0] : part[-1] + 1])
+            some = replace(nonlinear, sizes=sizes[block[0] : block[-1] + 1])
             scores, _ = self._score_folds(some, relief[rows], splits[rows], Progress())
-            found[rows, part[0] : part[-1] + 1] = scores["relief"]
-            if np.mean(found - linear) <= WORTH_A_WORD:  # whatever the others say
+            found[rows, block[0] : block[-1] + 1] = scores["relief"]
+            if np.mean(found - linear) <= WORTH_A_WARNING:  # whatever the remaining scores are
                 return
         gain = (found - linear).mean(axis=1)
         error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
-        if gain.mean() > max(CLEARLY * error, WORTH_A_WORD):
+        if gain.mean() > max(CLEARLY * error, WORTH_A_WARNING):
             warnings.warn(
-                f"AutoSelector found that a Gaussian machine on the features of relief predicts better (mean score "
-                f"{found.mean():.2f}) than a linear machine on those it chose ({linear.mean():.2f}): no line "
-                "separates the classes well. To judge with such a machine, set predictor='gaussian' in a whole run, or "
+                f"AutoSelector found that a Gaussian SVM on the features of relief predicts better (mean score "
+                f"{found.mean():.2f}) than a linear SVM on those it chose ({linear.mean():.2f}): no linear classifier "
+                "separates the classes well. To score with a Gaussian SVM, set predictor='gaussian' in a whole run, or "
                 "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector.",
                 UserWarning,
                 stacklevel=4,
             )
 
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
-        """Names and unfitted selectors that serve the target."""
+        """Names and unfitted selectors that support the target."""
         found = []
         for name, selector in self._named_selectors(quick_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
             if problem.target.kind in tasks:
                 found.append((name, self._configured(selector)))
         if self.selectors is None:
-            found = _with_neighbours_at_hand(found, problem)
+            found = _with_possible_neighbors(found, problem)
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "
-                f"{[name for name, _ in self._named_selectors({})]}; add one that serves it."
+                f"{[name for name, _ in self._named_selectors({})]}; add one that supports it."
             )
         return found
 
@@ -435,7 +439,7 @@ class AutoSelector(SplittingSelector):
             )
 
     def _configured(self, selector: Any) -> Any:
-        """A clone with the task and the column settings of the whole."""
+        """A clone with the task and the column settings of this selector."""
         copy = clone(selector)
         known = copy.get_params(deep=False)
         if "task" in known:
@@ -461,24 +465,24 @@ class AutoSelector(SplittingSelector):
         return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors({}))
 
 
-def _threads_worth_their_while(problem: Problem) -> AbstractContextManager[None]:
+def _limited_threads(problem: Problem) -> AbstractContextManager[None]:
     is_little = work_of_elimination(problem) <= WORK_OF_ONE_THREAD
     return one_thread_for_products() if is_little else nullcontext()
 
 
 def usual_folds(n_samples: int, sample_groups: NDArray[Any] | None) -> int:
-    """Folds that compare methods well enough."""
+    """The default number of folds."""
     n_units = n_samples if sample_groups is None else np.unique(sample_groups).size
     return FOLDS_OF_MANY if n_units >= MANY else FOLDS
 
 
 def names_of_candidates(task: str) -> tuple[str, ...]:
-    """Methods that are compared when none are named."""
+    """Names of the methods that are compared by default."""
     return (*DEFAULT_METHODS[task], *OUTSIDE[task])
 
 
-def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
-    """Relief with no more neighbours than every class has in every fold; without it, where it has no chance."""
+def _with_possible_neighbors(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
+    """The methods with as many neighbours in relief as every class has in every fold; without relief if impossible."""
     n_neighbors = min(10, int(problem.target.strata_sizes().min()) // 2 - 1)
     if n_neighbors < 1 or float(problem.n_samples) ** 2 * problem.n_features > MOST_DISTANCES:
         return [(name, selector) for name, selector in members if name != "relief"]
@@ -489,7 +493,7 @@ def _with_neighbours_at_hand(members: list[tuple[str, Any]], problem: Problem) -
 
 
 def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
-    """The splits, of more samples than the choice needs with a random part of each class on both sides."""
+    """The splits, reduced to a random subsample of each class if there are more samples than the choice needs."""
     n = problem.n_samples
     affordable = WORK_OF_A_FOLD * n / work_of_elimination(problem)
     share = max(FEWEST_TO_CHOOSE, min(MOST_TO_CHOOSE, affordable)) / n
@@ -499,14 +503,14 @@ def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
     kinds = np.zeros(n) if strata is None else strata
     rng = np.random.default_rng(seed)
 
-    def part(rows: IntArray) -> IntArray:
+    def subsample(rows: IntArray) -> IntArray:
         drawn = rng.permutation(rows)
         by_kind = (drawn[kinds[drawn] == kind] for kind in np.unique(kinds[rows]))
         return np.sort(
             np.concatenate([some[: max(FEW_OF_A_CLASS, round(share * some.size))] for some in by_kind])
         )
 
-    return [Split(split.index, part(split.train), part(split.test)) for split in splits]
+    return [Split(split.index, subsample(split.train), subsample(split.test)) for split in splits]
 
 
 def first_to_name(
@@ -514,7 +518,7 @@ def first_to_name(
     sizes: tuple[int | None, ...],
     seen: dict[bytes, tuple[str, int]] | None = None,
 ) -> dict[str, list[tuple[str, int]]]:
-    """For each method and size, the method and the place of the size where the same features were named first.
+    """For each method and size, the method and the index of the size that selected the same features first.
 
     ``seen`` is filled with all subsets.
     """
@@ -529,7 +533,7 @@ def first_to_name(
 
 
 class KnownPath(BaseEstimator):  # type: ignore[misc]
-    """A path that was found before, as something that can be fitted."""
+    """An estimator whose fit returns a known path."""
 
     def __init__(self, path: SelectionPath) -> None:
         self.path = path
@@ -538,13 +542,13 @@ class KnownPath(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the path."""
+        """Set ``path_`` to the known path."""
         self.path_ = self.path
         return self
 
 
 def choose_method(scores: dict[str, FloatArray]) -> str:
-    """The consensus, unless a method is better by more than one standard error of the difference over the folds."""
+    """The name of the best method if it beats the consensus by more than one standard error over the folds."""
     best = max(scores, key=lambda name: float(scores[name].mean()))
     if CONSENSUS not in scores or best == CONSENSUS:
         return best

@@ -1,4 +1,4 @@
-"""Consensus: one ranking from several unlike selectors."""
+"""Consensus: one ranking from several different selectors."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import fit_inside
 from zeronorm.solvers.svm._linear import prefers_gram
 
-# Unlike methods by kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The roster for classes and the
-# mean log rank were chosen among 70 rosters of seven methods on the data sets `TUNING` of the studies, the one for a
-# real target on two small data sets (boston, diabetes) and simulated problems.
+# Different methods for each kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The methods for classes
+# and the mean log rank were chosen among 70 combinations of seven methods on the data sets `TUNING` of the studies,
+# those for a real target on two small data sets (boston, diabetes) and simulated problems.
 DEFAULT_METHODS = {
     Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
     Real.task: ("fisher", "arom", "lasso", "rfe"),
 }
-SHORTLIST = 100  # features that are put in order jointly; 60 and 200 are nearly as good on the tuning data
-# The samples that set the price for the shortlist chose the shortlist too, so it is too high. The factors were chosen
-# on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and 1000 for a real target with no more
-# samples than features.
+SHORTLIST = 100  # features that are ranked again jointly; 60 and 200 are nearly as good on the tuning data
+# The C for the shortlist is found on the samples that also chose the shortlist, so it is too large: the penalty is
+# multiplied by these factors, chosen on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and
+# 1000 for a real target with no more samples than features.
 PENALTY, PENALTY_OF_FEW = 3.0, 300.0
-# Multiplications of one elimination. From here on features leave it in tenths, not one by one, and machines on tall
-# data have the squared loss, for which Newton's method needs a quarter to an eighth of the time.
+# Multiplications of one elimination from which on a tenth of the features is removed in each round instead of one, and
+# models on tall data have the squared loss, for which Newton's method needs a quarter to an eighth of the time.
 MUCH_WORK = 2e8
 
 
@@ -67,22 +67,22 @@ class Consensus(SplittingSelector):
     Each selector m ranks all features, on all samples or on each of B random halves of them. With
     :math:`r_{mb,j}` the rank of feature j (1 is best) features are ordered by
 
-    - ``aggregation="log_rank"``: the smallest weighted mean of :math:`\log r_{mb,j}`. It favours the first places:
+    - ``aggregation="log_rank"``: the smallest weighted mean of :math:`\log r_{mb,j}`. It favours top ranks:
       being first in one ranking outweighs being far behind in another;
     - ``"mean_rank"``: the smallest weighted mean of :math:`r_{mb,j}`, which is Borda's count;
     - ``"frequency"``: the largest ``frequencies_``, ties by mean log rank.
 
-    The mean of several rankings knows what each feature is worth, not what it adds to the others: near copies stand
-    side by side. So with ``refine=m`` the first m features are put in order once more, by ridge regressions that they
-    leave one after the other, the least missed first: without feature j the objective rises by
-    :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features and
-    :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one that predicts samples left out best; 300
-    times for a real target with no more samples than features, where few samples would mislead it, so that near copies
-    may stand side by side. Columns that are the same up to sign, shift and scale (1 - g beside g, Fahrenheit beside
-    Celsius) tell nothing new: the second one goes behind the first m.
+    The mean of several rankings reflects the value of each feature alone, not what it adds to the others: near copies
+    get neighbouring ranks. So with ``refine=m`` the first m features are ranked again by backward elimination with
+    ridge regression; the feature whose removal costs least is removed first. Without feature j the objective increases
+    by :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features
+    and :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one with the best leave-one-out error. For a
+    real target with no more samples than features it is 300 times that, since few samples estimate it poorly; near
+    copies may then have neighbouring ranks. Columns that are equal up to sign, shift and scale (1 - g and g, Fahrenheit
+    and Celsius) carry the same information: the second one is ranked behind the first m.
 
-    With ``weights="stability"`` a selector counts as much as the sets of its q best features on different
-    halves overlap (mean share of common features, corrected for chance).
+    With ``weights="stability"`` the weight of a selector is the overlap of the sets of its q best features on
+    different halves (mean share of common features, corrected for chance).
 
     With halves in complementary pairs ``false_selections(threshold)`` bounds the expected number of
     features whose frequency reaches the threshold although they belong to the first q of the consensus on
@@ -95,20 +95,20 @@ class Consensus(SplittingSelector):
     n_features_to_select
         None: half of the features.
     weights
-        One number for each selector, or a rule. "stability" needs ``n_subsamples``.
+        One number for each selector, "equal" or "stability", which needs ``n_subsamples``.
     n_subsamples
         An even number. 0: all samples are ranked once.
     subset_size
         The number q above. None: the square root of the number of features.
     refine
-        The number m above; 0 leaves the order as it is. "auto": 100 for the methods that take part when none are named,
-        0 for ``aggregation="frequency"`` and for selectors that are given.
+        The number m above; 0 keeps the order of the aggregation. "auto": 100 for the default methods, 0 for
+        ``aggregation="frequency"`` and for given selectors.
     task
         It must be the task of the selectors.
     n_jobs
-        They share selectors and halves.
+        The selectors and halves are divided among them.
     random_state
-        It decides the halves, and every ``random_state`` inside that is not set.
+        It determines the halves, and every ``random_state`` of the selectors inside that is not set.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Consensus(SplittingSelector):
     subset_size_ : int
         The number q of features in a subset.
     costs_ : list of float or None
-        The C that each selector found, None where it had none to find; empty if there are halves.
+        The C that each selector found; None for selectors that do not search for it. Empty if there are halves.
 
     Examples
     --------
@@ -233,14 +233,14 @@ class Consensus(SplittingSelector):
         )
 
     def _frequencies(self, is_first: NDArray[np.bool_], log_ranks: FloatArray) -> FloatArray:
-        """On halves, how often the consensus of a half has a feature among its first q; else how many selectors do."""
-        n_parts, _, p = is_first.shape
-        if n_parts == 1:
+        """Share of the halves whose consensus has a feature among its first q; without halves, of the selectors."""
+        n_halves, _, p = is_first.shape
+        if n_halves == 1:
             return np.asarray(np.tensordot(is_first[0], self.weights_, axes=(0, 0)))
         chosen = np.zeros(p)
         for row in log_ranks:
             chosen[np.argsort(row, kind="stable")[: self.subset_size_]] += 1.0
-        return np.asarray(chosen / n_parts)
+        return np.asarray(chosen / n_halves)
 
     def false_selections(self, threshold: float = 0.75) -> float:
         """Bound on the expected number of false features with a frequency of at least ``threshold``.
@@ -257,7 +257,7 @@ class Consensus(SplittingSelector):
             )
         return false_selection_bound(self.subset_size_, self.n_features_in_, threshold)
 
-    # -- what takes part ------------------------------------------------------------------------
+    # -- selectors, samples and weights ---------------------------------------------------------
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
@@ -276,7 +276,7 @@ class Consensus(SplittingSelector):
         )
 
     def _weights(self, is_first: NDArray[np.bool_]) -> FloatArray:
-        n_parts, n_selectors, p = is_first.shape
+        n_halves, n_selectors, p = is_first.shape
         if not isinstance(self.weights, str):
             given = np.asarray(self.weights, dtype=np.float64)
             if given.shape != (n_selectors,) or not np.all(given >= 0.0) or not 0.0 < given.sum() < np.inf:
@@ -289,7 +289,7 @@ class Consensus(SplittingSelector):
         share = is_first.mean(axis=0)  # by selector and feature
         by_chance = self.subset_size_ / p
         # Nogueira, Sechidis & Brown 2018: one minus the variance of membership over that of random sets
-        variance = (n_parts / (n_parts - 1) * share * (1 - share)).mean(axis=1)
+        variance = (n_halves / (n_halves - 1) * share * (1 - share)).mean(axis=1)
         stability = np.clip(1.0 - variance / max(by_chance * (1 - by_chance), 1e-300), 0.0, 1.0)
         if not stability.any():
             return np.full(n_selectors, 1.0 / n_selectors)
@@ -297,9 +297,9 @@ class Consensus(SplittingSelector):
 
 
 def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
-    """The path with its first features in the order of a joint elimination; the scores belong to the places.
+    """The path with its first features ranked again by a joint elimination; the scores stay with the ranks.
 
-    A ridge regression keeps a column and its copy for ever, as they share one weight: copies go behind the others.
+    In a ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.
     """
     first = path.order[:n_refined]
     standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
@@ -322,13 +322,13 @@ def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> Selection
 
 
 def work_of_elimination(problem: Problem) -> float:
-    """Multiplications of an elimination of one feature after the other, about."""
+    """Approximate number of multiplications in an elimination of one feature at a time."""
     n, p = problem.n_samples, problem.n_features
     return float(n * p * min(n, p) * problem.target.columns().shape[1])
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:
-    """Settings with which an elimination of many features from many samples ends in time."""
+    """Settings of RFE that limit the time of an elimination on large data."""
     if work_of_elimination(problem) <= MUCH_WORK:
         return {}
     if prefers_gram(problem.design.shape, regression=not problem.target.has_classes):
@@ -350,7 +350,7 @@ def named_selectors(given: Sequence[Any], task: str) -> list[tuple[str, Any]]:
 def default_candidates(
     task: str, elimination: dict[str, Any], names: tuple[str, ...] | None = None
 ) -> list[tuple[str, Any]]:
-    """Names and selectors that take part when none are named; one of them eliminates with the settings given."""
+    """Names and default selectors; RFE gets the settings ``elimination``."""
     candidates = []
     for name in DEFAULT_METHODS[task] if names is None else names:
         cls = get_method(name).cls
@@ -371,8 +371,8 @@ def _rank(
     rng: np.random.Generator,
     shared: SharedValues,
 ) -> tuple[NDArray[np.int32], bool, float | None]:
-    """Rank of every feature, 1 for the best, whether the selector converged, and the price it found."""
-    if rows is not None:  # other data: of all samples nothing is shared but the C
+    """Rank of every feature, 1 for the best; whether the selector converged; and the C it found."""
+    if rows is not None:  # other rows share only the C
         design, target, shared = design.take_rows(rows), target[rows], SharedValues(shared.C)
         groups = None if groups is None else groups[rows]
     fitted = fit_inside(selector, design, target, rng, groups, shared)

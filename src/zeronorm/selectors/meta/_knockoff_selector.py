@@ -1,4 +1,4 @@
-"""Knockoffs around any selector: a bound on the share of false discoveries."""
+"""Knockoffs for any selector: control of the false discovery rate."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MOST_FEATURES = {"equicorrelated": 5000, "sdp": 500}
 
 @dataclass(frozen=True)
 class KnockoffPlan:
-    """Standardised data with what is needed to draw knockoffs of them."""
+    """Standardised data, and the matrices from which knockoffs are drawn."""
 
     X: FloatArray
     keep: FloatArray
     root: FloatArray
     is_fixed: bool
-    scores: FloatArray | None = None  # normal scores of X, where the knockoffs are drawn on them
+    scores: FloatArray | None = None  # normal scores of X if the knockoffs are drawn on them
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """One set of knockoffs."""
@@ -50,7 +50,7 @@ class KnockoffPlan:
     reference="Barber & Candès 2015; Candès et al. 2018; Ren & Barber 2024",
     cost="p³ for the construction, and a fit of the selector on 2p columns for each draw",
     oracle="an SDP solver, and the false discovery rate in simulations",
-    avoid="more than 5000 features; fewer than 1/level features to be found: then none passes",
+    avoid="more than 5000 features; fewer than 1/level relevant features: then none passes",
     test_params={"selector": Registered("fisher"), "level": 0.5, "offset": 0, "random_state": 0},
 )
 class KnockoffSelector(ErrorControlSelector):
@@ -68,15 +68,15 @@ class KnockoffSelector(ErrorControlSelector):
     draw.
 
     ``knockoffs="model_x"`` draws second-order knockoffs: their means and correlations match those of the
-    columns. The correlation matrix is that of the sample, shrunk no more than its inverse needs, or given.
+    columns. The correlation matrix is given, or that of the sample, shrunk just enough to be invertible.
     The rate is exact for Gaussian columns and a selector of any kind; in simulations it also holds for
-    lognormal and heavy-tailed columns with selectors that look at means and correlations.
+    lognormal and heavy-tailed columns with selectors that use only means and correlations.
     ``knockoffs="normal_scores"`` matches the distribution of each column as well: the knockoffs are drawn on
-    the normal scores of the ranks (a Gaussian copula). Use it with selectors that look at more than
+    the normal scores of the ranks (a Gaussian copula). Use it with selectors that use more than
     correlations (trees, neighbours, mutual information); it does not suit columns that share one random
     scale per sample, such as a multivariate t distribution.
     ``knockoffs="fixed_x"`` assumes a linear model with Gaussian noise instead, needs more than twice as
-    many samples as features, and a selector that sees the data through X'X and X'y only (such as the
+    many samples as features, and a selector that uses the data only through X'X and X'y (such as the
     Lasso). All columns are standardised first; constant ones are never selected.
 
     Parameters
@@ -91,16 +91,16 @@ class KnockoffSelector(ErrorControlSelector):
         "equicorrelated" takes up to 5000 features. "sdp" takes up to 500, keeps knockoffs further from their
         originals and often finds more.
     correlation
-        Not used with "fixed_x"; with "normal_scores", of the normal scores.
+        Not used with "fixed_x"; with "normal_scores" it is the correlation of the normal scores.
     random_state
-        It also decides every ``random_state`` inside that is not set.
+        It also determines every ``random_state`` of the wrapped selector that is not set.
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features_in_,)
         Mean of :math:`W_j` over the draws; also ``scores_``.
     threshold_ : float
-        T, for one draw; infinite when nothing passes.
+        The threshold T, for one draw; infinite when nothing passes.
     e_values_ : ndarray of shape (n_features_in_,)
         Averaged e-values, for several draws.
 
@@ -176,7 +176,7 @@ class KnockoffSelector(ErrorControlSelector):
     def _filter(
         self, draws: FloatArray, varying: NDArray[np.intp], n_features: int
     ) -> tuple[FloatArray, int]:
-        """What features are ranked by before their statistics, and how many pass."""
+        """The values by which features are ranked before their statistics, and how many features pass."""
         if self.n_draws == 1:
             self.threshold_ = knockoff_threshold(draws[0], self.level, self.offset)
             return np.zeros(n_features), int(np.sum(draws[0] >= self.threshold_))

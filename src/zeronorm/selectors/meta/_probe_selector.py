@@ -1,4 +1,4 @@
-"""Random probes next to the data, to see which features do better than chance."""
+"""Selection of features that rank ahead of random columns (probes)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._wrapping import ErrorControlSelector
 
-MOST_DRAWS = 1000  # fits of the selector that are made without being asked for
+MOST_DRAWS = 1000  # largest number of fits unless ``n_repeats`` is set
 CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
 
 
@@ -59,17 +59,18 @@ class ProbeSelector(ErrorControlSelector):
     level
         Here: the rate of false selections.
     probes
-        "permuted": columns of X with their rows shuffled. "gaussian": normal noise with the mean and spread of a
-        column of X.
+        "permuted": columns of X with their rows shuffled. "gaussian": normal noise with the mean and standard
+        deviation of a column of X.
     control
-        "rate": each probe alone. "fdr": the false discovery rate. "fwer": the family-wise error.
+        "rate" is the false-selection rate of each feature, "fdr" the false discovery rate, "fwer" the family-wise error
+        rate.
     n_probes
-        In one draw. None: as many as there are features.
+        It refers to one draw. None: as many as there are features.
     n_repeats
         None: as many as the level needs: with m probes drawn r times no p-value is below 1/(1 + m r), and "fdr" and
         "fwer" compare it with the level divided by the number of features.
     random_state
-        It also decides every ``random_state`` inside that is not set.
+        It also determines every ``random_state`` of the wrapped selector that is not set.
 
     Attributes
     ----------
@@ -125,18 +126,19 @@ class ProbeSelector(ErrorControlSelector):
             delayed(self._one_draw)(problem.design, target, n_probes, rng)
             for rng in problem.rng.spawn(n_repeats)
         )
-        ahead, place = np.zeros(problem.n_features), np.zeros(problem.n_features)
+        ahead, position = np.zeros(problem.n_features), np.zeros(problem.n_features)
         converged = True
         with problem.progress.task("Probing", n_repeats) as advance:
-            for path, draw_ahead, draw_place in parallel(draws):
-                ahead, place, converged = ahead + draw_ahead, place + draw_place, converged and path.converged
+            for path, draw_ahead, draw_position in parallel(draws):
+                ahead, position = ahead + draw_ahead, position + draw_position
+                converged = converged and path.converged
                 advance(1)
         self.p_values_ = (1 + ahead) / (1 + n_probes * n_repeats)
         self.n_repeats_ = n_repeats
         correction = CORRECTIONS[self.control]
         adjusted = self.p_values_ if correction is None else adjust_p_values(self.p_values_, correction)
         return SelectionPath(
-            order=np.lexsort((place, self.p_values_)),
+            order=np.lexsort((position, self.p_values_)),
             scores=1 - self.p_values_,
             selected_size=int(np.sum(adjusted <= self.level)),
             converged=converged,
@@ -167,7 +169,7 @@ class ProbeSelector(ErrorControlSelector):
     def _one_draw(
         self, design: Design, target: NDArray[Any], n_probes: int, rng: np.random.Generator
     ) -> tuple[SelectionPath, FloatArray, FloatArray]:
-        """The path on data and probes; per feature, the probes ahead and the place among features."""
+        """The path on data and probes; per feature, the number of probes ahead and the position among the features."""
         p = design.n_features
         noise = draw_probes(design, n_probes, self.probes, rng)
         path, _, position = self._fit_shuffled(JoinedDesign(design, DenseDesign(noise)), target, rng)
@@ -218,6 +220,6 @@ class JoinedDesign(Design):
         chosen = np.asarray(compose(self._columns, columns), dtype=np.intp)
         p = self.left.n_features
         for design, where in ((self.left, chosen < p), (self.right, chosen >= p)):
-            places = np.flatnonzero(where)
-            if places.size:
-                out[:, places] = design.block(chosen[places] - (0 if design is self.left else p))
+            positions = np.flatnonzero(where)
+            if positions.size:
+                out[:, positions] = design.block(chosen[positions] - (0 if design is self.left else p))

@@ -1,4 +1,4 @@
-"""The number of features, chosen by cross-validation along the path."""
+"""Choice of the number of features by cross-validation along the path."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ LENGTH_OF_DEFAULT_GRID = 20
 class SelectorCV(MetaSelector, SplittingSelector):
     r"""Choose the number of features of any selector by cross-validation along its path.
 
-    In each fold the selector is fitted once, on the training part; its path gives a subset for every
-    size, a predictor is fitted on it and scored on the test part. With :math:`\bar s_k` the mean
+    In each fold the selector is fitted once, on the training samples; its path gives a subset for every
+    size, a predictor is fitted on it and scored on the test samples. With :math:`\bar s_k` the mean
     score over J folds and :math:`\hat\sigma_k` its standard deviation, ``rule="best"`` takes the
     smallest size with the largest mean and ``rule="one_se"`` the smallest size with
 
     .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
 
     The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have been used to choose
-    the size, so they are optimistic: judge the result on other data, for instance with ``evaluate``.
+    the size, so they are optimistic: evaluate the result on other data, for instance with ``evaluate``.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ class SelectorCV(MetaSelector, SplittingSelector):
     cv
         A number of folds is shuffled.
     scoring
-        A ``Metric`` or its name is possible too; its values are turned so that greater is better. None: the
+        A ``Metric`` or its name is possible too; the sign of a loss is changed so that greater is better. None: the
         estimator's own ``score``.
     sizes
         None: twenty, equally spaced on a logarithmic scale up to all features.
     n_jobs
-        They share the folds.
+        The folds are divided among them.
     random_state
-        It decides the folds, and every ``random_state`` inside that is not set.
+        It determines the folds, and every ``random_state`` of the selector inside that is not set.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
 def plan_of_sizes(
     chooser: Any, problem: Problem, X: Any, target: NDArray[Any], sizes: NDArray[np.intp], seed: int
 ) -> FoldPlan:
-    """How the sizes are scored, by the ``estimator``, ``scoring`` and ``sizes`` of a selector that chooses one."""
+    """The plan for scoring the sizes, from ``estimator``, ``scoring`` and ``sizes`` of the selector ``chooser``."""
     predictor = chooser.estimator
     if predictor is None:
         predictor = default_estimator(problem.target, n_samples=problem.n_samples)
@@ -193,9 +193,9 @@ def plan_of_sizes(
 
 
 def choose_size(scores: FloatArray, rule: str, no_features: float | None = None) -> int:
-    """Place of the chosen size in ascending sizes; ``scores`` has one row per fold, greater is better.
+    """Index of the chosen size; ``scores`` has one row per fold and one column per size, greater is better.
 
-    ``no_features`` is the score without any feature: a judge that shrinks its weights reaches it with useless ones too.
+    ``no_features`` is the score without any feature, which a model that shrinks its weights reaches with useless ones.
     """
     mean = scores.mean(axis=0)
     best = _first_at_least(mean, float(mean.max()))
@@ -221,7 +221,7 @@ def _standard_error(scores: FloatArray) -> FloatArray:
 def summary(
     sizes: NDArray[np.intp], scores: FloatArray, selected: list[list[NDArray[np.intp]]], splits: list[Split]
 ) -> dict[str, Any]:
-    """What ``cv_results_`` holds."""
+    """The contents of ``cv_results_``."""
     return {
         "size": sizes,
         "scores": scores,

@@ -1,4 +1,4 @@
-"""Features that are selected again and again on halves of the data."""
+"""Selection of features that are chosen on most random halves of the data."""
 
 from __future__ import annotations
 
@@ -73,26 +73,26 @@ class StabilitySelection(ErrorControlSelector):
     threshold
         Here: the fraction of the halves in which a feature must be selected, above 0.5.
     false_selections
-        It decides ``subset_size``.
+        It determines ``subset_size``.
     subset_size
         Here: the features selected on each half. None: the largest number that keeps the bound.
     sampling
-        "complementary_pairs" uses both halves of each split.
+        "complementary_pairs" uses both halves of each split, "halves" independent halves.
     assumption
         "unimodal" assumes a unimodal distribution of the frequencies and is sharper.
     random_state
-        It also decides every ``random_state`` inside that is not set.
+        It also determines every ``random_state`` of the wrapped selector that is not set.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_,)
         Share of the halves in which each feature was chosen; also ``scores_``.
     subset_size_ : int
-        q.
+        The number q of features chosen on each half.
     false_selections_ : float
         The bound for this q and threshold.
     assumption_ : str
-        What the bound assumes and counts, in words; report it together with the bound.
+        What the bound assumes and counts, as text; report it together with the bound.
 
     Examples
     --------
@@ -156,16 +156,16 @@ class StabilitySelection(ErrorControlSelector):
             delayed(self._one_half)(problem.design, target, rows, rng)
             for rows, rng in zip(halves, seeds, strict=True)
         )
-        chosen, place, converged = np.zeros(p), np.zeros(p), True
+        chosen, position, converged = np.zeros(p), np.zeros(p), True
         with problem.progress.task("Subsampling", len(halves)) as advance:
             for path in parallel(fits):
                 chosen[path.support(self.subset_size_)] += 1
-                place += path.position()
+                position += path.position()
                 converged = converged and path.converged
                 advance(1)
         self.frequencies_ = chosen / len(halves)
         return SelectionPath(
-            order=np.lexsort((place, -chosen)),
+            order=np.lexsort((position, -chosen)),
             scores=self.frequencies_,
             selected_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),
             converged=converged,
