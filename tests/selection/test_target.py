@@ -48,7 +48,7 @@ def table_of(y, task):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_encoded_can_be_decoded(kind):
+def test_encoded_targets_can_be_decoded(kind):
     target = encoded(kind)
     assert type(target) is KINDS[kind]
     np.testing.assert_array_equal(target.labels(), EXAMPLES[kind])
@@ -103,7 +103,7 @@ def test_text_among_the_numbers_of_a_real_target_is_named():
         ([[0], [1], [0], [1]], True),
     ],
 )
-def test_labels_that_scikit_learn_is_asked_about(y, is_doubted, monkeypatch):
+def test_labels_that_scikit_learn_checks(y, is_doubted, monkeypatch):
     asked = []
     monkeypatch.setattr("sklearn.utils.multiclass.check_classification_targets", asked.append)
     target = Labels.encode(np.asarray(y), "Method")
@@ -141,7 +141,7 @@ def test_a_pair_of_classes_involves_their_samples_only():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_a_real_target_has_an_origin_and_a_unit(kind):
+def test_only_a_real_target_has_a_midrange_and_a_unit(kind):
     target = encoded(kind, EXAMPLES[kind] if kind != "regression" else 5.0 + 3.0 * EXAMPLES[kind])
     around = target.around_zero()
     if kind != "regression":

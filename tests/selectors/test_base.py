@@ -88,7 +88,7 @@ def test_progress_ends_near_what_was_announced(method, monkeypatch):
             assert least <= shown.done <= shown.total
 
 
-def test_of_equal_columns_the_first_stays_longest():
+def test_of_equal_columns_the_first_is_removed_last():
     """In the order of the built-in machine; with an estimator it is that of scikit-learn, where the first leaves."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
@@ -111,7 +111,7 @@ def test_the_number_of_features_is_a_count_or_a_share(size, number):
     np.testing.assert_array_equal(fitted.ranking_ == 1, fitted.support_)
 
 
-def test_what_must_be_in_sets_the_least_number():
+def test_forced_features_set_the_smallest_size():
     X, y = make_classification(40, 8, random_state=0)
     kept = FisherScore(always_keep=[0, 1, 2, 3, 4]).fit(X, y)  # without them, half of eight
     np.testing.assert_array_equal(np.flatnonzero(kept.support_), [0, 1, 2, 3, 4])
@@ -139,7 +139,7 @@ def test_a_size_beyond_the_features_and_wrong_groups_are_refused():
         FisherScore().fit(X, y, depth=3)
 
 
-def test_names_come_with_a_design_and_go_without():
+def test_feature_names_are_those_of_the_last_design():
     X, y = make_classification(40, 3, n_informative=2, n_redundant=0, random_state=0)
     fitted = FisherScore().fit(as_design(X, feature_names=["a", "b", "c"]), y)
     assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -147,7 +147,7 @@ def test_names_come_with_a_design_and_go_without():
     assert fitted.n_features_in_ == 3
 
 
-def test_samples_without_weight_are_as_if_they_were_not_there():
+def test_samples_of_weight_zero_have_no_effect():
     X, y = make_classification(40, 5, random_state=0)
     weight = np.where(np.arange(40) < 30, 1.5, 0.0)
     whole = FisherScore(2, estimator=LogisticRegression()).fit(X, y, sample_weight=weight)
@@ -158,7 +158,7 @@ def test_samples_without_weight_are_as_if_they_were_not_there():
     np.testing.assert_allclose(part.estimator_.coef_, alone.coef_)
 
 
-def test_labels_stay_what_they_are_and_targets_become_numbers():
+def test_labels_keep_their_type_and_targets_become_floats():
     X, y = make_classification(40, 5, random_state=0)
     named = FisherScore().fit(X, np.where(y, "yes", "no").astype(object))
     assert named.classes_.tolist() == ["no", "yes"]
@@ -241,7 +241,7 @@ def test_targets_that_are_too_large_to_square():
 
 
 @pytest.mark.parametrize("backend", ["dense", "sparse", "design"])
-def test_the_estimator_sees_the_columns_as_the_method_did(backend):
+def test_the_estimator_gets_the_columns_as_the_method_used_them(backend):
     """Standardised where the method standardises; sparse columns keep their zeros."""
     rng = np.random.default_rng(0)
     X = rng.poisson(1.0, size=(40, 5)) * rng.uniform(0.5, 2.0, size=(40, 5))
@@ -262,7 +262,7 @@ def test_the_estimator_sees_the_columns_as_the_method_did(backend):
     np.testing.assert_allclose(plain.estimator_.coef_, alone.coef_, rtol=1e-4)
 
 
-def test_what_the_estimator_lacks_the_selector_lacks():
+def test_methods_that_the_estimator_lacks_are_missing_in_the_selector():
     X, y = make_classification(40, 5, random_state=0)
     for estimator, has in (
         (None, ()),
@@ -294,7 +294,7 @@ def test_groups_of_samples_do_not_outlive_the_fit():
     assert not any(np.array_equal(value, groups) for value in vars(selector).values())
 
 
-def test_a_path_without_steps_counts_one_and_a_remedy_is_told():
+def test_a_path_without_steps_counts_one_and_the_warning_has_a_remedy():
     selector = FisherScore(2)
     path = SelectionPath.from_scores([1.0, 3.0, 2.0])
     constrained = path.constrained(None, np.empty(0, dtype=np.intp))
@@ -327,7 +327,7 @@ def test_the_size_that_a_method_chooses(selected_size, kept, groups, size):
 
 
 @pytest.mark.parametrize("name", ["interval", "gflip", "grafting"])
-def test_steps_whose_number_nobody_knows_are_counted_one_by_one(name, monkeypatch):
+def test_steps_of_unknown_number_are_counted_one_by_one(name, monkeypatch):
     steps = []
 
     @contextmanager
@@ -355,7 +355,7 @@ def test_steps_whose_number_nobody_knows_are_counted_one_by_one(name, monkeypatc
         lambda X: OptimalFeatureWeighting().mean_error(X, X[:, 0] > 0),
     ],
 )
-def test_nothing_is_answered_before_the_fit(ask):
+def test_methods_raise_an_error_before_the_fit(ask):
     with pytest.raises(NotFittedError):
         ask(noise(8))
 
@@ -371,7 +371,7 @@ def test_nothing_is_answered_before_the_fit(ask):
         ("fsv", {"sparsity": 0.99, "alpha": 1.0}),
     ],
 )
-def test_an_empty_answer_is_told_with_a_remedy(name, params):
+def test_an_empty_selection_warns_with_a_remedy(name, params):
     """Noise, and parameters so strict that nothing passes; with a number asked for there is nothing to tell."""
     X, y = noise(20, 4, 5), np.arange(20) % 2
     cls = get_method(name).cls

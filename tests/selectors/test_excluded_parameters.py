@@ -75,7 +75,7 @@ def test_parameters_of_stability_selection_that_exclude_each_other():
 
 @pytest.mark.parametrize("cls", [zeronorm.KnockoffSelector, zeronorm.ProbeSelector])
 @pytest.mark.parametrize("setting", [{"feature_groups": [0, 0, 1]}, {"always_keep": [0]}])
-def test_columns_cannot_be_named_where_others_are_mixed_in(cls, setting):
+def test_column_settings_are_refused_where_columns_are_added(cls, setting):
     X, y = noise(20), np.arange(20) % 2
     cls(FisherScore(), n_features_to_select=1).fit(X, y)
     with pytest.raises(ValueError, match=f"cannot have '{next(iter(setting))}'"):

@@ -52,7 +52,7 @@ def outlier_warnings(action):
 
 @pytest.mark.parametrize("size", [100.0, 1e6, -1e6, 1e100])
 @pytest.mark.parametrize("n_samples", [8, 20, 60, 1000])
-def test_a_gross_target_is_found(n_samples, size):
+def test_an_outlier_in_y_is_found(n_samples, size):
     _, y = problem(n_samples)
     y[PLACE] = size * 10.0 * np.abs(y).max()
     assert target_outliers(y).tolist() == [PLACE]
@@ -60,7 +60,7 @@ def test_a_gross_target_is_found(n_samples, size):
     assert target_outliers(rankdata(y)).size == 0
 
 
-def test_several_gross_targets_are_found_the_farthest_first():
+def test_several_outliers_in_y_are_found_the_farthest_first():
     _, y = problem(200)
     y[[5, 60, 100]] = [1e5, -1e9, 1e5]
     assert target_outliers(y).tolist() == [60, 5, 100]
@@ -70,7 +70,7 @@ def test_several_gross_targets_are_found_the_farthest_first():
     assert target_outliers(np.delete(y, 60)).size == 0
 
 
-def test_a_sample_of_little_weight_is_no_danger():
+def test_a_sample_of_small_weight_is_no_outlier():
     _, y = problem()
     y = with_outlier(y, 1e3)
     weight = np.ones(60)
@@ -80,7 +80,7 @@ def test_a_sample_of_little_weight_is_no_danger():
 
 
 @pytest.mark.parametrize("others", [[], [1.0], [1.0, 2.0, 1.0, 1.0]])
-def test_too_few_values_that_differ_raise_no_alarm(others):
+def test_too_few_different_values_cause_no_warning(others):
     """Where more than half of the targets are equal their median distance is zero."""
     y = np.zeros(40)
     y[: len(others)] = others
@@ -88,7 +88,7 @@ def test_too_few_values_that_differ_raise_no_alarm(others):
     assert target_outliers(y).size == 0
 
 
-def test_equal_targets_do_not_hide_a_gross_one():
+def test_equal_targets_do_not_hide_an_outlier():
     y = np.zeros(100)
     y[:30] = np.random.default_rng(0).poisson(3.0, size=30) + 1.0
     assert target_outliers(y).size == 0
@@ -117,14 +117,14 @@ def alarms(distribution, n_samples, n_draws):
 
 
 @pytest.mark.parametrize("distribution", USUAL)
-def test_usual_targets_raise_no_alarm(distribution):
+def test_usual_targets_cause_no_warning(distribution):
     assert [alarms(distribution, n_samples, 300) for n_samples in (20, 200)] == [0, 0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", USUAL)
 @pytest.mark.parametrize(("n_samples", "n_draws"), [(20, 20000), (100, 20000), (1000, 5000), (100000, 100)])
-def test_alarms_are_rare(distribution, n_samples, n_draws):
+def test_warnings_without_an_outlier_are_rare(distribution, n_samples, n_draws):
     assert alarms(distribution, n_samples, n_draws) < 0.001 * n_draws + (n_draws < 1000)
 
 
@@ -147,7 +147,7 @@ def of_a_real_target(method):
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_every_method_says_so_once_unless_it_is_not_misled(method):
+def test_every_method_that_is_misled_warns_once(method):
     X, y = problem()
     gross, others = with_outlier(y), np.arange(60) != PLACE
     selector = of_a_real_target(method)
@@ -176,7 +176,7 @@ def test_every_method_says_so_once_unless_it_is_not_misled(method):
     ],
     ids=str,
 )
-def test_settings_that_bring_squares_are_misled(selector):
+def test_settings_with_squared_errors_are_misled(selector):
     X, y = problem()
     assert len(outlier_warnings(lambda: selector.fit(X, with_outlier(y)))) == 1
 
@@ -252,7 +252,7 @@ def test_a_warning_points_at_the_line_of_the_user():
     assert caught[0].filename == __file__
 
 
-def test_an_evaluation_says_so_once():
+def test_an_evaluation_warns_once():
     X, y = problem()
     selectors = [FisherScore(task="regression"), zeronorm.RFE(task="regression")]
     told = outlier_warnings(
@@ -262,6 +262,6 @@ def test_an_evaluation_says_so_once():
     assert "may mislead the methods and the measured errors" in told[0]
 
 
-def test_classes_are_left_alone():
+def test_classes_cause_no_warning_of_outliers():
     X, y = problem()
     assert outlier_warnings(lambda: FisherScore().fit(X, np.where(y > 0, 10**9, 1))) == []

@@ -66,14 +66,14 @@ def test_beyond_the_largest_visited_the_order_extends():
     assert path.support(5).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_empty_visits_are_harmless():
+def test_empty_visited_subsets_are_ignored():
     path = SelectionPath.from_subsets([[], [1]], n_features=3)
     assert path.support(1).tolist() == [1]
     only_empty = SelectionPath.from_subsets([[]], n_features=3, tie_break=[0.0, 2.0, 1.0])
     assert only_empty.support(1).tolist() == [1]
 
 
-def test_groups_are_whole_and_stand_at_their_best_member():
+def test_groups_are_whole_and_have_the_position_of_their_best_member():
     groups = np.array([0, 1, 0, 2])
     path = SelectionPath.from_scores([1.0, 2.0, 3.0, 0.0]).constrained(groups, np.empty(0, dtype=np.intp))
     assert path.order.tolist() == [2, 0, 1, 3]

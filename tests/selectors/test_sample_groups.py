@@ -168,7 +168,7 @@ def _no_patient_is_divided(splits, patient):
     assert not [1 for train, test in splits if set(patient[train]) & set(patient[test])]
 
 
-def test_intervals_are_judged_on_whole_patients():
+def test_intervals_are_scored_on_whole_patients():
     X, y, patient = visits()
     made = []
 

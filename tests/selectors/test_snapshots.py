@@ -166,7 +166,7 @@ def weighted_sum(numbers):
 
 
 @pytest.mark.parametrize("case", [case for case in KNOWN if "/" in case])
-def test_results_stay_what_they_are(case):
+def test_results_do_not_change(case):
     *exact, n_iter, sums = KNOWN[case]
     found, n_iter_now, sums_now = result_of(fitted(case))
     assert found == exact
@@ -187,7 +187,7 @@ def defaults_of(method):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_defaults_stay_what_they_are_and_every_usual_case_is_known(method):
+def test_defaults_do_not_change_and_every_usual_case_has_a_snapshot(method):
     command = f"python tests/selectors/test_snapshots.py {method.name}"
     if method.name not in KNOWN:
         pytest.skip(f"{method.name} has no snapshot yet: `{command}` writes it")

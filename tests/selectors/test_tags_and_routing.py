@@ -48,7 +48,7 @@ def test_two_samples_are_enough_to_begin(n):
                     selector.fit(given, y)
 
 
-def test_gaps_reach_an_estimator_that_fills_them():
+def test_missing_values_reach_an_estimator_that_imputes_them():
     X, y = data()
     gaps = X.copy()
     gaps[3, 1] = np.nan
@@ -83,7 +83,7 @@ def test_weights_of_the_samples_reach_the_estimator_unless_others_are_given():
     assert FisherScore(2, estimator=Remembering()).fit(X, y).estimator_.weight_ is None
 
 
-def test_metadata_goes_where_it_was_asked_for():
+def test_metadata_is_routed_where_it_was_requested():
     X, y = data()
     weight = np.linspace(0.5, 2.0, 24)
     with config_context(enable_metadata_routing=True):
@@ -103,7 +103,7 @@ def test_metadata_goes_where_it_was_asked_for():
 
 
 @pytest.mark.parametrize("backend", [pd.DataFrame, lambda X: X.tolist(), np.asarray, as_design])
-def test_gaps_reach_a_selector_inside_another(backend):
+def test_missing_values_reach_a_wrapped_selector(backend):
     X, y = data()
     X[3, 0] = np.nan
     whole = as_design(X, allow_nan=True) if backend is as_design else backend(X)
@@ -134,7 +134,7 @@ def test_the_tags_are_those_of_the_task():
         assert (tags.classifier_tags is None) == is_regression, selector
 
 
-def test_the_tags_say_whether_more_than_two_classes_are_taken():
+def test_the_tags_state_whether_more_than_two_classes_are_supported():
     found = set()
     for selector in SELECTORS:
         if selector._task_name() != "regression":
@@ -144,7 +144,7 @@ def test_the_tags_say_whether_more_than_two_classes_are_taken():
     assert found == {True, False}
 
 
-def test_plain_arrays_need_no_checks_and_leave_no_names_behind(monkeypatch):
+def test_plain_arrays_need_no_checks_and_have_no_names(monkeypatch):
     """As with scikit-learn's checks: names of an earlier data frame go, and what is not plain is still checked."""
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
     selector = FisherScore(1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)

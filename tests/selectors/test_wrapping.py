@@ -39,7 +39,7 @@ def test_the_selector_inside_searches_and_pipelines_decides_the_targets(wrapped)
         assert get_tags(whole).classifier_tags.multi_class is takes_more
 
 
-def test_a_selector_of_another_library_is_taken_for_one_of_classes_unless_it_says_otherwise():
+def test_a_selector_of_another_library_is_a_classifier_by_default():
     foreign = SelectorCV(StandardScaler())
     assert foreign.task == "classification"
     assert get_tags(foreign).classifier_tags.multi_class

@@ -39,7 +39,7 @@ def test_more_classes_are_ordered_as_by_the_f_test(seed):
     assert FisherScore().fit(X, y).path_.order.tolist() == order.tolist()
 
 
-def test_separation_without_scale_scores_best_and_finite():
+def test_separation_without_variance_scores_best_and_finite():
     X, y = two_classes()
     X[:, 3] = y
     scores = FisherScore().fit(X, y).scores_

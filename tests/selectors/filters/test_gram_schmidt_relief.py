@@ -194,7 +194,7 @@ def test_chosen_features_keep_their_distance(always_keep):
     assert np.diff(np.flatnonzero(s.support_)).min() >= 3 > np.diff(np.flatnonzero(free.support_)).min()
 
 
-def test_a_separation_of_one_forbids_nothing():
+def test_a_separation_of_one_has_no_effect():
     X, y = redundant()
     plain, apart = (GramSchmidtRelief(5, n_neighbors=2, min_separation=m).fit(X, y) for m in (None, 1))
     assert plain.path_.order.tolist() == apart.path_.order.tolist()
@@ -224,7 +224,7 @@ def test_few_hits_are_reported():
         GramSchmidtRelief(2).fit(X, y)
 
 
-def test_an_empty_answer_is_reported():
+def test_an_empty_selection_is_reported():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 5)), np.arange(40) % 2
     with pytest.warns(UserWarning, match="selects no feature by its own rule.*raise level"):

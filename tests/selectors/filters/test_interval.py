@@ -37,7 +37,7 @@ def spectrum(seed=0, n=80, p=64, planted=(40, 48), task="classification"):
     return X, y
 
 
-def test_two_parts_are_left_middle_and_right():
+def test_two_parts_give_the_left_central_and_right_half():
     assert covering_intervals(0, 12, 2, 1) == [(0, 6), (3, 9), (6, 12)]
     assert covering_intervals(100, 112, 3, 1) == [(100, 104), (102, 106), (104, 108), (106, 110), (108, 112)]
     assert covering_intervals(0, 100, 2, 80) == [(0, 80), (20, 100)]
@@ -77,7 +77,7 @@ def test_finds_a_planted_interval_for_regression():
 @pytest.mark.parametrize(
     ("task", "model"), [("classification", SVC(kernel="linear")), ("regression", Ridge())]
 )
-def test_the_learner_that_nobody_named_standardises_each_training_part(task, model):
+def test_the_default_learner_standardises_the_training_samples_of_each_fold(task, model):
     X, y = spectrum(p=16, planted=(4, 8), task=task)
     X = X * np.geomspace(1.0, 100.0, 16) + 5.0
     s = IntervalSelector(task=task, cv=2).fit(X, y)
@@ -146,7 +146,7 @@ def test_halves_of_the_data_need_two_samples_of_each_class():
     zeronorm.IntervalSelector(1, task="regression").fit(noise(4), [0.5, 1.0, 2.0, 3.0])
 
 
-def test_every_training_part_of_an_interval_needs_two_classes():
+def test_the_training_samples_of_every_fold_need_two_classes():
     X, y = noise(8, 4), np.array(list("aabbaabb"))
     rows = np.arange(8)
     parts = [(rows[y == "a"], rows[y == "b"]), (rows[:4], rows[4:])]

@@ -181,7 +181,7 @@ def test_regression_on_sparse_columns_is_that_on_dense_ones(k, rounded, shift):
     np.testing.assert_allclose(found, dense, atol=1e-12)
 
 
-def test_equal_targets_say_nothing_about_counts():
+def test_equal_targets_without_dependence_have_no_information():
     """Without a dependence the estimates are around zero: with equal values on both sides, too."""
     rng = np.random.default_rng(0)
     X, y = (
@@ -240,7 +240,7 @@ def test_classes_of_one_sample_only():
 
 
 @pytest.mark.parametrize("discrete", [None, "all"])
-def test_says_before_that_many_numbers_take_minutes(discrete, monkeypatch):
+def test_warns_before_a_computation_of_minutes(discrete, monkeypatch):
     monkeypatch.setattr(module, "LONG_S", 1e-9)
     X, y = np.random.default_rng(0).normal(size=(40, 3)).round(), np.arange(40) % 2
     selector = MutualInformation(1, discrete_features=discrete, random_state=0)
@@ -261,7 +261,7 @@ def test_neighbours_of_mutual_information_are_other_samples():
     zeronorm.MutualInformation(task="regression").fit(noise(4), [0.0, 1.0, 2.0, 3.0])
 
 
-def test_a_seed_decides_the_noise_between_equal_values_of_a_regression():
+def test_a_seed_determines_the_noise_between_equal_targets():
     X, y = np.round(np.random.default_rng(0).normal(size=(40, 3))), np.arange(40.0) % 7
     selector = zeronorm.MutualInformation(task="regression", random_state=0)
     first = selector.fit(X, y).scores_

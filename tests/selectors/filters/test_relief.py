@@ -242,7 +242,7 @@ def test_constant_target_of_a_regression():
         Relief(task="regression").fit(X, np.full(len(X), 2.5))
 
 
-def test_gaps_are_announced_to_scikit_learn():
+def test_tags_declare_that_missing_values_are_allowed():
     assert get_tags(Relief()).input_tags.allow_nan
 
 
@@ -264,7 +264,7 @@ def test_the_order_of_columns_matters_where_neighbours_are_kept_apart(cls):
     assert zeronorm.IntervalSelector()._depends_on_column_order
 
 
-def test_features_are_kept_apart_from_better_ones_that_stay():
+def test_features_are_kept_apart_from_better_ones_that_are_kept():
     path = SelectionPath(order=np.array([2, 3, 0, 4, 1, 5]))
     found = relief.keep_apart(path, 2, np.array([False, False, False, False, True, False]))
     assert found.order.tolist() == [2, 0, 5, 3, 4, 1]

@@ -75,7 +75,7 @@ def test_welch_refuses_a_class_of_one_sample():
         WelchScore().fit(X, y)
 
 
-def test_golub_takes_a_class_of_one_sample_as_without_scale():
+def test_golub_takes_a_class_of_one_sample_as_without_variance():
     X, _ = two_classes()
     y = np.arange(len(X)) == 4
     expected = np.abs(X[4] - X[~y].mean(0)) / X[~y].std(0)

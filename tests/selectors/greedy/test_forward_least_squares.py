@@ -181,7 +181,7 @@ def test_the_error_of_every_size_on_the_way_of_forward_selection(gain, kept):
 
 
 @pytest.mark.parametrize(("p", "n_taken"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)])
-def test_half_of_the_features_are_taken_where_nobody_says_how_many(p, n_taken):
+def test_half_of_the_features_are_selected_by_default(p, n_taken):
     X = noise(20, p)
     y = X.sum(axis=1) + 0.1 * noise(20, 1, 1)[:, 0]
     for selector in (

@@ -197,7 +197,7 @@ def test_result_is_near_the_exhaustive_optimum():
 # -- the path ---------------------------------------------------------------------------------------------
 
 
-def test_objective_falls_at_every_step():
+def test_objective_decreases_at_every_step():
     X, y = two_classes(7, n=50, p=60)
     s = Grafting(penalty_l1=0.01).fit(X, y)
     assert np.all(np.diff(s.objective_) < 0.0)

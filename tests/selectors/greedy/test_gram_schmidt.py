@@ -186,7 +186,7 @@ def test_risk_bounds_the_frequency_of_a_probe_over_2000_runs():
 # -- monomials --------------------------------------------------------------------------------------------
 
 
-def test_a_product_is_found_where_its_factors_alone_say_nothing():
+def test_a_product_is_found_where_its_factors_alone_have_no_effect():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 8))
     y = X[:, 2] * X[:, 5] + 0.5 * X[:, 6] ** 2 + 0.1 * rng.normal(size=80)

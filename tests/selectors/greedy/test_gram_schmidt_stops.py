@@ -23,14 +23,14 @@ from zeronorm.selectors.greedy import _gram_schmidt as gram_schmidt
         (gram_schmidt.SizeStop(), [0.9, 0.1, 0.0], [True, True, True]),
     ],
 )
-def test_rules_go_on_up_to_their_level_and_never_after_a_refusal(rule, values, accepted, monkeypatch):
+def test_rules_accept_up_to_their_level_and_never_after_a_refusal(rule, values, accepted, monkeypatch):
     coming = iter(values)
     monkeypatch.setattr(rule, "_value", lambda search, column: next(coming))
     assert [rule.accept(None, 0) for _ in values] == accepted
     assert (rule.values, rule.n_accepted) == (values, sum(accepted))
 
 
-def test_the_leave_one_out_rule_goes_on_while_the_error_falls():
+def test_the_leave_one_out_rule_accepts_while_the_error_decreases():
     errors = {None: 5.0, 0: 4.0, 1: 4.0, 2: 1.0}
     search = SimpleNamespace(leave_one_out_error=lambda column=None: errors[column])
     rule = gram_schmidt.LeaveOneOutStop()
@@ -157,7 +157,7 @@ def test_size_stop_takes_half_and_looks_no_further_than_asked():
     assert GramSchmidt(stop="size", task="regression").fit(X, y).support_.sum() == 10
 
 
-def test_an_empty_answer_is_told():
+def test_an_empty_selection_warns():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 5)), np.repeat([0, 1], 20)
     with pytest.warns(UserWarning, match=r"GramSchmidt selects no feature by its own rule.*raise level"):

@@ -146,7 +146,7 @@ def test_sparse_data_are_never_dense(monkeypatch):
     assert PerceptronRFE(3).fit(sparse.csr_array(X), y).support_[:3].all()
 
 
-def test_says_before_that_corrections_may_take_minutes(monkeypatch):
+def test_warns_before_corrections_of_minutes(monkeypatch):
     monkeypatch.setattr(module, "LONG_S", 1e-9)
     X, y = data()
     with pytest.warns(UserWarning, match="50 times for each of 40 samples") as said:
@@ -177,7 +177,7 @@ def test_the_power_of_a_perceptron_follows_the_features_that_are_left(p, power):
     assert models.active.tolist() == list(range(1, p))
 
 
-def test_how_many_weights_a_margin_pays_for():
+def test_how_many_weights_a_margin_allows_to_remove():
     problem = problem_of([0, 1, 0, 1], noise(4, 4))
     models = perceptron_rfe.PerceptronModels(problem, 0.5, 2.0, 3)
     models.solution = SimpleNamespace(margin=2.0, weights=np.array([0.3, -0.2, 0.1, 0.4, 9.0]))

@@ -35,7 +35,7 @@ def agreement(ours, theirs):
 
 
 @pytest.mark.parametrize("most", [2, 1000])
-def test_the_value_at_a_place_of_the_order(most):
+def test_the_value_at_a_position_of_the_order(most):
     """With most = 2 nearly all values are equal."""
     rng = np.random.default_rng(most)
     for size in (1, 2, 3, 40):
@@ -130,7 +130,7 @@ def test_pairs_of_classes_are_trained_apart_and_leave_together(settings, p, valu
     assert RFE(**settings).fit(X, y).path_.order.tolist() != pairs.path_.order.tolist()
 
 
-def test_pairs_of_two_classes_are_the_one_model():
+def test_with_two_classes_one_vs_one_is_a_single_model():
     X, y = wide_data(3)
     orders = [RFE(multi_class=name, C=1.0).fit(X, y).path_.order for name in ("one_vs_rest", "one_vs_one")]
     np.testing.assert_array_equal(*orders)

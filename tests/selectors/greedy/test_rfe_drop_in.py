@@ -159,7 +159,7 @@ def test_sample_weights_reach_known_models(estimator):
     "estimator",
     [SVC(kernel="linear", C=-1.0), LinearSVC(C="a"), LogisticRegression(C=-1.0), Ridge(alpha=-1.0)],
 )
-def test_wrong_settings_are_an_error_in_the_words_of_the_estimator(estimator):
+def test_wrong_settings_raise_the_error_of_the_estimator(estimator):
     X, y = classes(23, (30, 9))
     name = type(estimator).__name__
     with pytest.raises(ValueError, match=f"parameter of {name} must be"):
@@ -167,7 +167,7 @@ def test_wrong_settings_are_an_error_in_the_words_of_the_estimator(estimator):
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_standardize_has_no_say_when_an_estimator_ranks(standardize):
+def test_standardize_has_no_effect_when_an_estimator_ranks(standardize):
     X, y = classes(4, (50, 15))
     ours = RFE(Ridge(), n_features_to_select=2, standardize=standardize).fit(X, (y == "a") * 1.0)
     assert (

@@ -186,7 +186,7 @@ def test_where_metadata_of_an_elimination_go():
     assert plain.splitter.split["groups"] is groups
 
 
-def test_more_features_than_there_are_is_told_as_scikit_learn_does():
+def test_too_many_features_warn_as_in_scikit_learn():
     X, y = noise(20), np.arange(20) % 2
     assert RFE(LogisticRegression(), n_features_to_select=3).fit(X, y).n_features_ == 3
     with pytest.warns(UserWarning, match="n_features_to_select=4 > n_features=3"):

@@ -84,7 +84,7 @@ def test_a_followed_logistic_regression_is_stationary_at_every_size(n_classes, s
 
 @pytest.mark.parametrize("shape", [(400, 20), (40, 60)])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_weights_that_only_tell_the_smallest_give_the_same_order(n_classes, shape):
+def test_weights_known_only_at_the_smallest_give_the_same_order(n_classes, shape):
     X, y = classes(27, shape, n_classes)
     X[:, 5] = X[:, 2]  # of two equal columns the first leaves first
     estimator = LogisticRegression(C=0.7)
@@ -138,7 +138,7 @@ def numbers(seed, shape):
 
 @pytest.mark.parametrize("shape", [(60, 12), (20, 60)])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), Ridge(fit_intercept=False)])
-def test_columns_of_the_caller_stay_where_they_are(estimator, shape):
+def test_columns_of_the_caller_are_not_changed(estimator, shape):
     X, y = numbers(6, shape) if isinstance(estimator, Ridge) else classes(6, shape)
     by_columns = np.asfortranarray(X)
     fitted = RFE(estimator, n_features_to_select=1, step=1).fit(by_columns, y)

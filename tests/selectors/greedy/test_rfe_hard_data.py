@@ -145,7 +145,7 @@ def test_a_tolerance_that_cannot_be_met_is_refused(selector, tol):
 
 @pytest.mark.parametrize("C", [np.nan, 0.0, -1.0, 1e300, "a"])
 @pytest.mark.parametrize("selector", [RFE(), BoundElimination()])
-def test_a_cost_that_means_nothing_is_refused(selector, C):
+def test_an_invalid_cost_is_refused(selector, C):
     X, y = problem()
     with pytest.raises(ValueError, match="'C' parameter of"):
         selector.set_params(C=C).fit(X, y)

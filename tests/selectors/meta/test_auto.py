@@ -154,7 +154,7 @@ def chessboard(n_samples=120):
     return X, (X[:, 2] * X[:, 5] > 0).astype(int)
 
 
-def test_with_a_nonlinear_scorer_relief_finds_what_linear_methods_cannot_see():
+def test_with_a_nonlinear_scorer_relief_finds_what_linear_methods_miss():
     X, y = chessboard()
     settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
     auto = AutoSelector(estimator=SVC(), **settings).fit(X, y)
@@ -178,7 +178,7 @@ def test_a_warning_says_where_no_line_separates_the_classes():
         AutoSelector(**settings).fit(X, np.random.default_rng(0).permutation(y))
 
 
-def test_curves_are_judged_no_longer_than_they_may_be_worth_a_word(monkeypatch):
+def test_the_check_of_nonlinearity_ends_when_a_warning_is_impossible(monkeypatch):
     judged = []
     score = AutoSelector._score_folds
 
@@ -292,7 +292,7 @@ def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
     assert thinned(splits, few, seed=0) is splits
 
 
-def test_features_that_several_methods_name_are_judged_once():
+def test_subsets_that_several_methods_select_are_scored_once():
     X, y = problem(n_samples=40, n_features=6)
     fits = []
 
@@ -343,7 +343,7 @@ def test_it_can_be_evaluated_as_a_whole():
     assert records["error_rate"].mean() < 0.2
 
 
-def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
+def test_methods_inside_issue_no_warnings_that_do_not_apply_to_auto():
     X, y = problem(n_samples=40)
     methods = [("fast", AROM(max_iter=1)), ("none", L1SVM(C=1e-7))]
     with warnings.catch_warnings(record=True) as caught:
@@ -354,7 +354,7 @@ def test_methods_inside_say_nothing_that_the_user_of_auto_cannot_follow():
     assert "'selectors'" in text
 
 
-def test_a_real_target_is_judged_by_a_ridge_regression_with_chosen_penalty():
+def test_a_real_target_is_scored_by_a_ridge_regression_with_chosen_penalty():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(24, 30))
     y = X[:, 4] + 0.5 * rng.normal(size=24)
@@ -379,7 +379,7 @@ def test_no_fold_of_a_real_target_counts_for_less_than_minus_one():
     np.testing.assert_array_equal(bounded, np.maximum(free, -1.0))
 
 
-def test_the_folds_and_what_they_say_are_kept():
+def test_the_folds_and_their_scores_are_stored():
     X, y = problem(n_samples=40, n_features=8)
     auto = AutoSelector(
         [("fisher", FisherScore()), ("random", RandomSelector())], cv=4, sizes=[1, 3, 8], random_state=1
@@ -398,7 +398,7 @@ def test_the_folds_and_what_they_say_are_kept():
     assert alone.chosen_ == "fisher"
 
 
-def test_a_target_of_noise_takes_few_features():
+def test_few_features_are_selected_for_a_target_of_noise():
     """Ridge regression with a chosen penalty does as little harm with all of the features as with one of them."""
     for seed in (2, 3, 7):  # 48, 48 and 60 of 60 features without the rule
         rng = np.random.default_rng(seed)

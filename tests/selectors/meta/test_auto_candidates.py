@@ -32,7 +32,7 @@ from zeronorm.selectors.meta._consensus import SHORTLIST, Consensus
         ([0.2], (2, 50, 51), 1, False),
     ],
 )
-def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits, is_told, monkeypatch):
+def test_nonlinearity_is_reported_where_it_is_clearly_better(gain, sizes, n_splits, is_told, monkeypatch):
     @np.vectorize
     def chosen(fold, size):
         return 0.5 if size <= 50 else 9.0
@@ -65,7 +65,7 @@ def test_curves_are_told_of_where_they_are_clearly_better(gain, sizes, n_splits,
         assert "(0.50)" in str(caught[0].message)
 
 
-def test_what_an_automatic_selector_asks_of_its_consensus(monkeypatch):
+def test_the_settings_of_the_consensus_inside(monkeypatch):
     asked = []
 
     class Recorder:
@@ -131,7 +131,7 @@ def test_paths_of_the_methods_and_of_their_consensus():
         (("interval", "fisher"), False, False),
     ],
 )
-def test_a_choice_takes_what_all_its_methods_take(selectors, is_sparse, has_gaps):
+def test_sparse_data_and_missing_values_are_allowed_if_all_methods_allow_them(selectors, is_sparse, has_gaps):
     tags = get_tags(AutoSelector(selectors)).input_tags
     assert (tags.sparse, tags.allow_nan) == (is_sparse, has_gaps)
 
@@ -140,7 +140,7 @@ def known_path():
     return auto.KnownPath(SelectionPath(order=np.arange(3)))
 
 
-def test_methods_are_configured_as_the_whole():
+def test_methods_get_the_settings_of_the_selector():
     X = noise(24, 3)
     settings = {"always_keep": [1], "feature_groups": [0, 0, 1]}
     selector = AutoSelector(
@@ -153,7 +153,7 @@ def test_methods_are_configured_as_the_whole():
         AutoSelector([known_path()], **settings).fit(X, np.arange(24) % 2)
 
 
-def test_methods_of_two_classes_leave_three_to_the_others():
+def test_binary_methods_are_left_out_with_three_classes():
     X, y = noise(24, 3), np.arange(24) % 3
     both = AutoSelector(["golub", "fisher", ("own", known_path())], cv=2, sizes=[2], random_state=0).fit(X, y)
     assert [*both.method_scores_] == ["fisher", "own", "consensus"]
@@ -178,7 +178,7 @@ def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_e
 @pytest.mark.parametrize(
     ("counts", "neighbours"), [((30, 22), 10), ((30, 21), 9), ((30, 4), 1), ((30, 3), None)]
 )
-def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypatch):
+def test_relief_has_no_more_neighbours_than_the_classes_have(counts, neighbours, monkeypatch):
     y = np.repeat([0, 1], counts)
     members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
     found = dict(auto._with_possible_neighbors(members, problem_of(y)))
@@ -195,7 +195,7 @@ def test_relief_has_as_many_neighbours_as_there_are(counts, neighbours, monkeypa
     assert dict(auto._with_possible_neighbors(members, real))["relief"].n_neighbors == 10
 
 
-def test_subsets_that_were_named_before_are_judged_where_they_were_named_first():
+def test_equal_subsets_are_scored_where_they_were_selected_first():
     paths = {
         "a": SelectionPath(order=np.array([0, 1, 2, 3])),
         "b": SelectionPath(order=np.array([1, 0, 3, 2])),
@@ -209,7 +209,7 @@ def test_subsets_that_were_named_before_are_judged_where_they_were_named_first()
     assert auto.first_to_name(kept, (1, 2, 3)) == {"a": [("a", 0), ("a", 0), ("a", 2)]}
 
 
-def test_a_real_target_is_ranked_without_the_voice_of_gram_schmidt_and_given_methods_all_have_one():
+def test_gram_schmidt_has_no_weight_by_default_and_given_methods_all_have_one():
     X, y = problem(n_samples=40, n_features=6)
     target = X[:, 0] + 0.5 * X[:, 1] ** 2
     usual = AutoSelector(task="regression", cv=2, sizes=[2], random_state=0).fit(X, target).selector_
@@ -230,14 +230,14 @@ def problem(seed=0, n_samples=60, n_features=20):
     return X, (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
-def test_relief_competes_without_a_voice_in_the_consensus():
+def test_relief_is_compared_but_has_no_weight_in_the_consensus():
     X, y = problem(n_samples=40)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
     assert [*auto.method_scores_] == ["fisher", "arom", "l1-svm", "rfe", "relief", "consensus"]
     np.testing.assert_allclose(auto.selector_.weights_, [0.25, 0.25, 0.25, 0.25, 0.0])
 
 
-def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_long(monkeypatch):
+def test_on_large_data_relief_is_left_out_and_elimination_removes_tenths(monkeypatch):
     X, y = problem(n_samples=40)
     monkeypatch.setattr("zeronorm.selectors.meta._auto.MOST_DISTANCES", 1.0)
     monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", 1.0)
@@ -250,7 +250,7 @@ def test_relief_stays_away_and_elimination_takes_tenths_where_they_would_take_lo
     )  # forty samples and twenty features are not tall
 
 
-def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_long(monkeypatch):
+def test_elimination_on_large_tall_data_has_the_squared_loss(monkeypatch):
     X, y = problem(n_samples=90, n_features=3)
     for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
         monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", much)
@@ -258,7 +258,7 @@ def test_elimination_from_tall_data_has_the_squared_loss_where_it_would_take_lon
         assert (elimination.step, elimination.loss) == settings
 
 
-def test_methods_that_do_not_serve_the_target_are_left_out():
+def test_methods_that_do_not_support_the_target_are_left_out():
     X, _ = problem()
     y = np.arange(60) % 3
     auto = AutoSelector(["fisher", "golub"], cv=2).fit(X, y)

@@ -60,7 +60,7 @@ def test_given_weights_are_those_of_the_mean_and_zero_leaves_a_selector_out():
     assert fitted.ranks_.shape == (3, 4)
 
 
-def test_one_far_rank_does_not_undo_a_first_place_with_log_ranks():
+def test_one_poor_rank_does_not_outweigh_a_first_rank_with_log_ranks():
     X, y = noise(p=30)
     far = FixedOrder([1, 2, 3, 4, 5, 6, 0, *range(7, 30)])
     near = [FixedOrder(range(30)) for _ in range(3)]
@@ -88,7 +88,7 @@ def test_the_bound_on_false_selections_holds_on_noise():
     assert np.mean(counts) <= bound
 
 
-def test_default_methods_find_what_is_there():
+def test_default_methods_find_the_relevant_features():
     X, y = noise(60, 50)
     X[np.ix_(y == 1, [4, 9])] += 2.5
     assert set(Consensus(n_features_to_select=2).fit(X, y).get_support(True)) == {4, 9}
@@ -143,7 +143,7 @@ def test_a_bound_needs_halves():
         Consensus([FisherScore()]).fit(X, y).false_selections()
 
 
-def test_own_rules_of_the_selectors_inside_are_of_no_interest():
+def test_empty_selections_of_the_selectors_inside_cause_no_warning():
     X, y = noise()
     with pytest.warns(EmptyAnswerWarning, match="L1SVM selects no feature"):
         L1SVM(C=1e-7).fit(X, y)
@@ -220,7 +220,7 @@ def test_only_the_first_features_are_put_in_order_and_scores_agree(task):
     np.testing.assert_array_equal(refined.mean_log_ranks_, plain.mean_log_ranks_)
 
 
-def test_near_copies_do_not_fill_the_first_places():
+def test_near_copies_do_not_fill_the_first_ranks():
     """Mean ranks put five near copies before the second source of information, a joint elimination does not."""
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, 200))
@@ -233,7 +233,7 @@ def test_near_copies_do_not_fill_the_first_places():
         assert 5 in found.path_.order[:3]
 
 
-def test_a_copy_or_mirror_image_takes_no_place_of_another_feature():
+def test_a_copy_or_mirror_image_is_ranked_behind_other_features():
     X, y = noise(80, 40)
     X[:, 0] += 2.5 * y
     X[:, 1] += y
@@ -245,7 +245,7 @@ def test_a_copy_or_mirror_image_takes_no_place_of_another_feature():
         assert {sources.get(feature) for feature in pair} == {"a", "b"}
 
 
-def test_the_order_of_given_selectors_and_of_frequencies_is_left_as_it_is():
+def test_the_order_of_given_selectors_and_of_frequencies_is_not_refined():
     X, y = noise(60, 20)
     X[:, :3] += y[:, None]
     for settings in ({"selectors": [FisherScore(), AROM()]}, {"aggregation": "frequency"}):

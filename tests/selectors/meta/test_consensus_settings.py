@@ -11,7 +11,7 @@ from zeronorm.selectors.meta import _consensus as consensus
 from zeronorm.selectors.meta._consensus import Consensus
 
 
-def test_elimination_takes_tenths_where_it_is_much_work(monkeypatch):
+def test_elimination_on_large_data_removes_tenths(monkeypatch):
     wide = problem_of([0, 1], np.zeros((2, 5)))  # 20 multiplications
     for most, settings in ((20.0, {}), (19.9, {"step": 0.1})):
         monkeypatch.setattr(consensus, "MUCH_WORK", most)
@@ -70,7 +70,7 @@ def test_two_features_can_be_put_in_order(p, refine, n_refined, monkeypatch):
 
 
 @pytest.mark.parametrize(("task", "y"), [("binary", [0, 1, 0, 1]), ("regression", [0.5, 1.0, 2.0, 1.5])])
-def test_the_gram_matrix_is_weighed_by_the_kind_of_target(task, y, monkeypatch):
+def test_the_use_of_the_gram_matrix_depends_on_the_kind_of_target(task, y, monkeypatch):
     asked = []
     monkeypatch.setattr(consensus, "MUCH_WORK", 0.0)
     for is_preferred, settings in ((True, {"step": 0.1}), (False, {"step": 0.1, "loss": "squared"})):

@@ -178,7 +178,7 @@ def test_works_in_pipelines_and_predicts():
     assert predicting.score(X, y) > 0.7
 
 
-def test_selection_in_a_fold_never_sees_its_test_part():
+def test_selection_in_a_fold_never_uses_its_test_samples():
     X, y = make_data()
     folds = list(StratifiedKFold(3).split(X, y))
     plain = SelectorCV(FisherScore(), cv=folds, sizes=[2, 5]).fit(X, y)
