@@ -1,4 +1,4 @@
-"""What fits to the same data share: computed once, for the same inputs only, and only as long as it is passed on."""
+"""Values that fits to the same data share: computed once per inputs, and released after the fit."""
 
 from __future__ import annotations
 

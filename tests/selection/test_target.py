@@ -1,4 +1,4 @@
-"""What every kind of target promises: to encode and decode, stratify, permute, and name its metric and predictors."""
+"""Common behaviour of all kinds of targets: encoding, strata, permutation, metrics and predictors."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_target_that_varies_within_groups_is_permuted_within_them(kind):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_baseline_scores_at_chance(task):
-    """One minus the share of the most frequent class, one minus one over the number of classes; no variance."""
+    """Error rate: one minus the share of the largest class; balanced: one minus 1 / n_classes; R² of zero."""
     target = TASKS[task]
     y = np.repeat([0, 1, 2], [20, 15, 5]) if target.has_classes else EXAMPLES["regression"]
     baseline = BASELINES[target.baseline]

@@ -1,4 +1,4 @@
-"""What the base class does for all selectors."""
+"""The base class of all selectors."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ TALKING = [
     for kind in ("selector", "meta")
     for m in all_methods(kind)
     if "verbose" in m.instances()[0].get_params(deep=False)
-    and m.cls is not RFECV  # which counts as scikit-learn does
+    and m.cls is not RFECV  # counts as in scikit-learn
 ]
-STOPS_EARLY = {"fsv", "perceptron-rfe"}  # far before the largest number of steps
+STOPS_EARLY = {"fsv", "perceptron-rfe"}  # converges long before max_iter
 
 
 @pytest.mark.parametrize("change", [-1, 1])
@@ -89,7 +89,7 @@ def test_progress_ends_near_what_was_announced(method, monkeypatch):
 
 
 def test_of_equal_columns_the_first_is_removed_last():
-    """In the order of the built-in machine; with an estimator it is that of scikit-learn, where the first leaves."""
+    """This holds for the built-in SVM; with an estimator the first is removed first, as in scikit-learn."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     noise = rng.normal(size=(40, 2))
@@ -169,7 +169,7 @@ def test_labels_keep_their_type_and_targets_become_floats():
     )
 
 
-# -- Arrays, labels and weights at the point where they are told apart --
+# -- Boundary cases of arrays, labels and weights --
 
 
 @pytest.mark.parametrize(
@@ -298,12 +298,12 @@ def test_a_path_without_steps_counts_one_and_the_warning_has_a_remedy():
     selector = FisherScore(2)
     path = SelectionPath.from_scores([1.0, 3.0, 2.0])
     constrained = path.constrained(None, np.empty(0, dtype=np.intp))
-    told = SimpleNamespace(n_features_to_select=2)
-    selector._store(replace(constrained, n_iter=0), told)
+    problem = SimpleNamespace(n_features_to_select=2)
+    selector._store(replace(constrained, n_iter=0), problem)
     assert (selector.n_iter_, selector.n_features_, selector.converged_) == (1, 2, True)
-    for remedy, words in (("add samples.", "add samples."), ("", "raise max_iter or loosen tol.")):
-        with pytest.warns(ConvergenceWarning, match=f"FisherScore did not converge: {words}"):
-            selector._store(replace(constrained, converged=False, remedy=remedy), told)
+    for remedy, text in (("add samples.", "add samples."), ("", "raise max_iter or loosen tol.")):
+        with pytest.warns(ConvergenceWarning, match=f"FisherScore did not converge: {text}"):
+            selector._store(replace(constrained, converged=False, remedy=remedy), problem)
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_methods_raise_an_error_before_the_fit(ask):
     ],
 )
 def test_an_empty_selection_warns_with_a_remedy(name, params):
-    """Noise, and parameters so strict that nothing passes; with a number asked for there is nothing to tell."""
+    """Noise, and parameters so strict that nothing passes; with a requested number there is no warning."""
     X, y = noise(20, 4, 5), np.arange(20) % 2
     cls = get_method(name).cls
     with pytest.warns(UserWarning, match=f"{cls.__name__}.*(raise|lower)"):

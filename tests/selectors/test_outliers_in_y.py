@@ -1,4 +1,4 @@
-"""One sample far out in a real target decides for methods of least squares: they say so once, with what helps."""
+"""Outliers in a real target mislead methods of least squares: they warn once, with a remedy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from zeronorm.models import RelevanceVectorRegressor
 from zeronorm.registry import all_methods
 from zeronorm.selection._problem import TargetOutlierWarning, target_outliers
 
-PLACE = 7
+OUTLIER = 7
 
 
 def problem(n_samples=60, seed=0):
@@ -37,7 +37,7 @@ def problem(n_samples=60, seed=0):
 
 
 def with_outlier(y, size=1e6):
-    return np.where(np.arange(y.size) == PLACE, size * np.abs(y).max(), y)
+    return np.where(np.arange(y.size) == OUTLIER, size * np.abs(y).max(), y)
 
 
 def outlier_warnings(action):
@@ -54,9 +54,9 @@ def outlier_warnings(action):
 @pytest.mark.parametrize("n_samples", [8, 20, 60, 1000])
 def test_an_outlier_in_y_is_found(n_samples, size):
     _, y = problem(n_samples)
-    y[PLACE] = size * 10.0 * np.abs(y).max()
-    assert target_outliers(y).tolist() == [PLACE]
-    assert target_outliers(np.delete(y, PLACE)).size == 0
+    y[OUTLIER] = size * 10.0 * np.abs(y).max()
+    assert target_outliers(y).tolist() == [OUTLIER]
+    assert target_outliers(np.delete(y, OUTLIER)).size == 0
     assert target_outliers(rankdata(y)).size == 0
 
 
@@ -66,7 +66,7 @@ def test_several_outliers_in_y_are_found_the_farthest_first():
     assert target_outliers(y).tolist() == [60, 5, 100]
     y[110] = 1e5
     assert target_outliers(y).tolist() == [60, 5, 100, 110]
-    y[:10] = 1e5  # more than a few are a part of the data like any other
+    y[:10] = 1e5  # more than a few are not treated as outliers
     assert target_outliers(np.delete(y, 60)).size == 0
 
 
@@ -74,8 +74,8 @@ def test_a_sample_of_small_weight_is_no_outlier():
     _, y = problem()
     y = with_outlier(y, 1e3)
     weight = np.ones(60)
-    assert target_outliers(y, weight).tolist() == [PLACE]
-    weight[PLACE] = 1e-9
+    assert target_outliers(y, weight).tolist() == [OUTLIER]
+    weight[OUTLIER] = 1e-9
     assert target_outliers(y, weight).size == 0
 
 
@@ -84,7 +84,7 @@ def test_too_few_different_values_cause_no_warning(others):
     """Where more than half of the targets are equal their median distance is zero."""
     y = np.zeros(40)
     y[: len(others)] = others
-    y[PLACE] = 1e6
+    y[OUTLIER] = 1e6
     assert target_outliers(y).size == 0
 
 
@@ -109,7 +109,7 @@ USUAL = {
 }
 
 
-def alarms(distribution, n_samples, n_draws):
+def n_false_warnings(distribution, n_samples, n_draws):
     rng = np.random.default_rng(11)
     return sum(
         target_outliers(USUAL[distribution](rng, n_samples).astype(float)).size > 0 for _ in range(n_draws)
@@ -118,14 +118,14 @@ def alarms(distribution, n_samples, n_draws):
 
 @pytest.mark.parametrize("distribution", USUAL)
 def test_usual_targets_cause_no_warning(distribution):
-    assert [alarms(distribution, n_samples, 300) for n_samples in (20, 200)] == [0, 0]
+    assert [n_false_warnings(distribution, n_samples, 300) for n_samples in (20, 200)] == [0, 0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", USUAL)
 @pytest.mark.parametrize(("n_samples", "n_draws"), [(20, 20000), (100, 20000), (1000, 5000), (100000, 100)])
 def test_warnings_without_an_outlier_are_rare(distribution, n_samples, n_draws):
-    assert alarms(distribution, n_samples, n_draws) < 0.001 * n_draws + (n_draws < 1000)
+    assert n_false_warnings(distribution, n_samples, n_draws) < 0.001 * n_draws + (n_draws < 1000)
 
 
 # -- the methods --
@@ -149,18 +149,18 @@ def of_a_real_target(method):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_method_that_is_misled_warns_once(method):
     X, y = problem()
-    gross, others = with_outlier(y), np.arange(60) != PLACE
+    y_outlier, others = with_outlier(y), np.arange(60) != OUTLIER
     selector = of_a_real_target(method)
-    told = outlier_warnings(lambda: clone(selector).fit(X, gross))
+    messages = outlier_warnings(lambda: clone(selector).fit(X, y_outlier))
     if method.name in UNMOVED:
-        assert told == []
+        assert messages == []
         if method.name != "random":
-            assert clone(selector).fit(X, gross).get_support(indices=True).tolist() == [0, 1]
+            assert clone(selector).fit(X, y_outlier).get_support(indices=True).tolist() == [0, 1]
         return
-    assert len(told) == 1
-    assert f"Sample {PLACE} (counted from 0) has the target {gross[PLACE]:.6g}" in told[0]
-    assert f"which may mislead {type(selector).__name__}. Correct or drop it, use the ranks" in told[0]
-    for X_after, y_after in ((X[others], gross[others]), (X, rankdata(gross))):
+    assert len(messages) == 1
+    assert f"Sample {OUTLIER} (counted from 0) has the target {y_outlier[OUTLIER]:.6g}" in messages[0]
+    assert f"which may mislead {type(selector).__name__}. Correct or drop it, use the ranks" in messages[0]
+    for X_after, y_after in ((X[others], y_outlier[others]), (X, rankdata(y_outlier))):
         support = (
             clone(selector).fit(X_after, y_after).get_support(indices=True)
         )  # a warning would be an error
@@ -172,7 +172,7 @@ def test_every_method_that_is_misled_warns_once(method):
     [
         zeronorm.RFE(task="regression", loss="squared"),
         zeronorm.SensitivityElimination(task="regression", loss="squared"),
-        zeronorm.RFECV(task="regression", cv=3),  # it chooses a number by squared errors
+        zeronorm.RFECV(task="regression", cv=3),  # it chooses a size by squared errors
     ],
     ids=str,
 )
@@ -182,7 +182,7 @@ def test_settings_with_squared_errors_are_misled(selector):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "n_told"),
+    ("parameters", "n_warnings"),
     [
         ({}, 1),
         ({"scoring": "neg_mean_squared_error"}, 1),
@@ -191,11 +191,13 @@ def test_settings_with_squared_errors_are_misled(selector):
     ],
     ids=str,
 )
-def test_a_number_of_features_chosen_by_squared_errors_is_misled_whatever_the_estimator(parameters, n_told):
+def test_a_number_of_features_chosen_by_squared_errors_is_misled_whatever_the_estimator(
+    parameters, n_warnings
+):
     X, y = problem()
     selector = zeronorm.RFECV(HuberRegressor(max_iter=1000), cv=3, **parameters)
-    told = outlier_warnings(lambda: selector.fit(X, with_outlier(y, 1e3)))
-    assert [message.startswith(f"Sample {PLACE} ") for message in told] == [True] * n_told
+    messages = outlier_warnings(lambda: selector.fit(X, with_outlier(y, 1e3)))
+    assert [message.startswith(f"Sample {OUTLIER} ") for message in messages] == [True] * n_warnings
 
 
 def test_the_loss_of_an_estimator_of_the_user_is_not_guessed():
@@ -211,7 +213,7 @@ def test_the_loss_of_an_estimator_of_the_user_is_not_guessed():
 def test_a_relevance_vector_model_is_misled():
     X, y = problem()
     with pytest.warns(
-        TargetOutlierWarning, match=f"Sample {PLACE} .*may mislead RelevanceVectorRegressor"
+        TargetOutlierWarning, match=f"Sample {OUTLIER} .*may mislead RelevanceVectorRegressor"
     ) as caught:
         RelevanceVectorRegressor().fit(X, with_outlier(y))
     assert caught[0].filename == __file__
@@ -239,10 +241,10 @@ def test_positions_count_samples_without_a_weight():
     X, y = problem()
     weight = np.ones(60)
     weight[:3] = 0.0
-    [told] = outlier_warnings(
+    [message] = outlier_warnings(
         lambda: FisherScore(task="regression").fit(X, with_outlier(y), sample_weight=weight)
     )
-    assert f"Sample {PLACE} (counted from 0)" in told
+    assert f"Sample {OUTLIER} (counted from 0)" in message
 
 
 def test_a_warning_points_at_the_line_of_the_user():
@@ -255,11 +257,11 @@ def test_a_warning_points_at_the_line_of_the_user():
 def test_an_evaluation_warns_once():
     X, y = problem()
     selectors = [FisherScore(task="regression"), zeronorm.RFE(task="regression")]
-    told = outlier_warnings(
+    messages = outlier_warnings(
         lambda: evaluate(selectors, X, with_outlier(y), task="regression", sizes=[2], cv=3)
     )
-    assert len(told) == 1
-    assert "may mislead the methods and the measured errors" in told[0]
+    assert len(messages) == 1
+    assert "may mislead the methods and the measured errors" in messages[0]
 
 
 def test_classes_cause_no_warning_of_outliers():

@@ -123,7 +123,7 @@ def test_near_ties_go_to_the_lower_index():
 
 @pytest.mark.parametrize("n_parts", [2, 3, 7])
 def test_ties_across_the_bounds_of_threads(monkeypatch, n_parts):
-    """Parts of any size, inside ties and at their ends, give the order of one part."""
+    """Bounds between threads, inside ties and at their ends, do not change the order."""
     rng = np.random.default_rng(n_parts)
 
     def in_parts(function, size):
@@ -142,11 +142,10 @@ def test_ties_across_the_bounds_of_threads(monkeypatch, n_parts):
 
 
 def test_ratios_are_tied_by_their_own_size():
-    scores = [1.0, 2.0, 1e15, 2e15, 2e15 + 8e4, 0.5]
-    assert order_by_score(scores).tolist() == [3, 4, 2, 0, 1, 5]  # the largest ties all that is small
-    assert order_by_score(scores, ratios=True).tolist() == [3, 4, 2, 1, 0, 5]
-    assert order_by_score([1.0, np.inf, 2.0], ratios=True).tolist() == [1, 2, 0]
-    assert order_by_score([1.0, 1.0 + 1e-12], ratios=True).tolist() == [0, 1]
+    scores = [1.0, 2.0, 1e15, 2e15, 2e15 + 8e4, 0.5] assert order_by_score(scores).tolist() == [3, 4, 2, 0, 1, 5]  # the
+    tolerance of the largest makes all small ones tied assert order_by_score(scores, ratios=True).tolist() == [3, 4, 2,
+    1, 0, 5] assert order_by_score([1.0, np.inf, 2.0], ratios=True).tolist() == [1, 2, 0] assert order_by_score([1.0,
+    1.0 + 1e-12], ratios=True).tolist() == [0, 1]
 
 
 MANY_SCORES = {
@@ -161,7 +160,7 @@ MANY_SCORES = {
 
 @pytest.fixture(params=[1, 3])
 def n_threads(request, monkeypatch):
-    """Long vectors are handled in so many parts."""
+    """Long vectors are divided among this number of threads."""
     monkeypatch.setattr("zeronorm._threads.available_threads", lambda: request.param)
     monkeypatch.setattr("zeronorm._threads._NUMBERS_PER_THREAD", 1 << 12)
     monkeypatch.setattr("zeronorm.design._index.available_threads", lambda: request.param)
@@ -169,7 +168,7 @@ def n_threads(request, monkeypatch):
 
 @cache
 def many_scores_in_order(kind):
-    """Scores, and their order by the definition; Python takes longer over it than the tests."""
+    """Scores, and their order by the definition; cached, because plain Python is slow."""
     scores = MANY_SCORES[kind](np.random.default_rng(0), 60_000)
     tolerance = 1e-10 * np.abs(scores[np.isfinite(scores)]).max()
     scores = scores.tolist()
@@ -229,7 +228,7 @@ def test_scores_are_raised_to_the_highest_ranked_behind(order, scores, agreeing)
 @pytest.mark.usefixtures("n_threads")
 @pytest.mark.parametrize("last_bits", [0, 3, 16])
 def test_many_values_with_equal_leading_bits_are_sorted(last_bits):
-    """Runs of equal leading bits, across the bounds of parts too, and so long that all is sorted afresh."""
+    """Runs of equal leading bits, also across the bounds of threads, and so long that everything is sorted again."""
     rng = np.random.default_rng(0)
     values = 1.0 + rng.integers(0, 2**17 >> last_bits, 40_000) * 2.0**-35
     values += rng.integers(0, 2**10, values.size) * 2.0**-51

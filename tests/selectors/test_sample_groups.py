@@ -1,4 +1,4 @@
-"""No sample group is on both sides of a fold, wherever samples are split: not in any inner fold either."""
+"""No sample group is in both the training and the test samples of a fold, inner folds included."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ def visits():
     return X[mixed], y[mixed], patient[mixed]
 
 
-def _patients(part):
-    column = part.block(slice(0, 1)) if hasattr(part, "block") else np.asarray(part)[:, :1]
+def _patients(X):
+    column = X.block(slice(0, 1)) if hasattr(X, "block") else np.asarray(X)[:, :1]
     return set(np.round(column.ravel(), 9))
 
 
 class Seen:
-    """Patients of the training and the test part of all folds that were made."""
+    """Records the patients among the training and the test samples of every fold."""
 
     def __init__(self):
-        self.costs, self.judged = [], []
+        self.costs, self.scored = [], []
 
     def left_out(self, problem, epsilon, is_test, n_steps):
-        parts = (problem.design.take_rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
-        self.costs.append(tuple(_patients(part) for part in parts))
+        sides = (problem.design.take_rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
+        self.costs.append(tuple(_patients(side) for side in sides))
         return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
     def scorer(self, result, plan, model, train, test, columns, standardized):
-        parts = _patients(train[0]), _patients(test[0])
-        if parts != ({0.0}, {0.0}):  # the prediction without features sees zeros, in the same folds
-            self.judged.append(parts)
+        sides = _patients(train[0]), _patients(test[0])
+        if sides != ({0.0}, {0.0}):  # the prediction without features uses zeros, in the same folds
+            self.scored.append(sides)
         return REAL_SCORER(result, plan, model, train, test, columns, standardized)
 
     def shared(self):
-        return [train & test for train, test in [*self.costs, *self.judged] if train & test]
+        return [train & test for train, test in [*self.costs, *self.scored] if train & test]
 
 
 REAL_LEFT_OUT, REAL_SCORER = cost._LeftOut, folds._scorer
@@ -75,7 +75,7 @@ def seen(monkeypatch):
     found = Seen()
     monkeypatch.setattr(cost, "_LeftOut", found.left_out)
     monkeypatch.setattr(folds, "_scorer", found.scorer)
-    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)  # the parts with all their columns
+    monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)  # training and test samples with all their columns
     return found
 
 
@@ -148,7 +148,7 @@ def test_groups_of_samples_without_weight_are_left_out(seen):
 def test_inner_folds_hold_whole_patients(seen, selector):
     X, y, patient = visits()
     selector.fit(X, y, groups=patient)
-    assert seen.costs or seen.judged
+    assert seen.costs or seen.scored
     assert not seen.shared()
 
 
@@ -159,7 +159,7 @@ def test_select_divides_no_patient(seen, method, features):
         X, y, method=method, features=features, cv=3, sample_groups=patient, permutations=0, n_jobs=1
     )
     assert seen.costs
-    assert seen.judged
+    assert seen.scored
     assert not seen.shared()
 
 
@@ -218,7 +218,7 @@ def test_a_splitter_of_groups_is_given_them(seen):
     SelectorCV(inner, cv=GroupShuffleSplit(2, random_state=0), sizes=[2], random_state=0).fit(
         X, y, groups=patient
     )
-    assert seen.judged
+    assert seen.scored
     assert not seen.shared()
 
 

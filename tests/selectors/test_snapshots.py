@@ -1,8 +1,8 @@
-"""The results of every selector on a few sets of data stay what they are from one release to the next.
+"""The results of every selector on a few data sets do not change from one release to the next.
 
-A difference here is one that users will meet; where it is meant, it belongs in the changelog. The known results stand
-in ``snapshots/<family>.json``, one line for each case, and ``python tests/selectors/test_snapshots.py`` writes them
-anew: all of them, or those of the methods that are named (``... test_snapshots.py rfe arom``). A new method needs no
+A difference here affects users; if it is intended, it belongs in the changelog. The known results are in
+``snapshots/<family>.json``, one line for each case, and ``python tests/selectors/test_snapshots.py`` writes them
+again: all of them, or those of the named methods (``... test_snapshots.py rfe arom``). A new method needs no
 snapshot: until it has one its test is skipped.
 
 A case is ``method/set of test parameters/task``, then the data or the constraint, or other values of parameters
@@ -41,10 +41,10 @@ KNOWN = {
 METHODS = [method for kind in ("selector", "meta") for method in all_methods(kind)]
 # scikit-learn before 1.8 begins the penalties for several targets elsewhere.
 OTHER_SCORES = {"lasso/0/multiclass"}
-# Results that the rounding of another processor changes by more than is tested here.
+# Results that change with the rounding of another processor by more than the tolerance.
 LEFT_OUT = {"adaptive-scaling/0/binary/wide", "sparse-kernel-fisher/0/binary/wide"}
 WRAPPED = {"consensus", "knockoff-selector", "probe-selector", "selector-cv", "stability-selection"}
-# What follows from the order of the features and the size, which are compared.
+# Attributes that follow from the order of the features and the size, which are compared.
 FROM_THE_PATH = {"support_", "ranking_", "n_features_", "n_features_in_", "converged_", "n_iter_", "classes_"}
 LETTERS = string.digits + string.ascii_letters
 
@@ -52,7 +52,7 @@ LETTERS = string.digits + string.ascii_letters
 
 
 def data():
-    """Three features add up, two work together, one is nearly a copy; no two are alike."""
+    """Three features have additive effects, two interact, one is nearly a copy; no two are equal."""
     rng = np.random.default_rng(21)
     X = rng.normal(size=(60, 12)) * np.linspace(0.5, 2.0, 12) + 6.0
     X[:, 3] += 0.6 * X[:, 7]
@@ -101,7 +101,7 @@ def usual_cases(method):
     takes += ["sample_weight"] if has_fit_parameter(first, "sample_weight") else []
     takes += [kind for kind in DATA if kind != "wide" or first.__sklearn_tags__().input_tags.sparse]
     cases = [f"{method.name}/0/{task}" for task in tasks]
-    cases += [f"{method.name}/{place}/{tasks[0]}" for place in range(1, len(others) + 1)]
+    cases += [f"{method.name}/{index}/{tasks[0]}" for index in range(1, len(others) + 1)]
     cases += [f"{method.name}/0/{tasks[0]}/{what}" for what in takes]
     return [case for case in cases if case not in LEFT_OUT]
 
@@ -115,10 +115,10 @@ def values_of(text):
 @cache
 def fitted(case):
     """The selector of a case after its fit."""
-    name, place, task, *more = case.split("/", 3)
+    name, index, task, *more = case.split("/", 3)
     what = more[0] if more else ""
     values = values_of(what) if "=" in what else {}
-    selector = get_method(name).instances()[int(place)]
+    selector = get_method(name).instances()[int(index)]
     chosen = {"random_state": 0, "task": "regression" if task == "regression" else "classification"}
     chosen |= {key: value for key, value in CONSTRAINTS.items() if key == what}
     known = selector.get_params(deep=False)
@@ -128,7 +128,7 @@ def fitted(case):
         X[:, column] = np.round(X[:, column])
     weight = np.random.default_rng(5).uniform(0.5, 2.0, 60)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few iterations, nothing selected: told elsewhere
+        warnings.simplefilter("ignore")  # few iterations, nothing selected: tested elsewhere
         return selector.fit(
             X, targets[task], **({"sample_weight": weight} if what == "sample_weight" else {})
         )
@@ -138,7 +138,7 @@ def fitted(case):
 
 
 def result_of(selector):
-    """What is compared: exact facts of the path first, then sums, each with the scale of its tolerance."""
+    """The values that are compared: exact ones of the path first, then sums, each with the scale of its tolerance."""
     path = selector.path_
     order = "".join(LETTERS[column] for column in path.order)
     selected_size = None if path.selected_size is None else int(path.selected_size)
@@ -150,7 +150,7 @@ def result_of(selector):
 
 
 def arrays_of(selector):
-    """Every array of numbers that the fit has left, by name."""
+    """Every numeric array among the fitted attributes, by name."""
     for name, value in sorted(vars(selector).items()):
         if name.endswith("_") and not name.startswith("_") and name not in FROM_THE_PATH:
             try:
@@ -174,7 +174,7 @@ def test_results_do_not_change(case):
         assert len(sums_now) == len(sums)
         for (total, size), known in zip(sums_now, sums, strict=True):
             assert total == pytest.approx(known, rel=1e-4, abs=1e-4 * size)
-    # Rounding may take a step more or less, and more of them where a model begins at the solution of the last.
+    # Rounding may add or save a step, and more where a model starts from the last solution.
     share = 0.5 if case.startswith(("rfe/", "sensitivity/")) else 0.2
     assert abs(n_iter_now - n_iter) <= int(share * n_iter)
 
@@ -207,7 +207,7 @@ UNIT_OF_THE_TARGET = {"grafting", "rfecv", "sensitivity"}
     "case", [case for case in KNOWN if re.fullmatch(r"(?!tree/0/reg)[\w-]+/0/(binary|regression)", case)]
 )
 def test_units_do_not_matter(case):
-    """Powers of two change no digit: each column in another unit, and the target.
+    """Rescaling each column and the target by powers of two changes no digit of the result.
 
     A tree of real targets has splits that are equally good up to rounding.
     """
@@ -235,7 +235,7 @@ def line_of(case):
 
 
 def write(names):
-    """Rewrite the snapshots of these methods; those of the others stay."""
+    """Rewrite the snapshots of these methods and keep those of the others."""
     FOLDER.mkdir(exist_ok=True)
     for family in sorted({method.family for method in METHODS}):
         lines = {}

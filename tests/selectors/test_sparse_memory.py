@@ -1,4 +1,4 @@
-"""Linear methods leave sparse data sparse: what a fit adds to the memory stays far below the dense table."""
+"""Linear methods keep sparse data sparse: a fit needs far less memory than the dense table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PARAMETERS = {
 
 @cache
 def problem(shape):
-    """Values at few places, and three columns that tell the classes apart."""
+    """Sparse data with three columns that separate the classes."""
     n, p = shape
     rng = np.random.default_rng(0)
     y = np.arange(n) % 2

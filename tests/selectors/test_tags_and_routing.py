@@ -1,4 +1,4 @@
-"""What selectors promise to scikit-learn: tags, routing of metadata, checks of the data, estimators inside."""
+"""Conventions of scikit-learn: tags, routing of metadata, checks of the data, estimators inside selectors."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_missing_values_reach_a_wrapped_selector(backend):
 @pytest.mark.parametrize("backend", [np.asarray, as_design])
 @pytest.mark.parametrize("selector", [FisherScore(2), RFE(), RFECV(cv=2)], ids=lambda s: type(s).__name__)
 def test_no_prediction_before_the_fit(selector, backend):
-    """`estimator_`, which is missing too, is not what the user should hear of."""
+    """The error is about the missing fit, not about the missing attribute `estimator_`."""
     X, y = data()
     selector = selector.set_params(estimator=LogisticRegression())
     for call in ("predict", "decision_function", "predict_proba"):
@@ -145,14 +145,14 @@ def test_the_tags_state_whether_more_than_two_classes_are_supported():
 
 
 def test_plain_arrays_need_no_checks_and_have_no_names(monkeypatch):
-    """As with scikit-learn's checks: names of an earlier data frame go, and what is not plain is still checked."""
+    """As with scikit-learn's checks, names of an earlier data frame are dropped, and other data are still checked."""
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
     selector = FisherScore(1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
     expected = selector.scores_
     with monkeypatch.context() as without_checks:
         without_checks.setattr(base, "validate_data", None)
         selector.fit(X, y)
-    # A data frame may be stored the other way round, and its sums then differ by rounding.
+    # A data frame may be stored in another memory order, and its sums then differ by rounding.
     np.testing.assert_allclose(selector.scores_, expected, rtol=1e-12)
     assert selector.n_features_in_ == 3
     assert not hasattr(selector, "feature_names_in_")

@@ -1,4 +1,4 @@
-"""What selectors around another selector take from the one inside."""
+"""Tasks and tags of selectors that wrap another selector."""
 
 from __future__ import annotations
 

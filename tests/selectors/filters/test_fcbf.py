@@ -64,8 +64,8 @@ def test_equal_counts(seed, bins):
     expected, _ = fcbf([(np.argsort(np.argsort(x)) * bins // n).tolist()], y.tolist())
     np.testing.assert_allclose(FCBF(bins=bins).fit(x[:, None], y).scores_, expected, atol=1e-12)
     tied = np.round(x / 5.0)
-    places = [int(np.count_nonzero(tied < value)) * bins // n for value in tied]
-    expected, _ = fcbf([places], y.tolist())
+    codes = [int(np.count_nonzero(tied < value)) * bins // n for value in tied]
+    expected, _ = fcbf([codes], y.tolist())
     np.testing.assert_allclose(FCBF(bins=bins).fit(tied[:, None], y).scores_, expected, atol=1e-12)
 
 
@@ -122,14 +122,14 @@ def test_too_many_categories():
 
 
 def test_values_of_a_column_that_are_too_many_for_categories():
-    """Of a block that begins with column 5; through the public face this takes a minute."""
+    """A block that begins with column 5; through the public interface this takes a minute."""
     _require_few_values(np.array([3, 32767]), 5)
     with pytest.raises(ValueError, match="Got 32768 in column 6"):
         _require_few_values(np.array([3, 32768, 40000]), 5)
 
 
 def test_a_relevance_at_the_threshold_is_none():
-    """Two columns that know nothing of each other: 1, 4, 7 and 9 of ten in each cell are of the second class."""
+    """Two independent columns; 1, 4, 7 and 9 of the ten samples of each combination are of the second class."""
     X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 10, axis=0)
     y = np.concatenate([np.arange(10) < count for count in (1, 4, 7, 9)]).astype(int)
     scores = zeronorm.FCBF(bins=None).fit(X, y).scores_

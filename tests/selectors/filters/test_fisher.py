@@ -55,7 +55,7 @@ def test_a_column_next_to_the_label_does_not_tie_all_others(method):
     X[:, 3] = y + 1e-9 * X[:, 3]
     order = method.fit(X, y).path_.order
     assert order[0] == 3
-    if not isinstance(method, Relief):  # whose neighbours see all columns
+    if not isinstance(method, Relief):  # its neighbours are found in all columns
         assert order[1:].tolist() == np.delete(np.arange(12), 3)[others].tolist()
     assert np.argmax(order == 5) == 1
 

@@ -29,7 +29,7 @@ def redundant(seed=0, n=36, p=9, q=3):
 
 
 def naive_steps(X, y, k, count, contrast="ratio"):
-    """Choose, project every remaining column explicitly, find neighbours and score afresh."""
+    """Choose, project every remaining column explicitly, find neighbours and score again."""
     X = (X - X.mean(0)) / X.std(0)
     chosen, values = [], []
     for _ in range(count):
@@ -147,13 +147,13 @@ def test_risk_among_few_features_is_the_frequency_of_better_scores_under_permute
     if correction == "max":
         scores = scores.max(axis=1)
     frequency = np.mean(scores >= s.step_scores_[0])
-    assert 0.02 < frequency < 0.98  # else the comparison says nothing
+    assert 0.02 < frequency < 0.98  # otherwise the comparison is meaningless
     assert abs(s.risk_[0] - frequency) < 4 * np.sqrt(frequency * (1 - frequency) * (1 / n_sets + p / 3000))
 
 
 @pytest.mark.parametrize("columns", ["normal", "two values"])
 def test_few_features_and_unequal_classes_keep_the_level_on_noise(columns):
-    """Probes without a say in the search for neighbours let noise in at four times the level."""
+    """Probes that do not take part in the search for neighbours would accept noise at four times the level."""
     rng = np.random.default_rng(3)
     n_found, n_runs = 0, 60
     for seed in range(n_runs):
@@ -177,7 +177,7 @@ def test_the_corrected_stop_holds_its_level_on_noise():
                 warnings.simplefilter("ignore", UserWarning)
                 found[correction] += s.fit(X, y).risk_[0] <= 0.1
     assert found["max"] <= 0.1 * 40 + 2 * np.sqrt(0.1 * 0.9 * 40)
-    assert found[None] > 20  # the plain rule lets the best of sixty in most of the time
+    assert found[None] > 20  # without the correction the best of sixty is mostly accepted
 
 
 def test_too_few_probes_for_the_correction_are_refused():
@@ -297,7 +297,7 @@ def test_probes_of_many_features_are_columns_with_their_values_in_another_order(
     [(4, None, None, (125, 12)), (3, None, 201, None), (3, [0], 200, (67, 12)), (4, None, 203, (51, 12))],
 )
 def test_few_features_compete_with_themselves_under_permuted_classes(few, kept, n_probes, shape, monkeypatch):
-    """So many draws of the classes that each candidate is drawn often enough; of more features columns are permuted."""
+    """There are enough permutations for every candidate; with more features, columns are permuted instead."""
     found = []
     monkeypatch.setattr(gram_schmidt_relief, "FEW_FEATURES", few)
     monkeypatch.setattr(

@@ -27,7 +27,7 @@ from zeronorm.selectors.filters._interval import covering_intervals
 
 
 def spectrum(seed=0, n=80, p=64, planted=(40, 48), task="classification"):
-    """Noise with a signal spread over one interval."""
+    """Noise with a signal in all columns of one interval."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     signal = rng.normal(size=n)
@@ -166,7 +166,7 @@ def test_a_path_of_intervals_grows_outwards():
 
 
 class Noting(ClassifierMixin, RegressorMixin, BaseEstimator):
-    """A learner that notes the rows it is trained on, which the first digits of every cell tell."""
+    """A learner that records its training rows, which the leading digits of every value encode."""
 
     noted: ClassVar[list] = []
 

@@ -70,9 +70,11 @@ def mean_over_orders(x, y, k):
         radius = np.sort(distance[own])[near - 1]
         inside, edge = distance < radius, distance == radius
         wanted, n_own, n_edge = near - np.sum(own & inside), np.sum(own & edge), np.sum(edge)
-        place = np.arange(1, n_edge + 1)  # of the wanted one on the edge
-        chance = comb(place - 1, wanted - 1) * comb(n_edge - place, n_own - wanted) / comb(n_edge, n_own)
-        terms.append(psi(near) - psi(own.sum() + 1) - chance @ psi(np.sum(inside) + place))
+        position = np.arange(1, n_edge + 1)  # of the wanted sample among those at equal distance
+        chance = (
+            comb(position - 1, wanted - 1) * comb(n_edge - position, n_own - wanted) / comb(n_edge, n_own)
+        )
+        terms.append(psi(near) - psi(own.sum() + 1) - chance @ psi(np.sum(inside) + position))
     return max(0.0, psi(x.size) + np.mean(terms))
 
 
@@ -182,7 +184,7 @@ def test_regression_on_sparse_columns_is_that_on_dense_ones(k, rounded, shift):
 
 
 def test_equal_targets_without_dependence_have_no_information():
-    """Without a dependence the estimates are around zero: with equal values on both sides, too."""
+    """Without a dependence the estimates are around zero, also with equal values in feature and target."""
     rng = np.random.default_rng(0)
     X, y = (
         sparse.csc_array(rng.poisson(0.2, size=(400, 300)).astype(float)),

@@ -187,7 +187,7 @@ def test_an_indispensable_feature_leaves_last_under_a_hard_margin():
 
 
 def test_variance_finds_more_than_the_radius():
-    """Eq. 17 of the review: the variance in place of the radius, which a few far samples decide."""
+    """Eq. 17 of the review: the variance instead of the radius, which depends on a few far samples."""
     found = {"radius_margin": [], "variance": []}
     for seed in range(4):
         rng = np.random.default_rng(seed)

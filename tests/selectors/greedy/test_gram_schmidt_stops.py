@@ -108,7 +108,7 @@ def test_fisher_stop_is_the_partial_f_test():
 
 
 def predicted_without(A, targets, i):
-    """What least squares on all other samples say about sample i."""
+    """Prediction for sample i by least squares on all other samples."""
     with_bias = np.column_stack([A, np.ones(len(A))])
     others = np.arange(len(A)) != i
     return with_bias[i] @ np.linalg.lstsq(with_bias[others], targets[others], rcond=None)[0]

@@ -75,7 +75,7 @@ def test_multiclass_order_is_that_of_one_against_rest():
 
 
 def eliminated_by_pairs(X, y, value):
-    """Features in the order in which they leave; ``value`` sums over the machines of all pairs of classes."""
+    """Features in the order of removal; ``value`` sums over the models of all pairs of classes."""
     active, eliminated = list(range(X.shape[1])), []
     while len(active) > 1:
         total = np.zeros(len(active))
@@ -122,7 +122,7 @@ def squared_weights_of_a_regression(X, y):
     ids=["hinge", "squared", "rbf", "logistic"],
 )
 def test_pairs_of_classes_are_trained_apart_and_leave_together(settings, p, value):
-    """By hand: one machine per pair on its own samples, values summed, the smallest leaves."""
+    """By hand: one model per pair on its own samples; the feature with the smallest sum of values is removed."""
     X, y = wide_data(2, n=45, p=p, classes=3)
     settings = {"n_features_to_select": 1, "tol": 1e-9, "C": 1.0} | settings
     pairs = RFE(multi_class="one_vs_one", **settings).fit(X, y)
@@ -140,7 +140,7 @@ def test_with_two_classes_one_vs_one_is_a_single_model():
     ("loss", "value"), [("hinge", squared_weights), ("squared", squared_weights_of_squared_slacks)]
 )
 def test_pairs_of_many_samples_agree_with_few(loss, value):
-    """From 500 samples on the machines leave the Gram matrix; a weight of zero is a sample that is not there."""
+    """From 500 samples on the models do not use the Gram matrix; samples of weight zero have no effect."""
     X, y = wide_data(4, n=520, p=10, classes=3)
     weight = np.r_[np.ones(120), np.zeros(400)]
     settings = {"multi_class": "one_vs_one", "C": 1.0, "loss": loss, "tol": 1e-9, "standardize": False}
@@ -266,7 +266,7 @@ def test_iteration_limit_is_reported():
 
 
 def test_an_automatic_cost_keeps_its_meaning_as_features_leave():
-    """By hand: each time half of the features are gone, C grows as the mean diagonal of the kernel shrank."""
+    """By hand: each time half of the features are removed, C grows as the mean diagonal of the kernel decreases."""
     X, y = wide_data(11, p=48)
     ours = RFE(n_features_to_select=1, tol=1e-9).fit(X, y)
     Z = StandardScaler().fit_transform(X)

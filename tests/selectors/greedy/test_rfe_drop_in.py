@@ -1,4 +1,4 @@
-"""RFE and RFECV in place of scikit-learn's classes: its own tests, and the same rankings at tight tolerances."""
+"""RFE and RFECV as replacements of scikit-learn's classes: its own tests, and the same rankings at tight tolerances."""
 
 from __future__ import annotations
 

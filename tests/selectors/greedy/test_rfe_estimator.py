@@ -87,7 +87,7 @@ def test_an_elimination_has_the_abilities_of_its_estimator(cls, estimator, kind,
 
 
 class Plain(Remembering):
-    """One that knows no groups."""
+    """An estimator whose fit takes no groups."""
 
     def fit(self, X, y, sample_weight=None):
         return super().fit(X, y, None, sample_weight)
@@ -132,7 +132,7 @@ def test_an_elimination_takes_a_design_with_its_names():
 def test_models_on_tall_data_take_over_with_the_cost_of_the_features_that_are_left(
     C, step, n_gone, growth, monkeypatch
 ):
-    """Six columns of length one: the third that is left has a third of the length. Half must have gone before."""
+    """Six columns of length one: two of them have a third of the total. This starts when half are removed."""
     made = []
 
     class Models:
@@ -208,10 +208,10 @@ def test_elimination_refuses_what_scikit_learn_refuses():
             selector.fit(X, [0, 1, None, *y[3:].tolist()])
         fitted = selector.fit(X, y)
         assert fitted.get_support().sum() >= 1
-    for call, words in (("predict", "depth"), ("score", "depth")):
+    for call, text in (("predict", "depth"), ("score", "depth")):
         fitted = zeronorm.RFECV(LogisticRegression(), cv=2).fit(X, y)
         given = (X,) if call == "predict" else (X, y)
-        with pytest.raises((TypeError, ValueError), match=words):
+        with pytest.raises((TypeError, ValueError), match=text):
             getattr(fitted, call)(*given, depth=3)
     rows = np.arange(12)
     with pytest.raises(ValueError, match="RFECV"):

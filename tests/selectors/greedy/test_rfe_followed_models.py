@@ -86,7 +86,7 @@ def test_a_followed_logistic_regression_is_stationary_at_every_size(n_classes, s
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_weights_known_only_at_the_smallest_give_the_same_order(n_classes, shape):
     X, y = classes(27, shape, n_classes)
-    X[:, 5] = X[:, 2]  # of two equal columns the first leaves first
+    X[:, 5] = X[:, 2]  # of two equal columns the first is removed first
     estimator = LogisticRegression(C=0.7)
     quick = RFE(estimator)._ranker(X, y, {}).one_by_one(1)
     exact = known_model(estimator, X, y, {})
@@ -166,7 +166,7 @@ def test_known_models_answer_most_rounds():
 
 
 class CountedRefits:
-    """The estimator itself, and how often it was asked."""
+    """The estimator itself, with a count of its refits."""
 
     def __init__(self, refits):
         self.refits, self.n_asked = refits, 0
@@ -182,7 +182,7 @@ class CountedRefits:
 @pytest.mark.parametrize("shape", [(30, 80), (80, 30)])
 @pytest.mark.parametrize("estimator", [Ridge(), LinearRegression(), LinearRegression(fit_intercept=False)])
 def test_least_squares_is_hardly_ever_refitted(estimator, shape):
-    """Only where as many features as samples are left, and the solution hangs on the last digits."""
+    """Only where as many features as samples are left, and the solution depends on the last digits."""
     X, y = numbers(16, shape)
     ranker = RFE(estimator)._ranker(X, y, {})
     ranker.refits = CountedRefits(ranker.refits)
@@ -293,7 +293,7 @@ def test_tall_models_agree_with_the_dual_and_are_better_than_libsvm(estimator, m
 
 
 def test_a_tall_model_ends_where_rounding_lets_it_gain_no_more(monkeypatch):
-    """Steps beyond that point lead away from the solution, and may not come back."""
+    """Steps beyond that point move away from the solution and may not return."""
     monkeypatch.setattr(known_models, "MOST_SAMPLES", 100)
     for seed in range(16, 30):
         model = known_model(SVR(kernel="linear"), *numbers(seed, (200, 9)), {})

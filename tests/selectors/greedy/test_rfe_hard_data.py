@@ -32,7 +32,7 @@ def with_outlier(X, size=1e6):
 
 
 def exact_order(X, y, gamma):
-    """Algorithm 2 with kernels from exact distances of the features that are left."""
+    """Algorithm 2 with kernels from exact distances of the remaining features."""
     signs = 2.0 * y - 1.0
     active, gone = list(range(X.shape[1])), []
 
@@ -76,7 +76,9 @@ def test_a_removed_column_of_another_unit_leaves_no_rounding_behind(selector, si
         warnings.simplefilter("ignore", ConvergenceWarning)
         plain = selector.set_params(n_features_to_select=1).fit(X, y).path_.order
         order = selector.fit(np.hstack([time, X]), y).path_.order
-    if size > 1e8 and not selector.converged_:  # rounding of the clock hides all else, which a warning says
+    if (
+        size > 1e8 and not selector.converged_
+    ):  # rounding errors of the clock hide everything else; a warning is issued
         return
     # The clock leaves first, as its weight is the smallest: the rest is as without it.
     assert (order[: plain.size] - time.shape[1]).tolist() == plain.tolist()

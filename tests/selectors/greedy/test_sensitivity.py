@@ -48,7 +48,7 @@ def make(model, task="binary"):
 
 
 def kernel_function(model, X):
-    """f of kernel machines anywhere, written down from its definition (the bias does not matter)."""
+    """f of kernel SVMs at any point, from its definition (the bias does not matter)."""
 
     def f(Z):
         square = (Z**2).sum(1)[:, None] + (X**2).sum(1)[None, :] - 2 * Z @ X.T
@@ -120,7 +120,7 @@ def test_numerical_answers_match_the_analytic_ones():
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
 def test_the_objective_is_stationary_so_its_slope_in_the_scale_matches_retraining(name, task):
-    """∂G/∂σ of eq. 9 from trained machines at σ = 1 ± h, against the sum of eq. 10."""
+    """∂G/∂σ of eq. 9 from SVMs trained at σ = 1 ± h, against the sum of eq. 10."""
     build, _ = MODELS[name]
     X, y = data(task=task)
     values, h, column = [], 1e-3, 1
@@ -182,7 +182,7 @@ def test_nonlinear_toy(settings):
 
 
 def brute_force_additions(X, y, n_steps, gamma):
-    """Features in the order of a forward search with scikit-learn's machine and numerical derivatives."""
+    """Features in the order of a forward search with scikit-learn's SVM and numerical derivatives."""
     chosen = []
     for _ in range(n_steps):
         values = {}
@@ -205,7 +205,7 @@ def test_forward_search_equals_brute_force():
 
 
 def test_nested_search_can_undo_a_choice():
-    """A feature that is the best alone but superfluous beside two others leaves again."""
+    """A feature that is the best alone but redundant given two others is removed again."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 200))
     X = np.column_stack([a + b + 0.3 * rng.normal(size=200), a, b, rng.normal(size=(200, 3))])

@@ -121,7 +121,7 @@ def test_splits_with_the_fewest_errors_are_those_of_brute_force(seed, depth):
 
 
 def test_fewest_errors_and_gini_differ():
-    """Gini prefers a pure small part, the error rate does not."""
+    """Gini prefers a small pure node, the error rate does not."""
     y = np.repeat([0, 1], [40, 60])
     X = np.zeros((100, 2))
     X[:, 0] = np.r_[np.ones(25), np.zeros(75)]  # 25 of class 0 alone: 15 errors

@@ -1,4 +1,4 @@
-"""The choice of a method: same folds, the consensus unless one is clearly better; the groups stay together."""
+"""The choice of a method: same folds, the consensus unless one is clearly better, groups kept together."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_cost_found_before_serves_as_if_it_had_been_found_again(method, task):
 
 
 def chessboard(n_samples=120):
-    """Classes that no line separates: the signs of two features decide together."""
+    """Classes that no linear classifier separates: they depend on the product of the signs of two features."""
     X = np.random.default_rng(5).normal(size=(n_samples, 8))
     return X, (X[:, 2] * X[:, 5] > 0).astype(int)
 
@@ -168,7 +168,9 @@ def test_a_warning_says_where_no_line_separates_the_classes():
     with pytest.warns(UserWarning, match="Gaussian SVM on the features of relief predicts better") as caught:
         auto = AutoSelector(**settings).fit(X, y)
     text = str(caught[0].message)
-    assert auto.chosen_ not in text.replace("relief predicts", "")  # or each fold would say it in other words
+    assert auto.chosen_ not in text.replace(
+        "relief predicts", ""
+    )  # otherwise each fold would give another message
     assert "predictor='gaussian' in a whole run" in text
     assert "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector" in text
     with warnings.catch_warnings():
@@ -179,12 +181,12 @@ def test_a_warning_says_where_no_line_separates_the_classes():
 
 
 def test_the_check_of_nonlinearity_ends_when_a_warning_is_impossible(monkeypatch):
-    judged = []
+    scored = []
     score = AutoSelector._score_folds
 
     def counted(self, plan, ranked, splits, progress):
         if plan.estimator.kernel == "rbf":
-            judged.append([split.index for split in splits])
+            scored.append([split.index for split in splits])
         return score(self, plan, ranked, splits, progress)
 
     monkeypatch.setattr(AutoSelector, "_score_folds", counted)
@@ -192,16 +194,16 @@ def test_the_check_of_nonlinearity_ends_when_a_warning_is_impossible(monkeypatch
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AutoSelector(**settings).fit(*problem(n_samples=120))
-    assert judged == [[0]]  # a line is right nearly everywhere
-    judged.clear()
-    with pytest.warns(UserWarning, match="Gaussian machine"):
+    assert scored == [[0]]  # a linear model is correct nearly everywhere
+    scored.clear()
+    with pytest.warns(UserWarning, match="Gaussian SVM"):
         AutoSelector(**settings).fit(*chessboard())
-    assert judged == 2 * [[0], [1], [2]]
-    judged.clear()
+    assert scored == 2 * [[0], [1], [2]]
+    scored.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AutoSelector(scoring="roc_auc", **settings).fit(*problem(n_samples=120))
-    assert judged == 2 * [[0], [1], [2]]  # nothing is known of the largest value of another score
+    assert scored == 2 * [[0], [1], [2]]  # the largest value of another score is unknown
 
 
 def test_little_work_is_done_in_one_thread(monkeypatch):
@@ -214,20 +216,24 @@ def test_little_work_is_done_in_one_thread(monkeypatch):
 
     class Scorer(SVC):
         def fit(self, X, y):
-            used.append(("judging", max(blas_threads())))
+            used.append(("scoring", max(blas_threads())))
             return super().fit(X, y)
 
     X, y = problem(n_samples=40, n_features=6)
     settings = {"estimator": Scorer(kernel="linear"), "cv": 2, "sizes": [2], "random_state": 0}
     with threadpool_limits(limits=2, user_api="blas"):
         AutoSelector([("one", Watching())], **settings).fit(X, y)
-        assert set(used) == {("ranking", 1), ("judging", 1), ("judging", 2)}  # at last the judge of the whole
-        assert used[-1] == ("judging", 2)
-        assert used.count(("judging", 2)) == 1
+        assert set(used) == {
+            ("ranking", 1),
+            ("scoring", 1),
+            ("scoring", 2),
+        }  # the last is the estimator on all samples
+        assert used[-1] == ("scoring", 2)
+        assert used.count(("scoring", 2)) == 1
         used.clear()
         monkeypatch.setattr(auto_module, "WORK_OF_ONE_THREAD", 1)
         AutoSelector([("one", Watching())], **settings).fit(X, y)
-    assert set(used) == {("ranking", 2), ("judging", 2)}
+    assert set(used) == {("ranking", 2), ("scoring", 2)}
 
 
 def blas_threads():
@@ -399,7 +405,7 @@ def test_the_folds_and_their_scores_are_stored():
 
 
 def test_few_features_are_selected_for_a_target_of_noise():
-    """Ridge regression with a chosen penalty does as little harm with all of the features as with one of them."""
+    """Ridge regression with a chosen penalty predicts as well with all of the features as with one of them."""
     for seed in (2, 3, 7):  # 48, 48 and 60 of 60 features without the rule
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(80, 60)), rng.normal(size=80)

@@ -168,7 +168,7 @@ def test_one_warning_names_the_selectors_that_stopped_early_and_a_remedy_that_wo
 
 
 def test_selectors_without_any_stability_have_equal_weights():
-    is_first = np.zeros((2, 2, 4), dtype=bool)  # two parts, two selectors, four features
+    is_first = np.zeros((2, 2, 4), dtype=bool)  # two halves, two selectors, four features
     is_first[0, :, :2], is_first[1, :, 2:] = True, True
     consensus = Consensus([FisherScore(), FisherScore()], weights="stability")
     consensus.subset_size_ = 2
@@ -313,26 +313,26 @@ def test_weights_that_are_given_are_shares():
     assert weights([3.0, 1.0]).tolist() == [0.75, 0.25]
     assert weights([0.0, 1.0]).tolist() == [0.0, 1.0]
     assert weights("equal").tolist() == [0.5, 0.5]
-    for wrong, words in (
+    for wrong, text in (
         ([1.0], "2 numbers from 0, not all 0"),
         ([0.0, 0.0], "2 numbers from 0, not all 0"),
         ([-1.0, 2.0], "each a finite number of at least 0"),
         ([INF, 1.0], "each a finite number of at least 0"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=text):
             weights(wrong)
 
 
 def test_weights_by_stability():
     is_first = np.zeros((4, 2, 6), dtype=bool)
     is_first[:, 0, :2] = True  # the first selector chooses the same two each time
-    for part in range(4):
-        is_first[part, 1, [part, 5]] = True
+    for half in range(4):
+        is_first[half, 1, [half, 5]] = True
 
-    def weights(parts):
+    def weights(halves):
         chosen = Consensus([FisherScore(), FisherScore()], weights="stability", n_subsamples=4)
         chosen.subset_size_ = 2
-        return chosen._weights(parts)
+        return chosen._weights(halves)
 
     share = np.array([0.25, 0.25, 0.25, 0.25, 0.0, 1.0])
     stability = 1.0 - (4 / 3 * share * (1 - share)).mean() / (1 / 3 * 2 / 3)

@@ -1,4 +1,4 @@
-"""What Consensus fills in where the user left it open."""
+"""Default settings of Consensus that depend on the data."""
 
 from __future__ import annotations
 

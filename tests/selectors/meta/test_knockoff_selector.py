@@ -251,7 +251,7 @@ def test_false_discovery_rate_on_200_draws(setting):
 
 
 def test_marginal_scores_of_correlated_features_keep_the_rate():
-    """The filter may be fooled by correlation, the knockoffs are not: classification, Fisher's score."""
+    """Correlation misleads the Fisher score, but the knockoffs keep the rate (classification)."""
     rng = np.random.default_rng(5)
     correlation = toeplitz(20, 0.7)
     shares, plain = [], []

@@ -1,4 +1,4 @@
-"""ProbeSelector: its level, its p-values, and that probes never stay in the data."""
+"""ProbeSelector: its level, its p-values, and that probes are not left in the data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_p_values_by_counting():
 
 @pytest.mark.parametrize("probes", ["permuted", "gaussian"])
 def test_false_selection_rate_is_the_level(probes):
-    """On pure noise the rate is level, cut to what the number of probes can resolve: 4 of 40."""
+    """On pure noise the rate is the level, rounded down to what the number of probes can resolve: 4 of 40."""
     rng = np.random.default_rng(1)
     y = np.arange(30) % 2
     kept = []
@@ -78,7 +78,7 @@ def test_false_selection_rate_is_the_level(probes):
         selector = ProbeSelector(FisherScore(), level=0.1, probes=probes, n_probes=39, random_state=seed)
         kept.append(selector.fit(X, y).n_features_)
     expected = 10 * 4 / 40
-    # The features of one draw share their probes; the spread of the mean is estimated from the draws.
+    # The features of one draw share their probes; the standard error of the mean is estimated from the draws.
     assert abs(np.mean(kept) - expected) < 3 * np.std(kept) / np.sqrt(150)
 
 

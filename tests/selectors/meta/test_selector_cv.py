@@ -87,7 +87,7 @@ def test_rules_by_hand():
     assert choose_size(scores, "one_se") == 2
     wider = scores + np.array([[-0.1], [0.1], [0.0]])  # 0.15 / sqrt(3) = 0.0866 now reaches 0.80
     assert choose_size(wider, "one_se") == 1
-    assert choose_size(scores[:1], "one_se") == 2  # one fold has no spread
+    assert choose_size(scores[:1], "one_se") == 2  # one fold has no standard error
 
 
 @settings(max_examples=50, deadline=None)
@@ -125,7 +125,7 @@ def test_direction_of_the_metric():
 
 
 def test_metrics_and_scorers_are_one_abstraction():
-    """A loss of ours, its name, and scikit-learn's scorer of the same measure choose alike."""
+    """A metric, its name, and scikit-learn's scorer of the same measure choose the same size."""
     X, y = make_data(seed=3)
     names = ("balanced_error_rate", METRICS["balanced_error_rate"], "balanced_accuracy")
     fits = [SelectorCV(FisherScore(), scoring=s, cv=3, random_state=0).fit(X, y) for s in names]
@@ -245,7 +245,7 @@ def test_the_size_can_be_fixed():
 
 @register("test-first-columns", family="filters", tasks=("binary", "multiclass", "regression"), reference="")
 class FirstColumns(BaseSelector):
-    """Columns in the order they stand, for a real target."""
+    """Columns in their original order, for a real target."""
 
     def __init__(self, n_features_to_select=None, *, task="regression"):
         self.n_features_to_select = n_features_to_select
@@ -290,7 +290,7 @@ def test_one_warning_names_the_selector_that_stopped_early():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         SelectorCV(AROM(max_iter=1), cv=2, random_state=0).fit(X, y)
-        SelectorCV(L1SVM(C=1e-7), cv=2, random_state=0).fit(X, y)  # its own size is not used
+        SelectorCV(L1SVM(C=1e-7), cv=2, random_state=0).fit(X, y)  # its selected size is not used
     (text,) = [str(warning.message) for warning in caught]
     assert text == (
         "SelectorCV did not converge: AROM inside it stopped early; there, raise max_iter or loosen tol."

@@ -139,7 +139,7 @@ def test_bad_input(case):
 
 
 def test_under_a_shared_factor_the_bound_holds_for_what_it_counts():
-    """Followers of a relevant feature are chosen often and not counted; the assumption says so."""
+    """Features correlated with a relevant one are chosen often and not counted, as ``assumption_`` states."""
     rng = np.random.default_rng(0)
     p, n, n_draws = 40, 60, 25
     frequencies, bound = np.zeros(p), 0.0
