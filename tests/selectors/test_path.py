@@ -142,10 +142,11 @@ def test_ties_across_the_bounds_of_threads(monkeypatch, n_parts):
 
 
 def test_ratios_are_tied_by_their_own_size():
-    scores = [1.0, 2.0, 1e15, 2e15, 2e15 + 8e4, 0.5] assert order_by_score(scores).tolist() == [3, 4, 2, 0, 1, 5]  # the
-    tolerance of the largest makes all small ones tied assert order_by_score(scores, ratios=True).tolist() == [3, 4, 2,
-    1, 0, 5] assert order_by_score([1.0, np.inf, 2.0], ratios=True).tolist() == [1, 2, 0] assert order_by_score([1.0,
-    1.0 + 1e-12], ratios=True).tolist() == [0, 1]
+    scores = [1.0, 2.0, 1e15, 2e15, 2e15 + 8e4, 0.5]
+    assert order_by_score(scores).tolist() == [3, 4, 2, 0, 1, 5]  # tied by the tolerance of the largest
+    assert order_by_score(scores, ratios=True).tolist() == [3, 4, 2, 1, 0, 5]
+    assert order_by_score([1.0, np.inf, 2.0], ratios=True).tolist() == [1, 2, 0]
+    assert order_by_score([1.0, 1.0 + 1e-12], ratios=True).tolist() == [0, 1]
 
 
 MANY_SCORES = {
