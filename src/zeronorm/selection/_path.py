@@ -44,7 +44,7 @@ _SHORT = 32
 
 @kernel
 def _sort_range(order: IntArray, first: int, last: int) -> None:
-    """Sort ``order[first:last]`` in place; a short range without a view, whose reference count threads would share."""
+    """Sort ``order[first:last]`` in place; a short range by insertion, because creating views slows threads down."""
     if last - first > _SHORT:
         order[first:last].sort()
         return
