@@ -160,7 +160,7 @@ def test_costs_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkeyp
 
 
 def test_a_search_does_not_end_while_no_feature_has_shown_its_worth():
-    """One machine against the rest and no feature: every sample has the same loss, without an error."""
+    """One model against the rest and no feature: every sample has the same loss, without an error."""
 
     def ended(loss, error):
         return cost._is_beyond_the_best(np.asarray(loss), np.asarray(error))

@@ -151,7 +151,7 @@ def hostile_columns(rng, n, p):
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("n_vectors", [1, 3])
 def test_the_coarse_copy_finds_the_strongest_features(order, standardize, n_vectors, monkeypatch):
-    """Against a sort of all products, without a reading of the data; vectors are spread or held by few samples."""
+    """Against a sort of all products, without a pass over the data; vectors are spread or held by few samples."""
     monkeypatch.setattr(screening, "COARSE_FROM", 1)
     monkeypatch.setattr(screening, "MOST_IN_DOUBT", 0.2)
     rng = np.random.default_rng(0)

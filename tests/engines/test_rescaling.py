@@ -135,7 +135,7 @@ def test_the_kernel_multiplicative_update_with_a_linear_kernel_is_the_same_itera
 
 @pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
 def test_the_objective_never_rises(q):
-    """Each machine minimises a bound on C Σξ + 2 Σ ln|w| (q = 0) or C Σξ + (2/q) Σ|w|^q."""
+    """Each model minimises a bound on C Σξ + 2 Σ ln|w| (q = 0) or C Σξ + (2/q) Σ|w|^q."""
     X, y = noisy(60, 8, noise=1.0)
     values = []
     for n_steps in range(1, 7):
@@ -280,7 +280,7 @@ def test_the_unit_of_the_columns_does_not_matter_though_they_are_not_standardise
 
 
 def test_copies_of_all_columns_as_separate_features_leave_the_cost_as_it_is():
-    """Each column twice, slightly disturbed: the first machine decides as it does on one of each."""
+    """Each column twice, slightly disturbed: the first model decides as it does on one of each."""
     X, y = noisy(30, 40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     once = run(model_for(y, 0.5), X, max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(40)))

@@ -1,4 +1,4 @@
-"""Train, remove the features that matter least, train again from where the last machine ended.
+"""Train, remove the features that matter least, train again from where the last model ended.
 
 Serves RFE, BoundElimination, PerceptronRFE, OptimalBrainDamage, SensitivityElimination and RadiusMarginScaling.
 """

@@ -305,7 +305,7 @@ class LinearVotes(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Values of the machines; one-dimensional for two classes."""
+        """Values of the models; one-dimensional for two classes."""
         values = np.asarray(X @ self.coef.T + self.intercept)
         return values[:, 0] if values.shape[1] == 1 else values
 

@@ -1,6 +1,6 @@
 """Support vector machines with any kernel, valued feature by feature with the dual held fixed.
 
-The value of a feature is |W² - W²(without it)| with W² = v'Kv, summed over machines (Lal et al. 2006,
+The value of a feature is |W² - W²(without it)| with W² = v'Kv, summed over models (Lal et al. 2006,
 algorithm 2). Sources give the kernel matrix of any set of features, and what it would be without some of them.
 """
 
@@ -37,7 +37,7 @@ def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
     r"""For each row x of ``columns`` the sum over pairs of :math:`M_{ij}\,(e^{\gamma (x_i - x_j)^2} - 1)`.
 
     Dividing one feature's factor out of an RBF kernel multiplies K_ij by that exponential, so no kernel is
-    computed afresh. M is symmetric: each pair is visited once.
+    recomputed. M is symmetric: each pair is visited once.
     """
     result = np.zeros(columns.shape[0])
     n = columns.shape[1]
@@ -105,7 +105,7 @@ class KernelSource(ABC):
 
     @abstractmethod
     def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
-        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``alive``."""
+        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``active``."""
 
     def diagonal_removal(self, active: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
         """The same for the sum of beta_i K_ii; zero for kernels with a constant diagonal."""
@@ -281,7 +281,7 @@ def make_source(design: Design, kernel: ScaledKernel, *, rescale: bool = False) 
     return RBFSource(design, kernel.gamma, rescale=rescale)
 
 
-# -- Machines on such a kernel --
+# -- Models on such a kernel --
 
 
 def warn_if_diagonal(K: FloatArray) -> None:
@@ -297,7 +297,7 @@ def warn_if_diagonal(K: FloatArray) -> None:
 
 
 class KernelModels:
-    """``Machines`` of the elimination loop with a kernel source."""
+    """``Models`` of the elimination loop with a kernel source."""
 
     def __init__(
         self,
@@ -369,11 +369,11 @@ class KernelModels:
         return np.asarray(self.K - eigenvalues[0] * np.eye(len(self.K)))
 
     def importance(self) -> FloatArray:
-        """|W² - W²(without the feature)|, summed over machines."""
+        """|W² - W²(without the feature)|, summed over models."""
         return self._value([np.array([i]) for i in range(self.active.size)])
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """|W² - W²(without the group)|, summed over machines."""
+        """|W² - W²(without the group)|, summed over models."""
         return self._value([np.flatnonzero(unit == u) for u in range(int(unit.max()) + 1)])
 
     def _value(self, units: list[IntArray]) -> FloatArray:

@@ -39,7 +39,7 @@ from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 
 TOLERANCE = 1e-8  # of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X beyond which nothing is copied
-MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
+MOST_SAMPLES = 2000  # beyond, a model on the Gram matrix has no advantage
 TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
 MOST_FREE = 200  # samples on the margin of a hinge loss; with more, refitting is faster
 MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
@@ -55,7 +55,7 @@ AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound 
 
 
 class SupportVectors(KnownModel):
-    """Machines in the dual, one per pair of classes (or one for regression), each on its own samples."""
+    """Models in the dual, one per pair of classes (or one for regression), each on its own samples."""
 
     def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
         super().__init__(problems[0].n_features)
@@ -89,7 +89,7 @@ class SupportVectors(KnownModel):
             model.remove(features)
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
+        """All rounds at once with the exact shortcuts of ``GramModels``; None where they are not accurate."""
         record, p = Elimination(self.problems[0]), self.active.size
         model = GramModels(self.problems[0], **self.settings)
         model.eliminate_one_by_one(record, n_stop + 1)
@@ -106,7 +106,7 @@ class SupportVectors(KnownModel):
 
 
 class PackedModel(GramModels):
-    """One machine on data in memory: the columns that are left lie side by side."""
+    """One model on data in memory: the columns that are left lie side by side."""
 
     def __init__(self, problem: Problem, **settings: Any) -> None:
         super().__init__(problem, **settings)
@@ -135,7 +135,7 @@ def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
 
 
 class TallSupportVectors(KnownModel):
-    """The same machines where samples are many: in the weights, by an interior-point method near the last solution."""
+    """The same models where samples are many: in the weights, by an interior-point method near the last solution."""
 
     def __init__(self, X: FloatArray, models: list[tuple[IntArray, BoxDual]]) -> None:
         super().__init__(X.shape[1])
@@ -338,7 +338,7 @@ def _reversed_problem(X: FloatArray, target: Target, weight: FloatArray | None) 
 
 
 class _Reversed(KnownModel):
-    """Machines on the columns in reverse: of equal weights theirs leaves last that scikit-learn's removes first."""
+    """Models on the columns in reverse: of equal weights theirs leaves last that scikit-learn's removes first."""
 
     def __init__(self, inner: SupportVectors) -> None:
         super().__init__(inner.active.size)
@@ -426,7 +426,7 @@ class KnownRanker:
         return rounds
 
     def fitted(self) -> Any:
-        """The estimator of the last training; machines are stood in for by one with the same decisions."""
+        """The estimator of the last training; models are stood in for by one with the same decisions."""
         if not self.is_exact:
             return self.refits.fitted()
         return stand_in(self.refits.estimator, self.refits.y, self.model.weights, self.model.intercept)

@@ -1,6 +1,6 @@
-"""Linear machines as learners of an elimination: for many samples, on a Gram matrix, and for logistic regression.
+"""Linear models as learners of an elimination: for many samples, on a Gram matrix, and for logistic regression.
 
-Classification (one machine per class against the rest or per pair of classes, one for two classes) and regression
+Classification (one model per class against the rest or per pair of classes, one for two classes) and regression
 share one dual; see ``zeronorm.solvers.svm._box_dual``.
 """
 
@@ -43,22 +43,22 @@ SMALL_BYTES = 2**22  # ... and as many as fit in this
 BLOCK_SHARE = (
     4  # a block holds one in so many of the features: extra memory is at most that share of the data
 )
-# -- The value of features and groups for linear machines --
+# -- The value of features and groups for linear models --
 
 
 class LinearValue(ABC):
-    """Machines with one weight per feature and machine."""
+    """Models with one weight per feature and model."""
 
     @abstractmethod
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per feature that is left, one column per model."""
 
     def importance(self) -> FloatArray:
-        r"""Squared weights summed over machines, :math:`\sum_c w_{ck}^2`."""
+        r"""Squared weights summed over models, :math:`\sum_c w_{ck}^2`."""
         return np.asarray((self.weights() ** 2).sum(axis=1))
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        r"""Absolute weights summed over machines and over the group, :math:`\sum_{k \in g} \sum_c |w_{ck}|`."""
+        r"""Absolute weights summed over models and over the group, :math:`\sum_{k \in g} \sum_c |w_{ck}|`."""
         return np.bincount(unit, weights=np.abs(self.weights()).sum(axis=1)).astype(np.float64)
 
 
@@ -71,7 +71,7 @@ LOSS_NAMES = {
 
 
 class TallModels(LinearValue):
-    """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
+    """``Models`` of the elimination loop, trained from the last solution on the features that are left."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TallModels(LinearValue):
             self.solutions[c] = solution
 
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per feature that is left, one column per model."""
         return np.column_stack([s.weights for s in self.solutions if s is not None])
 
     def remove(self, features: IntArray) -> None:
@@ -124,11 +124,11 @@ class TallModels(LinearValue):
             self.costs = [factor * cost for cost in self.costs]
 
 
-# -- Machines on a Gram matrix from which features leave --
+# -- Models on a Gram matrix from which features leave --
 
 
 class GramModels(LinearValue):
-    """One or more machines in the dual; ``Machines`` of the elimination loop."""
+    """One or more models in the dual; ``Models`` of the elimination loop."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class GramModels(LinearValue):
         self.sign = np.stack([d.sign for d in duals])
         self.linear = np.stack([d.linear for d in duals])
         self.upper = np.stack([d.upper for d in duals])
-        if not involved.all():  # samples of other classes are held at zero; all machines share the ridge
+        if not involved.all():  # samples of other classes are held at zero; all models share the ridge
             self.upper[~involved.T] = 0.0
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
@@ -187,7 +187,7 @@ class GramModels(LinearValue):
         self._note(status, n_iter)
 
     def _pivot(self, c: int) -> None:
-        """Start a machine from the optimum where few factors find it; in wide data all variables are free."""
+        """Start a model from the optimum where few factors find it; in wide data all variables are free."""
         dual = BoxDual(self.sample, self.sign[c], self.linear[c], self.upper[c], self.ridge)
         is_first = not self.alpha[c].any()
         if is_first and self.active.size < self.sign.shape[1]:
@@ -217,7 +217,7 @@ class GramModels(LinearValue):
         return self._left[1]
 
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per feature that is left, one column per model."""
         return self.left.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
@@ -295,7 +295,7 @@ class GramModels(LinearValue):
         size = self._block_size(value[ascending], tie)
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
-        # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`, and so may be C.
+        # Not more than half in one go: the Gram matrix is then recomputed, see `Downdating`, and so may be C.
         half = max(self.small_block, self.active.size // 2)
         if self.cost is not None:
             half = min(half, self.cost.room(self.active.size))

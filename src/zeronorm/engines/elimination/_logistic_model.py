@@ -22,7 +22,7 @@ from zeronorm.engines.elimination._smooth_models import (
 )
 from zeronorm.solvers._losses import Softmax, sum_of_curvatures
 
-DOWNDATES = 64  # removals after which a kernel matrix is computed afresh
+DOWNDATES = 64  # removals after which a kernel matrix is recomputed
 STEPS = 200
 ROUNDED_STEP = 1e-7  # a step below which rounding may keep the gradient from falling
 NEWTON_STEP = 1e-5  # after a step of Newton's method this small, its square is left
@@ -34,7 +34,7 @@ SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
 LATE_STEP = 1e-3  # relative; after a smaller one the solution is so near that nothing is worn
 SAFETY = 4.0  # the error may fall by that much less than the steps before it did
 STEPS_PER_COLUMN = 0.1  # that cost as much as the second derivatives, per column and output
-MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not computed afresh
+MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not recomputed
 LEAST_LEVEL = 0.01  # of curvatures relative to those of a Hessian that may be scaled
 LEAST_CURVATURE = 1e-15  # relative to the cost, above its rounding: a sample of certain class has none
 

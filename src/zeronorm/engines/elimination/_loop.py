@@ -1,7 +1,7 @@
 """Backward elimination: train, rank the units that are left, remove the worst, repeat.
 
-A unit is one feature, or one group of features. What differs between methods is the machine that is trained
-and how it values a feature; that is the ``Machines`` protocol.
+A unit is one feature, or one group of features. What differs between methods is the model that is trained
+and how it values a feature; that is the ``Models`` protocol.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Step = int | float | Callable[[FloatArray], int]
 
 
 class Models(Protocol):
-    """One or more trained machines on a shrinking set of features."""
+    """One or more trained models on a shrinking set of features."""
 
     active: IntArray  # sorted indices of the features that are left
 
@@ -41,7 +41,7 @@ class Models(Protocol):
         """Fit on the features that are left, starting from the last solution."""
 
     def importance(self) -> FloatArray:
-        """The value of each feature that is left; summed over machines, bigger is better."""
+        """The value of each feature that is left; summed over models, bigger is better."""
 
     def group_importance(self, unit: IntArray) -> FloatArray:
         """The value of each group; ``unit`` gives the group (0, 1, …) of each feature that is left."""
@@ -51,7 +51,7 @@ class Models(Protocol):
 
 
 class Elimination:
-    """What has left so far, in which order, at which sizes machines were trained, with which values.
+    """What has left so far, in which order, at which sizes models were trained, with which values.
 
     ``comparable`` tells whether values of different rounds lie on one scale, as weights do. If not, features
     are scored by the order in which they left.
@@ -86,7 +86,7 @@ class Elimination:
         return np.flatnonzero(mask)
 
     def note(self, models: Models) -> None:
-        """Keep how the trainings went; a machine that separates no more is an end, not a failure."""
+        """Keep how the trainings went; a model that separates no more is an end, not a failure."""
         self.n_iter += models.n_iter
         self.status = max(self.status, models.status)
 
@@ -116,7 +116,7 @@ DOWNDATED_ENERGY = 1024.0
 
 
 class Downdating:
-    """Tells when a Gram matrix from which columns were subtracted must be computed afresh.
+    """Tells when a Gram matrix from which columns were subtracted must be recomputed.
 
     Subtracting a column leaves a rounding error of its squared norm times the machine precision. That matters
     once the columns that have gone outweigh those that are left ``DOWNDATED_ENERGY`` times, or, for columns of one
@@ -132,7 +132,7 @@ class Downdating:
         self.n_at_start, self.gone = active.size, 0.0
 
     def is_due(self, removed: IntArray, active: IntArray) -> bool:
-        """Whether the matrix is too inaccurate once ``removed`` have left and ``alive`` are there."""
+        """Whether the matrix is too inaccurate once ``removed`` have left and ``active`` are there."""
         if 2 * active.size <= self.n_at_start:
             return True
         self.gone += float(self.norm_sq[removed].sum())
@@ -142,7 +142,7 @@ class Downdating:
 class FollowingCost:
     """Lets C keep its meaning as features leave: it grows as the mean diagonal of the kernel shrinks.
 
-    A machine whose C fits a thousand features punishes no error any more when twenty are left, and ranks them as a
+    A model whose C fits a thousand features punishes no error any more when twenty are left, and ranks them as a
     filter would. C is renewed each time half of the features have gone, so that trainings in between start near their
     solution.
     """

@@ -17,7 +17,7 @@ from zeronorm.solvers.svm._box_dual import solve_box
 
 NEWTON_STEPS = 200
 UNDAMPED_STEPS = 30  # of Newton's method for a piecewise quadratic loss, which mostly needs three
-CHANGES_PER_SAMPLE = 4  # of sides of the margin, after which the normal equations are computed afresh
+CHANGES_PER_SAMPLE = 4  # of sides of the margin, after which the normal equations are recomputed
 ROUNDING = 1e-7  # relative, to be on the safe side of what the last digits may do
 
 

@@ -1,6 +1,6 @@
 """Exact one-at-a-time elimination inside a block of candidate features.
 
-The features with the smallest weights at a reference dual are loaded as a block. While the machines change
+The features with the smallest weights at a reference dual are loaded as a block. While the models change
 little, a feature outside the block provably cannot be the next to leave:
 
     | |w_j(v)| - s |w_j(v_ref)| |  <=  ||x_j|| * ||v - s v_ref||     for every s >= 0.
@@ -50,7 +50,7 @@ def train_models(
     tol: float,
     max_iter: int,
 ) -> tuple[int, int]:
-    """Train every machine from its last solution; returns the worst status and the iterations."""
+    """Train every model from its last solution; returns the worst status and the iterations."""
     worst, n_iter = 0, 0
     for c in range(alpha.shape[0]):
         reached = False
@@ -73,7 +73,7 @@ def train_models(
 
 @kernel
 def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) -> None:
-    """Take the column x out of the Gram matrix and out of f = K v of every machine."""
+    """Take the column x out of the Gram matrix and out of f = K v of every model."""
     n = x.shape[0]
     for i in range(n):
         xi = x[i]
@@ -89,7 +89,7 @@ def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) ->
 
 @reduction
 def squared_weight(x: FloatArray, v: FloatArray) -> float:
-    """Sum over machines of (x'v)²."""
+    """Sum over models of (x'v)²."""
     total = 0.0
     for c in range(v.shape[0]):
         inner = 0.0

@@ -15,7 +15,7 @@ from zeronorm._types import FloatArray, IntArray
 RESIDUAL = 1e-12  # of normal equations, relative to their terms
 WORST_CONDITION = 1e8
 WEAKEST_PENALTY = 1e-10  # relative to the sum of squares of X
-DOWNDATES = 64  # removals after which a matrix is computed afresh
+DOWNDATES = 64  # removals after which a matrix is recomputed
 FEW = 4  # rows that leave an inverse one after another; more leave together
 CHECKED_EVERY = 8  # removals between two looks at the condition of an inverse
 LEAST_LEFT = 1e-6  # of a column's share in the inverse: below, too many digits are lost

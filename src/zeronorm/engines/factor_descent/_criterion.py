@@ -33,7 +33,7 @@ IN_MEMORY_BYTES = 64 << 20  # data up to here are standardised once and kept, in
 
 
 class ScaledCriterion:
-    r"""G(K(σ²)) and its slopes in σ², with the machines started from their last solutions.
+    r"""G(K(σ²)) and its slopes in σ², with the models started from their last solutions.
 
     .. math:: \frac{\partial G}{\partial \sigma_k^2} = x_k^\top M x_k, \qquad
         M = \frac{\partial G}{\partial K} \text{ pulled back through the kernel to the Gram matrix.}
@@ -64,7 +64,7 @@ class ScaledCriterion:
         return found.value, self._slopes(found)
 
     def without(self, columns: IntArray, scale_sq: FloatArray) -> FloatArray:
-        """The value when one of the given features at a time is taken out and the machines are trained anew."""
+        """The value when one of the given features at a time is taken out and the models are trained anew."""
         gram = self.design.gram(scale_sq)
         warm = None if self.last is None else self.last.warm
         values = np.empty(columns.size)
@@ -78,14 +78,14 @@ class ScaledCriterion:
         return values
 
     def take(self, columns: IntArray) -> ScaledCriterion:
-        """The same on some of the features, with the machines as they are."""
+        """The same on some of the features, with the models as they are."""
         narrowed = ScaledCriterion(self.design.take(columns), self.kernel, self.criterion, self.target)
         narrowed.last = self.last
         return narrowed
 
     @property
     def converged(self) -> bool:
-        """Whether the machines of the last evaluation met their tolerance."""
+        """Whether the models of the last evaluation met their tolerance."""
         return self.last is None or self.last.converged
 
     def _slopes(self, found: CriterionValue) -> FloatArray:
@@ -137,7 +137,7 @@ def distinct_columns(design: Design, kernel: ScaledKernel) -> tuple[IntArray, In
     """The features that vary, each once, and for each feature the first one that is its copy.
 
     Equal factors are where a descent starts, so copies would share theirs for ever. Kernels of differences and of
-    machines with a bias see no sign and no shift; a polynomial sees a shift.
+    models with a bias see no sign and no shift; a polynomial sees a shift.
     """
     representative = first_copies(design, shifted=not isinstance(kernel, PolynomialKernel))
     return np.intersect1d(np.unique(representative), varying_columns(design)), representative

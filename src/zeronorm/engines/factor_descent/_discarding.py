@@ -39,7 +39,7 @@ from zeronorm.solvers.svm._dual import SvmDual
 # -- Second derivatives of the radius/margin bound in every scaling factor, without a loop over features --
 #
 # Write s for the squared factor of one feature and K', K'' for the derivatives of the kernel matrix in s. On its
-# support vectors the machine is :math:`v = P y` with P the bordered inverse of the kernel matrix, so
+# support vectors the model is :math:`v = P y` with P the bordered inverse of the kernel matrix, so
 #
 # .. math:: W^2 = y^\top P y, \qquad (W^2)' = -v^\top K' v, \qquad (W^2)'' = 2 (K'v)^\top P (K'v) - v^\top K'' v .
 #
@@ -187,12 +187,12 @@ Worth = Callable[[ScaledCriterion, FloatArray], FloatArray]
 
 
 def removal_value(objective: ScaledCriterion, scale_sq: FloatArray) -> FloatArray:
-    """The value of the criterion when each feature in turn is taken out and the machines are trained anew."""
+    """The value of the criterion when each feature in turn is taken out and the models are trained anew."""
     return objective.without(np.arange(scale_sq.size), scale_sq)
 
 
 def curvature_saliency(objective: ScaledCriterion, scale_sq: FloatArray) -> FloatArray:
-    r"""σ² ∂²(R²W²)/∂σ² at the given factors, summed over machines.
+    r"""σ² ∂²(R²W²)/∂σ² at the given factors, summed over models.
 
     With s = σ² it is :math:`4 s^2\,\partial^2 (R^2W^2)/\partial s^2 + 2 s\,\partial (R^2W^2)/\partial s`.
     """
@@ -208,7 +208,7 @@ def curvature_saliency(objective: ScaledCriterion, scale_sq: FloatArray) -> Floa
 
 
 def _bounds(objective: ScaledCriterion, change: KernelChange) -> list[Derivatives]:
-    """R²W² with its derivatives, one for each machine."""
+    """R²W² with its derivatives, one for each model."""
     assert isinstance(objective.criterion, Summed)
     assert isinstance(objective.criterion.criterion, RadiusMargin)
     assert objective.last is not None
@@ -277,7 +277,7 @@ class Discarding:
         self.n_iter += found.n_iter
         self.remedy = self.remedy or found.remedy
         if not objective.converged:
-            self.remedy = self.remedy or "the machines did not meet their tolerance; lower C or standardize."
+            self.remedy = self.remedy or "the models did not meet their tolerance; lower C or standardize."
         self.first = self.first or found
         self.sizes.append(int(np.count_nonzero(~is_zero(found.point, self.zero_tol))))
         self.values.append(found.value)

@@ -1,4 +1,4 @@
 """Best subsets for logistic regression by exchanging features in and out.
 
-Serves ZeroNormLogistic; the machines also serve LogisticLasso.
+Serves ZeroNormLogistic; the models also serve LogisticLasso.
 """

@@ -14,7 +14,7 @@ from zeronorm.design import Design
 from zeronorm.design._base import SMALL_COPY_BYTES
 from zeronorm.engines.logistic_exchanges._kernels import expand_models, fit_logistic
 
-# -- Logistic machines on subsets of the features: the columns in memory, and exact fits --
+# -- Logistic models on subsets of the features: the columns in memory, and exact fits --
 
 
 FIT_TOLERANCE = 1e-6  # expected relative gain at which Newton's method takes its last step
@@ -25,9 +25,9 @@ DENSE_BYTES = 1 << 23  # of candidates in sparse data; larger ones stay as they 
 
 @dataclass(frozen=True, eq=False)
 class SubsetFit:
-    """The machines on one subset.
+    """The models on one subset.
 
-    ``coef`` has one row per machine: the weights in the order of the sorted ``columns``, then the bias.
+    ``coef`` has one row per model: the weights in the order of the sorted ``columns``, then the bias.
     """
 
     columns: IntArray
@@ -121,7 +121,7 @@ class LogisticSubsets:
             # away, so that it can grow where it is, without a second one for a moment.
             spare = len(self._stored) // (2 if self._stored.nbytes <= SMALL_COPY_BYTES else 8)
             self._stored.resize((max(end, len(self._stored) + spare), self.design.n_samples), refcheck=False)
-        # Of data in files all columns share one reading.
+        # Of data in files all columns share one pass.
         width = max(1, BLOCK_BYTES // (8 * self.design.n_samples)) if self.design.is_sparse else missing.size
         for first in range(0, missing.size, width):
             part = missing[first : first + width]
@@ -163,7 +163,7 @@ class LogisticSubsets:
         return SubsetFit(columns, start, float(objective), key)
 
     def residuals(self, fit: SubsetFit, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Negative first and second derivative of the loss by the decision values, (machines, samples)."""
+        """Negative first and second derivative of the loss by the decision values, (models, samples)."""
         margins = (fit.coef @ own) * self.signs
         wrong = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
         return self.weight * self.signs * wrong, self.weight * wrong * (1.0 - wrong)
@@ -265,7 +265,7 @@ class Additions:
 
 
 class QuadraticModel:
-    """Second-order expansion of the objective at a fit; machines are summed."""
+    """Second-order expansion of the objective at a fit; models are summed."""
 
     def __init__(self, model: LogisticSubsets, fit: SubsetFit) -> None:
         own = model.rows_and_ones(fit.columns)

@@ -177,7 +177,7 @@ def solve_triangles(L, step):
 
 @kernel
 def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
-    """Newton's method for one machine from ``w``, which becomes the result.
+    """Newton's method for one model from ``w``, which becomes the result.
 
     Returns the objective, infinity when given up, the steps taken, and whether it converged.
     """
@@ -219,10 +219,10 @@ def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
 
 @kernel
 def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
-    """Fit one logistic machine per row of ``signs`` by Newton's method; ``coef`` is the start and the result.
+    """Fit one logistic model per row of ``signs`` by Newton's method; ``coef`` is the start and the result.
 
     ``rows`` holds one feature per row and ones in the last row, the bias, which is not penalised. Returns
-    the sum of the objectives, and the steps taken, negative when a machine did not converge. Gives up
+    the sum of the objectives, and the steps taken, negative when a model did not converge. Gives up
     with infinity as soon as the sum will surely stay above ``hopeless``.
     """
     total, n_steps, failed = 0.0, 0, False
@@ -262,7 +262,7 @@ def invert(H, collinear, inverse):
 
 @kernel
 def expand_models(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
-    """Quadratic model of the loss of each machine; False when a Hessian has no trustworthy inverse."""
+    """Quadratic model of the loss of each model; False when a Hessian has no trustworthy inverse."""
     size = rows.shape[0]
     H, gradient = np.empty((size, size)), np.empty(size)
     usable = True
@@ -352,7 +352,7 @@ def coarse_reach(
 ):
     """Features whose length of products may reach the ``least`` of a query, and their estimated lengths.
 
-    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one reading of
+    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one pass over
     the bytes. ``found`` and ``estimate`` are written from ``first`` on; returns how many there are for each query.
     """
     count = np.zeros(least.shape[0], dtype=np.int64)

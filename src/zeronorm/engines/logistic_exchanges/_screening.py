@@ -33,7 +33,7 @@ from zeronorm.engines.logistic_exchanges._kernels import (
 
 Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
 
-TOGETHER = 8  # products in one reading of the data
+TOGETHER = 8  # products in one pass over the data
 COARSE_FROM = 1 << 22  # numbers: of fewer a copy would not pay
 COARSE_SHARE = 1 / 4  # of the free memory, that the copy may take
 BUDGET_SHARE = 1 / 2  # the same of the budget for data in files
@@ -95,7 +95,7 @@ class StrongestFeatures:
             yield largest(self._values, count)
 
     def _products(self, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Products of all features with each of the vectors; several of these share one reading of the data."""
+        """Products of all features with each of the vectors; several of these share one pass over the data."""
         for start in range(0, len(vectors), TOGETHER):
             yield from self.model.design.transpose_dot(vectors[start : start + TOGETHER].T).T
 
@@ -132,7 +132,7 @@ class CoarseCopy:
             copy(0, p)
 
     def in_doubt(self, queries: list[Query]) -> list[IntArray]:
-        """For each query the features that may be among its strongest, in order; all queries share the readings.
+        """For each query the features that may be among its strongest, in order; all queries share the passes.
 
         The first of the features tell a length that enough of all will reach, and few of the others have to be kept.
         """

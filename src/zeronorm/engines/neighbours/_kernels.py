@@ -256,7 +256,7 @@ class ColumnRanges:
 
 
 def column_ranges(design: Design) -> ColumnRanges:
-    """The ranges of all columns, which must not be infinite; a second reading only where values are missing."""
+    """The ranges of all columns, which must not be infinite; a second pass only where values are missing."""
     minimum, maximum = design.column_range()
     if not (np.all(minimum >= -LARGEST_VALUE) and np.all(maximum <= LARGEST_VALUE)):  # also where one is NaN
         require_finite(design, allow_nan=True)

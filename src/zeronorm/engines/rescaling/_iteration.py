@@ -1,7 +1,7 @@
-r"""The iteratively rescaled machine: train on :math:`x * z`, rescale z by what the machine made of it, repeat.
+r"""The iteratively rescaled model: train on :math:`x * z`, rescale z by what the model made of it, repeat.
 
 One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
-differ only in the machine and in the rule for z. Let :math:`u` be the weights of the machine on the rescaled
+differ only in the model and in the rule for z. Let :math:`u` be the weights of the model on the rescaled
 features, so that :math:`w = z * u` are its weights on the features themselves.
 
 * AROM (Weston et al. 2003) sets :math:`z \leftarrow z * |u|`, that is :math:`z \leftarrow |w|`.
@@ -139,7 +139,7 @@ class Model(Protocol):
         ...
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
+        """Train on x * scale; the strength |u_k| of each feature, summed over models if there are several."""
         ...
 
     def keep(self, kept: BoolArray) -> None:
@@ -148,7 +148,7 @@ class Model(Protocol):
 
 
 class RescaledModel(Model, Protocol):
-    """A machine that is linear in the features: one column of weights and one bias per machine.
+    """A model that is linear in the features: one column of weights and one bias per model.
 
     They belong to the last training that found a solution, and to the features before rescaling.
     """
@@ -214,7 +214,7 @@ class UnitFactors:
 def correlated_start(
     problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", model: int | None = None
 ) -> FloatArray:
-    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the machines.
+    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the models.
 
     Chance alone gives a square of 1/N on average over N samples: below it correlations make no difference, and no
     feature is lost for want of one.
@@ -222,7 +222,7 @@ def correlated_start(
     Parameters
     ----------
     units : know the standard deviations of the columns; None: they are computed.
-    machine : the only one that matters; None: the mean of the squares over all.
+    model : the only one that matters; None: the mean of the squares over all.
     """
     targets, involved = problem.target.around_zero().model_columns(pairing)
     if model is not None:
@@ -271,12 +271,12 @@ class Rescaling:
     iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
     fallen : the features that were gone after the first iterate, and their weights in it.
     sort : by falling value, as the design does it.
-    fallback : what orders features that are in no iterate; None: the weights in the first machine.
+    fallback : what orders features that are in no iterate; None: the weights in the first model.
     trained_scale : the factors z that it was trained with.
-    n_iter : machines trained.
+    n_iter : models trained.
     converged : whether z came to rest at weights other than zero.
     remedy : what to do when it did not.
-    status : how the last machine ended.
+    status : how the last model ended.
     """
 
     n_features: int
@@ -301,7 +301,7 @@ class Rescaling:
 
     @property
     def trained(self) -> IntArray:
-        """The features that the last machine was trained on."""
+        """The features that the last model was trained on."""
         return np.arange(self.trained_scale.size) if self.trained_on is None else self.trained_on
 
     @property
@@ -316,7 +316,7 @@ class Rescaling:
 
     @property
     def scale(self) -> FloatArray:
-        """The factors of the last machine; zero for features that it was not trained on."""
+        """The factors of the last model; zero for features that it was not trained on."""
         scale = np.zeros(self.n_features)
         scale[self.trained] = self.trained_scale
         return scale

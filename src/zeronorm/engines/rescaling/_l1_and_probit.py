@@ -1,4 +1,4 @@
-"""Machines on rescaled features with the ℓ1 norm or the probit loss, and the change from the ℓ2 to the ℓ1 norm."""
+"""Models on rescaled features with the ℓ1 norm or the probit loss, and the change from the ℓ2 to the ℓ1 norm."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class L1Model:
 
 
 class JointL1Model:
-    r"""Weston and Watkins' machine with the ℓ1 norm: all classes in one linear program.
+    r"""Weston and Watkins' model with the ℓ1 norm: all classes in one linear program.
 
     .. math:: \min\ \sum_{c, k} |w_{ck}| / z_k + \sum_i C_i \sum_{m \ne y_i} \xi_{im}, \qquad
         (w_{y_i} - w_m) \cdot x_i + b_{y_i} - b_m \ge 1 - \xi_{im}, \quad \xi_{im} \ge 0 .

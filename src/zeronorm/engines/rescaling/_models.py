@@ -33,7 +33,7 @@ FEW_SAMPLES = {"squared": 256, "hinge": 1024}
 
 @dataclass
 class Part:
-    """One of several machines: its target, the price of an error for each sample, and its last solution."""
+    """One of several models: its target, the price of an error for each sample, and its last solution."""
 
     target: FloatArray
     cost: FloatArray
@@ -46,7 +46,7 @@ class Part:
 
 
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
-    """One machine for two classes, regression or a label; for more classes one for each class or pair."""
+    """One model for two classes, regression or a label; for more classes one for each class or pair."""
     cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
     targets, involved = problem.target.model_columns(pairing)
     # Errors on samples of other classes cost nothing, so these samples have no influence.
@@ -57,12 +57,12 @@ def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> li
 
 
 class SharedScaleModel:
-    """Machines that share the scaling factors; ``RescaledModel`` of the rescaling engine.
+    """Models that share the scaling factors; ``RescaledModel`` of the rescaling engine.
 
-    In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
+    In the dual, on the Gram matrix that all models share, as long as there are at least as many features as
     samples (or few samples); in the primal after that. After training, ``weights`` holds one column per
-    machine for the features as they are, before rescaling, and ``bias`` one number per machine; a training
-    without a solution leaves both as they were. With an ``epsilon`` the machines are regressions.
+    model for the features as they are, before rescaling, and ``bias`` one number per model; a training
+    without a solution leaves both as they were. With an ``epsilon`` the models are regressions.
     """
 
     settled = True
@@ -108,7 +108,7 @@ class SharedScaleModel:
             self._earlier_weights = self._earlier_weights[kept]
 
     def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Solve every part; the weights of the rescaled features, one column per machine."""
+        """Solve every part; the weights of the rescaled features, one column per model."""
         gram = design.gram(each(np.multiply, scale, scale))
         for part in self.parts:
             options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
@@ -154,7 +154,7 @@ class SharedScaleModel:
 
 
 def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
-    """The weights of each machine times the factors."""
+    """The weights of each model times the factors."""
     if weights.shape[1] > 1:
         return scale[:, None] * weights
     return each(np.multiply, scale, weights[:, 0])[:, None]
@@ -175,7 +175,7 @@ class PrimalModel(SharedScaleModel):
 
 
 class SlackRescaling:
-    r"""A machine whose slacks are rescaled as well: the fewest samples inside the margin.
+    r"""A model whose slacks are rescaled as well: the fewest samples inside the margin.
 
     A squared slack is a feature that only one sample has; rescaling these features as the others turns
     their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
@@ -220,11 +220,11 @@ class SlackRescaling:
         self.model.keep(kept)
 
 
-# -- The joint multi-class machine on rescaled features --
+# -- The joint multi-class model on rescaled features --
 
 
 class JointModel:
-    """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
+    """Weston and Watkins' model: all classes in one problem, one weight vector for each."""
 
     settled = True
 

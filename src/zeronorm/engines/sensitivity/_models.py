@@ -184,7 +184,7 @@ class KernelModel(SvmModel):
         return np.asarray(base ** max(kernel.degree - m, 0))
 
     def _moment(self, K: FloatArray, block: FloatArray, m: int) -> FloatArray:
-        """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and machine c."""
+        """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and model c."""
         V: FloatArray = self.models.V
         if m == 0:
             return np.asarray((K @ V)[:, None, :])

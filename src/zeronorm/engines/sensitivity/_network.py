@@ -18,7 +18,7 @@ SMALLEST_GAIN = 1e-3  # relative to the objective of a constant
 
 
 class NetworkModels:
-    """``Machines`` of the elimination loop around one network for all classes.
+    """``Models`` of the elimination loop around one network for all classes.
 
     There is one output per class (one for two classes or for a real target, which is standardised first).
     """

@@ -66,7 +66,7 @@ class Sensitivity:
 
 
 class SensitivityModels:
-    """``Machines`` of the elimination loop around a model and a measure."""
+    """``Models`` of the elimination loop around a model and a measure."""
 
     def __init__(self, problem: Problem, model: SensitiveModel, measure: Sensitivity) -> None:
         self.problem, self.model, self.measure = problem, model, measure

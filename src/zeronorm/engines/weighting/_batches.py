@@ -197,7 +197,7 @@ class BatchEvaluator:
             yield
 
     def evaluate(self, cumulative: FloatArray, seed: int, step: int) -> FloatArray:
-        """Errors of the subsets drawn in one step from the law with these cumulative weights."""
+        """Errors of the subsets drawn in one step from the distribution with these cumulative weights."""
         whole, needs_two = self.source.pool, self.learner.needs_two_classes
         word = np.uint64(seed)
 

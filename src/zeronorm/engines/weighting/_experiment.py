@@ -75,7 +75,7 @@ MOST_EXHAUSTIVE = 6
 def model_coding(
     n_classes: int, multi_class: MultiClass, is_binary: bool, rng: np.random.Generator
 ) -> tuple[Int64Array, int]:
-    """Label of each class in each machine (one row per machine), and the number of labels."""
+    """Label of each class in each model (one row per model), and the number of labels."""
     if multi_class == "auto":
         multi_class = "one_vs_rest" if is_binary else "native"
     if n_classes == 2 or multi_class == "native":
@@ -182,7 +182,7 @@ class Experiment:
         }
 
 
-# -- The energy of a law over features, estimated by drawing subsets from it --
+# -- The energy of a distribution over features, estimated by drawing subsets from it --
 
 
 def estimate_energy(

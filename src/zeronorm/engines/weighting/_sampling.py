@@ -64,7 +64,7 @@ def next_index(state, size):
 
 @kernel
 def next_exponential(state):
-    """A number of the exponential law of mean one."""
+    """A number of the exponential distribution of mean one."""
     return -np.log(1.0 - next_uniform(state))
 
 
@@ -171,7 +171,7 @@ def draw_train(state, codes, two_classes, draws, b):
 
 @kernel
 def draw_features(state, cumulative, out):
-    """Independent draws from the law with the given (unnormalised) cumulative weights, in ascending order.
+    """Independent draws from the distribution with the given (unnormalised) cumulative weights, in ascending order.
 
     The partial sums of exponential numbers, divided by the whole, are uniform numbers in ascending order.
     """
@@ -274,8 +274,8 @@ def subset_data(pool, draws, b):
 class Pool(NamedTuple):
     """Samples to draw training and test sets from, and how mistakes are counted.
 
-    ``columns`` has one row per feature. Row m of ``coding`` gives the label of each class in machine m: one
-    row 0, 1, … for a multi-class learner, one row per class for one-against-all, a code word per machine for
+    ``columns`` has one row per feature. Row m of ``coding`` gives the label of each class in model m: one
+    row 0, 1, … for a multi-class learner, one row per class for one-against-all, a code word per model for
     output codes. ``class_cost`` is the cost of a mistake on a sample of each class; with ``balanced`` the
     error rates of the labels are averaged instead.
     """
@@ -292,7 +292,7 @@ class Pool(NamedTuple):
 
 @kernel
 def labels_of(coding, codes, rows):
-    """Labels in one machine of the chosen samples."""
+    """Labels in one model of the chosen samples."""
     out = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
         out[i] = coding[codes[rows[i]]]
@@ -301,7 +301,7 @@ def labels_of(coding, codes, rows):
 
 @kernel
 def model_cost(pool, m, rows, predicted):
-    """Mean cost of the predictions of machine ``m`` on the chosen test samples, between 0 and 1."""
+    """Mean cost of the predictions of model ``m`` on the chosen test samples, between 0 and 1."""
     wrong = np.zeros(pool.n_labels)
     weight = np.zeros(pool.n_labels)
     for i in range(rows.shape[0]):

@@ -44,7 +44,7 @@ class GivenSteps:
 
 # -- Steps that follow from the draws --
 
-# Draws from the uniform law that show the size of the errors and of their differences.
+# Draws from the uniform distribution that show the size of the errors and of their differences.
 PILOT_DRAWS = 400
 LARGEST_PILOT_SHARE = 0.1
 # Memory of the running mean error, in draws.
@@ -86,7 +86,7 @@ class AdaptiveSteps:
         \Big/ \left(1 + \frac nc\right)
 
     hence move its logarithm by :math:`\sigma` at most if there is nothing but chance in B draws. They shorten
-    as the law gathers on few features, which are drawn more often, and as 1/n after c steps.
+    as the distribution gathers on few features, which are drawn more often, and as 1/n after c steps.
     """
 
     n_features: int
@@ -103,7 +103,7 @@ class AdaptiveSteps:
 
     @property
     def first_settled(self) -> int:
-        """Steps before which the law is not said to have settled, however little it moves."""
+        """Steps before which the distribution is not said to have settled, however little it moves."""
         return int(self.planned_steps / 2)
 
     @property
@@ -160,7 +160,7 @@ def _forgotten(memory: int, n_draws: int) -> float:
 
 # -- How many steps there are --
 
-# The number of times that the uniform law draws each feature in the planned run.
+# The number of times that the uniform distribution draws each feature in the planned run.
 DRAWS_PER_FEATURE = 4000
 FEWEST_DRAWS, MOST_DRAWS = 20_000, 400_000
 SMALLEST_BATCH, LARGEST_BATCH = 4, 32
@@ -172,7 +172,7 @@ def default_batch_size(n_features: int, subset_size: int) -> int:
 
 
 def default_max_iter(n_features: int, subset_size: int, batch_size: int) -> int:
-    """Steps that draw each feature 4000 times under the uniform law, between 20 000 and 400 000 draws."""
+    """Steps that draw each feature 4000 times under the uniform distribution, between 20 000 and 400 000 draws."""
     draws = np.clip(DRAWS_PER_FEATURE * n_features / subset_size, FEWEST_DRAWS, MOST_DRAWS)
     return int(np.ceil(draws / batch_size))
 
@@ -209,7 +209,7 @@ class StoppingRule:
         return state.step == (self.first_test if state.next_test < 0 else state.next_test)
 
     def is_met(self, state: RunState) -> bool:
-        """Whether the law has settled; keeps a snapshot and the mean error of the window in the state."""
+        """Whether the distribution has settled; keeps a snapshot and the mean error of the window in the state."""
         state.close_window()
         settled = False
         if state.lagged is not None and state.step >= self.first_settled:
@@ -251,7 +251,7 @@ MOST_STEPS_BACK = 5
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Notices a law that gathers on one feature, or whose subsets become worse, and goes back to a better one."""
+    """Detects a distribution that collapses to one feature, or whose subsets become worse, and restores a better one."""
 
     subset_size: int
     can_go_back: bool
@@ -270,7 +270,7 @@ class CollapseWatch:
         return _excess(state.windows, np.ones(len(state.windows[:-1]), dtype=bool)) > 4.0
 
     def goes_back(self, state: RunState) -> bool:
-        """Take up an earlier law with half the step where needed; to be asked after a window has been closed."""
+        """Restore an earlier distribution with half the step if needed; called after each window. True if restored."""
         if not self.can_go_back or state.n_steps_back == MOST_STEPS_BACK:
             return False
         collapsed = self.is_collapsed(state)
@@ -378,7 +378,7 @@ class WeightingRun:
         return True
 
     def _settles(self) -> bool:
-        """The stopping rule, unless an earlier law is taken up again."""
+        """The stopping rule, unless an earlier distribution is taken up again."""
         met = self.stopping.is_met(self.state)
         if self.watch.goes_back(self.state):
             self.rule.refresh()
@@ -390,8 +390,8 @@ class WeightingRun:
         if self.watch.is_collapsed(state):
             return Outcome(
                 False,
-                f"the law collapsed: {state.weights.max():.0%} of the weight is on one feature, and subsets are not "
-                "the better for it. Raise max_iter, for smaller steps, or use method='diffusion'.",
+                f"the distribution collapsed: {state.weights.max():.0%} of the weight is on one feature, and the error of "
+                "the subsets did not decrease. Raise max_iter, for smaller steps, or use method='diffusion'.",
             )
         if settled is not None:
             return Outcome(True, settled)

@@ -1,4 +1,4 @@
-"""The stochastic schemes behind one interface: a law over features that learns from tested subsets."""
+"""The stochastic schemes behind one interface: a distribution over features that learns from tested subsets."""
 
 # mypy: allow-untyped-defs
 

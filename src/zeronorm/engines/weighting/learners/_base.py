@@ -88,7 +88,7 @@ class ScikitLearner:
         return self.estimator, int(draws.seeds[b]), train, labels, test
 
     def error(self, pool: Pool, draws: Draws, b: int, predicted: Int64Array) -> float:
-        """Mean cost over the machines of one subset."""
+        """Mean cost over the models of one subset."""
         costs = [model_cost(pool, m, draws.test[b], row) for m, row in enumerate(predicted)]
         return float(np.mean(costs))
 

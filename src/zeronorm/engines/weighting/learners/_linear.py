@@ -21,7 +21,7 @@ class SubsetSVM(CompiledLearner):
     ----------
     C : cost of a margin violation.
     tol : largest violation of the optimality conditions; a search over many subsets needs no more digits.
-    max_iter : most steps of the solver for one machine.
+    max_iter : most steps of the solver for one model.
     """
 
     is_binary = True
@@ -51,7 +51,7 @@ class SubsetSVM(CompiledLearner):
 def svm_errors(
     pool: Pool, draws: Draws, settings: tuple[float, float, int], first: int, last: int, out: FloatArray
 ) -> None:
-    """Errors of a range of subsets; the machines of a subset share its Gram matrix."""
+    """Errors of a range of subsets; the models of a subset share its Gram matrix."""
     for b in range(first, last):
         train, test = subset_data(pool, draws, b)
         K = small_gram(train)

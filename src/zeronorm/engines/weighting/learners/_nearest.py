@@ -118,7 +118,7 @@ class SubsetKNN(CompiledLearner):
 def knn_errors(
     pool: Pool, draws: Draws, settings: tuple[int, bool], first: int, last: int, out: FloatArray
 ) -> None:
-    """Errors of a range of subsets; the machines of a subset share its neighbours."""
+    """Errors of a range of subsets; the models of a subset share its neighbours."""
     n_neighbors, is_hamming = settings
     for b in range(first, last):
         train, test = subset_data(pool, draws, b)
