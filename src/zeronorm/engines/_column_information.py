@@ -27,7 +27,7 @@ def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return _safe_ratio_of(lambda part: numerator[part], lambda part: denominator[part], numerator.size)
 
 
-# Chunk length: intermediate vectors of this length fit in the cache; with shorter ones threads wait for the interpreter.
+# Chunk length: intermediate vectors of this length fit in the cache; with shorter ones threads wait for Python.
 _NUMBERS_AT_A_TIME = 1 << 16
 
 

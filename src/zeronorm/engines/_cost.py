@@ -15,7 +15,7 @@ One decomposition of the centred kernel matrix gives its leave-one-out decision 
 
 A small C shrinks all decision values without changing their order; the factor a corrects for that. The choice is the
 smallest C whose loss is within ``NEARLY`` standard errors of the lowest: noisy labels get a small C, clean ones a
-large C. It needs no folds, does not depend on the order of samples, and a weight of two equals two samples. Samples of one
+large C. It needs no folds and no order of the samples, and a weight of two equals two samples. Samples of one
 group are left out together, by the same formula with a block of the hat matrix in place of :math:`h_i`.
 
 For the ℓ1 norm, whose C has another unit, linear programs are solved along a path of C on a few folds.

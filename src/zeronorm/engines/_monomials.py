@@ -118,14 +118,14 @@ def needed_by_leave_one_out(
 ) -> list[int]:
     r"""Remove columns one at a time while the leave-one-out error does not rise (Rivals & Personnaz 2003).
 
-    Let :math:`u` be column j projected off all others, at unit length. Without it the least-squares fit has the residuals
+    Let :math:`u` be column j projected off all others, at unit length. Without it the least-squares fit has residuals
     :math:`e + u u^\top y` and the leverages :math:`h - u \circ u`, so each candidate needs one pass over the samples,
 
     .. math:: E_j = \frac1n \sum_i \left(\frac{e_i + u_i\, u^\top y}{1 - h_i + u_i^2}\right)^2 .
 
-    The column with the lowest :math:`E_j` leaves if that is no higher than the error with it. ``leverage`` is that
-    of the intercept, ``weight`` that of the samples, by whose root columns and targets are multiplied; the first
-    ``n_protected`` columns are never removed. Returns the positions of the kept columns.
+    The column with the lowest :math:`E_j` is removed if that is no higher than the error with it. ``leverage`` is the
+    leverage of the intercept, ``weight`` the sample weights, by whose root columns and targets are multiplied; the
+    first ``n_protected`` columns are never removed. Returns the positions of the kept columns.
     """
     kept = list(range(columns.shape[1]))
     error = np.inf

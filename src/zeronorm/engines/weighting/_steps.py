@@ -251,7 +251,7 @@ MOST_STEPS_BACK = 5
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Detects a distribution that collapses to one feature, or whose subsets become worse, and restores a better one."""
+    """Detects a distribution that collapses to one feature or yields worse subsets, and restores a better one."""
 
     subset_size: int
     can_go_back: bool
@@ -390,8 +390,8 @@ class WeightingRun:
         if self.watch.is_collapsed(state):
             return Outcome(
                 False,
-                f"the distribution collapsed: {state.weights.max():.0%} of the weight is on one feature, and the error of "
-                "the subsets did not decrease. Raise max_iter, for smaller steps, or use method='diffusion'.",
+                f"the distribution collapsed: {state.weights.max():.0%} of the weight is on one feature, and the error "
+                "of the subsets did not decrease. Raise max_iter, for smaller steps, or use method='diffusion'.",
             )
         if settled is not None:
             return Outcome(True, settled)
