@@ -21,7 +21,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.selection._path import SelectionPath, order_by_score
 
-MOST_WAITING = 2**22  # numbers in the weights that are collected until one matrix product gives the predictions of several sizes
+MOST_WAITING = 2**22  # weights collected before one matrix product gives the predictions of several sizes
 
 
 def feature_importances(fitted: Any, getter: str | Callable[[Any], Any]) -> FloatArray:

@@ -39,9 +39,7 @@ from zeronorm.solvers.svm._tracked_set import TrackedSets
 MANY_SAMPLES, WIDE = 2000, 2
 SMALL_BLOCK = 512  # features that are always loaded as one block ...
 SMALL_BYTES = 2**22  # ... and so are those that fit in this many bytes
-BLOCK_SHARE = (
-    4  # a block holds one in four of the features: extra memory is at most that share of the data
-)
+BLOCK_SHARE = 4  # a block holds one in this many of the features, and so takes at most that share of the memory of the data
 # -- Importance of features and groups for linear models --
 
 
@@ -170,7 +168,7 @@ class GramModels(LinearValue):
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
         self.v = np.zeros_like(self.f)
-        self.sets = TrackedSets.room_for(len(duals), 0)  # between whole rounds the active set changes too much to be tracked
+        self.sets = TrackedSets.room_for(len(duals), 0)  # not tracked: they change too much in a whole round
 
     def _variables(self) -> tuple[Any, ...]:
         return (

@@ -23,7 +23,7 @@ from zeronorm.solvers.svm._smo import UNBOUNDED, smo
 from zeronorm.solvers.svm._tracked_set import TrackedSets, follow, forget_column, start_tracking
 
 RERANK_AFTER = 6  # passes over the rest of the block that take about as long as a new order
-RANKED_SHARE = 12  # one in twelve of the columns is sorted; the others are rarely needed
+RANKED_SHARE = 12  # one in this many of the columns is sorted; the others are rarely needed
 FEWEST_RANKED = 256
 
 
@@ -199,8 +199,8 @@ def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: 
 def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
     """Return the factor s for which s times the reference is nearest to v, and the Frobenius distance to it.
 
-    As features are removed, the margin shrinks and the dual variables mostly grow together: a bound around the multiple is
-    much tighter than one around the reference.
+    As features are removed, the margin shrinks and the dual variables mostly grow together: a bound around the multiple
+    is much tighter than one around the reference.
     """
     inner, square, whole = 0.0, 0.0, 0.0
     for c in range(v.shape[0]):

@@ -72,7 +72,7 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
 class LeastSquares(KnownModel):
     r"""Closed form with an inverse matrix that is updated as features are removed.
 
-    With at most as many features as samples it is the inverse of :math:`X^\top X + \lambda I`; removing features takes a
+    With at most as many features as samples it is that of :math:`X^\top X + \lambda I`; removing features takes a
     Schur complement. With more, the weights are :math:`X^\top A^{-1} Y`, :math:`A = X X^\top + \lambda I`, and
     without the column x
 
