@@ -122,7 +122,7 @@ class JointL1Model:
         return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
     def _build(self, design: Design) -> LinearProgram:
-        """Bounds of the variables: biases, slacks, then for each class the positive and negative parts of its weights."""
+        """The variables: biases, slacks, then for each class the positive and the negative parts of its weights."""
         rows = design.block(np.arange(design.n_features))[self._sample]
         blocks = [sp.csc_array(self._sides), sp.eye_array(self._sample.size, format="csc")]
         for side in self._sides.T:
