@@ -190,10 +190,10 @@ def sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes):
     numbers = np.ones(n_stored + n_classes, dtype=np.int64)
     not_stored = class_sizes.copy()
     size = 0
-    for place in range(starts[f], starts[f + 1]):
-        label = labels[rows[place]]
+    for index in range(starts[f], starts[f + 1]):
+        label = labels[rows[index]]
         if label >= 0:
-            values[size], classes[size] = data[place], label
+            values[size], classes[size] = data[index], label
             not_stored[label] -= 1
             size += 1
     for c in range(n_classes):
@@ -259,13 +259,13 @@ def relevances(data, rows, starts, elsewhere, labels, class_sizes, bins, result,
 @kernel
 def code_columns(data, rows, starts, elsewhere, labels, class_sizes, bins, columns, codes):
     """Write the bin number of each sample in these columns of the block, one row of ``codes`` for each."""
-    for place in range(columns.shape[0]):
-        f = columns[place]
+    for index in range(columns.shape[0]):
+        f = columns[index]
         x, classes, numbers = sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes)
         first_values = x[_bins(x, classes, numbers, class_sizes.shape[0], bins)]
-        codes[place, :] = np.searchsorted(first_values, elsewhere[f], side="right")
+        codes[index, :] = np.searchsorted(first_values, elsewhere[f], side="right")
         for i in range(starts[f], starts[f + 1]):
-            codes[place, rows[i]] = np.searchsorted(first_values, data[i], side="right")
+            codes[index, rows[i]] = np.searchsorted(first_values, data[i], side="right")
 
 
 @kernel
@@ -286,9 +286,9 @@ def _plain_bins(x, numbers, bins, starts_bin):
     for i in range(1, x.shape[0]):
         below += numbers[i - 1]
         if x[i] != x[i - 1]:
-            place = below * bins // n
-            starts_bin[i] = bins == AS_THEY_ARE or place > current
-            current = max(current, place)
+            bin_number = below * bins // n
+            starts_bin[i] = bins == AS_THEY_ARE or bin_number > current
+            current = max(current, bin_number)
 
 
 @kernel

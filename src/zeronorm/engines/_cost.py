@@ -39,7 +39,9 @@ UNIT_COSTS = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is o
 LARGEST_SYSTEM = 1000  # samples; with more, a subsample is used
 EPSILON = 0.1  # in units of the scale of a regression target
 FOLDS = 3
-LARGEST_PROGRAM = 300  # samples for the ℓ1 norm; with more, a subsample is used, as linear programs with many features are slow
+LARGEST_PROGRAM = (
+    300  # samples for the ℓ1 norm; with more, a subsample is used: large linear programs are slow
+)
 BEYOND_FIRST = (
     1e3  # the largest C on a path of the ℓ1 norm, as a multiple of the C at which the first feature enters
 )
@@ -384,9 +386,9 @@ def _folds(problem: Problem) -> IntArray:
         return np.asarray(np.argsort(np.argsort(first))[codes] % FOLDS, dtype=np.intp)
     close = EQUALLY_GOOD * max(float(np.abs(squared).max(initial=0.0)), np.finfo(float).tiny)
     turn = 0
-    for place, i in enumerate(order):
-        if place:
-            j = order[place - 1]
+    for position, i in enumerate(order):
+        if position:
+            j = order[position - 1]
             same = label[i] == label[j] and second[i] == second[j] and squared[i] - squared[j] <= close
             turn += not same
         fold[i] = turn % FOLDS

@@ -185,7 +185,7 @@ def equicorrelated_gaps(correlation: FloatArray) -> FloatArray:
     return np.full(len(correlation), min(1.0, 2.0 * max(smallest, 0.0)))
 
 
-def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps: int = 500) -> FloatArray:
+def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_passes: int = 500) -> FloatArray:
     r"""The largest :math:`\sum_j s_j` with :math:`0 \le s_j \le 1` and :math:`2\Sigma - \operatorname{diag}(s)
     \succeq 0`.
 
@@ -197,7 +197,7 @@ def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps:
     s = 0.5 * equicorrelated_gaps(correlation)
     barrier = 0.1
     inverse = linalg.inv(2 * correlation - np.diag(s))
-    for _ in range(max_sweeps):
+    for _ in range(max_passes):
         moved = 0.0
         for j in range(p):
             m = inverse[j, j]

@@ -222,9 +222,9 @@ def _leaving(
     if not candidate.all():
         features, value = features[candidate], value[candidate]
     if n_most == 1 and value.size and not lower_index_stays:
-        place = int(np.argmin(value))
-        if value[place] == value[place]:  # not NaN
-            return features[place : place + 1]
+        index = int(np.argmin(value))
+        if value[index] == value[index]:  # not NaN
+            return features[index : index + 1]
     if n_most < features.size // 2:  # only the smallest values need sorting
         near = np.flatnonzero(value <= np.partition(value, n_most)[n_most])
         if near.size > n_most:  # false if values are NaN
@@ -262,8 +262,8 @@ def voted(values: FloatArray, classes: Any, pairwise: bool) -> Any:
         return classes[values.argmax(axis=-1)]
     votes = np.zeros((*values.shape[:-1], len(classes)))
     pairs = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
-    for place, (first, second) in enumerate(pairs):
-        for_second = values[..., place] > 0.0
+    for index, (first, second) in enumerate(pairs):
+        for_second = values[..., index] > 0.0
         votes[..., second] += for_second
         votes[..., first] += ~for_second
     return classes[votes.argmax(axis=-1)]

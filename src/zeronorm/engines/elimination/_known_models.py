@@ -417,13 +417,13 @@ class KnownRanker:
         rounds = Rounds.of_all(p)
         for size in range(p, n_stop, -1):
             value = self._importances()
-            place = int(np.argmin(value))
-            feature = int(model.active[place])
-            rounds.values[feature] = value[place]
+            index = int(np.argmin(value))
+            feature = int(model.active[index])
+            rounds.values[feature] = value[index]
             rounds.eliminated.append(feature)
             rounds.ranking[feature] = size - n_stop + 1
             rounds.support[feature] = False
-            model.remove(model.active[place : place + 1])
+            model.remove(model.active[index : index + 1])
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
 

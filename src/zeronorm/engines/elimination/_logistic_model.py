@@ -213,7 +213,7 @@ class InFeatures(Phase):
 
     def prepare(self, probability: FloatArray) -> None:
         curvature = self.loss.curvature(probability)
-        m, width = len(curvature), self.columns.place.size
+        m, width = len(curvature), self.columns.kept_rows.size
         system = np.empty((m, width, m, width))
         for k in range(m):
             scaled = self.columns.scaled(np.sqrt(np.maximum(curvature[k, k], 0.0)))  # negative by rounding
@@ -424,8 +424,8 @@ def step_in_samples(
         for other in range(m):
             step[c, n] += of_intercept[c, other] * missing[other]
     for c in range(m):
-        for place in range(m * n):
-            solved[place] += solved_border[c, place] * step[c, n]
+        for index in range(m * n):
+            solved[index] += solved_border[c, index] * step[c, n]
     for c in range(m):
         for k in range(m):
             for i in range(n):

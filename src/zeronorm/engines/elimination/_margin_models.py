@@ -134,15 +134,15 @@ class _Margin:
 
     def __init__(self, rows: FloatArray, y: FloatArray, inside: BoolArray, cost: FloatArray) -> None:
         self.rows, self.y, self.cost, self.inside = rows, y, cost, inside
-        self.place = np.arange(rows.shape[1])
+        self.kept_columns = np.arange(rows.shape[1])
         self._note(np.zeros(rows.shape[1]))
         self._start()
 
     def _start(self) -> None:
         """Compute the equations from the data, without the rounding errors of updates."""
-        rows = self.rows[self.inside][:, self.place]
+        rows = self.rows[self.inside][:, self.kept_columns]
         cost = self.cost[self.inside]
-        self.system = np.eye(self.place.size) + rows.T @ (cost[:, None] * rows)
+        self.system = np.eye(self.kept_columns.size) + rows.T @ (cost[:, None] * rows)
         self.right = rows.T @ (cost * self.y[self.inside])
         self.n_changes = 0
 
@@ -161,10 +161,10 @@ class _Margin:
             if info != 0:
                 return None
             scale = np.zeros(self.rows.shape[1])
-            scale[self.place] = weights
+            scale[self.kept_columns] = weights
             moved = float(np.linalg.norm(scale - self.known)) * (1.0 + ROUNDING)
             n_changed, n_seen = change_sides(
-                self.rows, self.place, self.y, self.cost, weights, self.decision, self.length, moved,
+                self.rows, self.kept_columns, self.y, self.cost, weights, self.decision, self.length, moved,
                 self.inside, self.system, self.right,
             )  # fmt: skip
             if n_changed == 0:
@@ -175,19 +175,22 @@ class _Margin:
         return None
 
     def remove(self, positions: IntArray) -> None:
-        keep = np.delete(np.arange(self.place.size), positions)
+        keep = np.delete(np.arange(self.kept_columns.size), positions)
         self.system, self.right = self.system[np.ix_(keep, keep)], self.right[keep]
-        self.place = self.place[keep]
-        if 2 * self.place.size < self.rows.shape[1]:
-            self.rows, scale = np.ascontiguousarray(self.rows[:, self.place]), self.known[self.place]
-            self.place = np.arange(self.place.size)
+        self.kept_columns = self.kept_columns[keep]
+        if 2 * self.kept_columns.size < self.rows.shape[1]:
+            self.rows, scale = (
+                np.ascontiguousarray(self.rows[:, self.kept_columns]),
+                self.known[self.kept_columns],
+            )
+            self.kept_columns = np.arange(self.kept_columns.size)
             self._note(scale)
 
 
 @reduction
 def change_sides(
     rows: FloatArray,
-    place: IntArray,
+    kept_columns: IntArray,
     y: FloatArray,
     cost: FloatArray,
     weights: FloatArray,
@@ -200,15 +203,15 @@ def change_sides(
 ) -> tuple[int, int]:
     """Add and remove samples in the normal equations; returns how many changed and how many were checked."""
     n_changed, n_seen = 0, 0
-    x = np.empty(place.size)
+    x = np.empty(kept_columns.size)
     for i in range(y.size):
         missing = 1.0 - y[i] * decision[i]
         if abs(missing) > length[i] * moved and inside[i] == (missing > 0.0):
             continue
         n_seen += 1
         value = 0.0
-        for j in range(place.size):
-            x[j] = rows[i, place[j]]
+        for j in range(kept_columns.size):
+            x[j] = rows[i, kept_columns[j]]
             value += x[j] * weights[j]
         is_inside = y[i] * value < 1.0
         if is_inside == inside[i]:
@@ -216,7 +219,7 @@ def change_sides(
         inside[i] = is_inside
         n_changed += 1
         change = cost[i] if is_inside else -cost[i]
-        for j in range(place.size):
+        for j in range(kept_columns.size):
             right[j] += change * y[i] * x[j]
             for k in range(j + 1):
                 system[j, k] += change * x[j] * x[k]

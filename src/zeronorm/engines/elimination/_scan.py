@@ -157,9 +157,9 @@ def ascending_order(values: FloatArray) -> Int64Array:
     while width < n:
         for start in range(0, n, 2 * width):
             i, j = start, min(start + width, n)
-            middle, stop = j, min(j + width, n)
+            boundary, stop = j, min(j + width, n)
             for k in range(start, stop):
-                if i < middle and (j >= stop or values[order[i]] <= values[order[j]]):
+                if i < boundary and (j >= stop or values[order[i]] <= values[order[j]]):
                     merged[k] = order[i]
                     i += 1
                 else:

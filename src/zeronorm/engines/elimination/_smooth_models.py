@@ -57,10 +57,10 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
     weights = inverse @ gradient
     active = np.arange(len(square))
     left = np.empty(active.size, dtype=np.intp)
-    for place in range(active.size - 1, -1, -1):
+    for position in range(active.size - 1, -1, -1):
         rise = np.square(weights).sum(axis=1) / np.diagonal(inverse)
         k = int(np.flatnonzero(rise <= (1.0 + NEARLY_EQUAL) * rise.min())[-1])
-        left[place] = active[k]
+        left[position] = active[k]
         inverse, weights = without_row(inverse, weights, k)
         active = np.delete(active, k)
     return left
@@ -220,32 +220,32 @@ class Columns:
         else:  # np.vstack would keep the memory order of its parts
             self.rows = np.empty((X.shape[1] + further.shape[1], len(X)))
             np.concatenate([X.T, further.T], out=self.rows)
-        self.place = np.arange(len(self.rows))
+        self.kept_rows = np.arange(len(self.rows))
         self._is_copy = further is not None  # otherwise the rows may share memory with the caller's array
         self._buffer: FloatArray | None = None
 
     def of(self, positions: IntArray) -> FloatArray:
         """Some columns, by their position among the remaining ones."""
-        return self.rows[self.place[positions]].T
+        return self.rows[self.kept_rows[positions]].T
 
     def left(self) -> FloatArray:
         """All remaining columns, as rows."""
-        n_left = self.place.size
+        n_left = self.kept_rows.size
         if n_left < len(self.rows):
             if self._is_copy:
-                move_up(self.rows, self.place)
+                move_up(self.rows, self.kept_rows)
                 self.rows = self.rows[:n_left]
             else:
-                self.rows, self._is_copy = self.rows[self.place], True
-            self.place = np.arange(n_left)
+                self.rows, self._is_copy = self.rows[self.kept_rows], True
+            self.kept_rows = np.arange(n_left)
         return self.rows
 
     def scaled(self, by_sample: FloatArray) -> FloatArray:
         """All remaining columns, as rows, times one number for each sample; valid until the next call."""
         if self._buffer is None:  # allocating each time would take longer than the products
-            self._buffer = np.empty((self.place.size, by_sample.size))
-        scaled = self._buffer[: self.place.size]
-        scale_rows(self.rows, self.place, by_sample, scaled)
+            self._buffer = np.empty((self.kept_rows.size, by_sample.size))
+        scaled = self._buffer[: self.kept_rows.size]
+        scale_rows(self.rows, self.kept_rows, by_sample, scaled)
         return scaled
 
     def gram(self) -> FloatArray:
@@ -254,20 +254,20 @@ class Columns:
 
     def dot(self, w: FloatArray) -> FloatArray:
         """Linear combinations of the columns with the weights in each row of ``w``, one row each."""
-        if self.place.size < len(self.rows):
+        if self.kept_rows.size < len(self.rows):
             scale = np.zeros((len(w), len(self.rows)))
-            scale[:, self.place] = w
+            scale[:, self.kept_rows] = w
             w = scale
         return np.asarray(w @ self.rows)
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:
         """Inner products of the columns with ``v``."""
         products = self.rows @ v
-        return np.asarray(products if self.place.size == len(self.rows) else products[self.place])
+        return np.asarray(products if self.kept_rows.size == len(self.rows) else products[self.kept_rows])
 
     def remove(self, positions: IntArray) -> None:
-        self.place = without(self.place, positions)
-        if self.place.size < 0.75 * len(self.rows):
+        self.kept_rows = without(self.kept_rows, positions)
+        if self.kept_rows.size < 0.75 * len(self.rows):
             self.left()
 
 

@@ -68,13 +68,13 @@ class ScaledCriterion:
         gram = self.design.gram(scale_sq)
         warm = None if self.last is None else self.last.warm
         values = np.empty(columns.size)
-        for place, k in enumerate(columns):
+        for index, k in enumerate(columns):
             x = self.design.block(np.array([k]))[:, 0]
             K = self.kernel.matrix(gram - scale_sq[k] * np.outer(x, x))
             try:
-                values[place] = self.criterion.evaluate(K, self.target, warm).value
+                values[index] = self.criterion.evaluate(K, self.target, warm).value
             except UnsolvableError:  # no hard margin without the feature
-                values[place] = np.inf
+                values[index] = np.inf
         return values
 
     def take(self, columns: IntArray) -> ScaledCriterion:

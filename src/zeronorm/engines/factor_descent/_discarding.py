@@ -285,8 +285,8 @@ class Discarding:
 
     def _ranked(self, objective: ScaledCriterion, found: Descent) -> tuple[IntArray, int]:
         """Features, the worst first, and how many to discard: factors of zero first, then the lowest values."""
-        place = standing(found.point, found.slope, self.zero_tol, top=1.0 if self.bounded else np.inf)
-        by_scale = order_by_score(place)[::-1]
+        score = standing(found.point, found.slope, self.zero_tol, top=1.0 if self.bounded else np.inf)
+        by_scale = order_by_score(score)[::-1]
         zero = is_zero(found.point, self.zero_tol)[by_scale]
         gone, rest = by_scale[zero], by_scale[~zero]
         if self.rule in WORTH and rest.size > 1:

@@ -44,9 +44,9 @@ class SubsetFit:
         coef = np.zeros((len(self.coef), columns.size + 1))
         coef[:, -1] = self.coef[:, -1]
         if columns.size and self.size:
-            place = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
-            shared = columns[place] == self.columns
-            coef[:, place[shared]] = self.coef[:, :-1][:, shared]
+            position = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
+            shared = columns[position] == self.columns
+            coef[:, position[shared]] = self.coef[:, :-1][:, shared]
         return coef
 
 
@@ -63,7 +63,7 @@ class LogisticSubsets:
         self.ridge = float(ridge)
         self.n_steps = 0
         self.all_converged = True
-        self._place = np.full(design.n_features, -1, dtype=np.intp)
+        self._row_of = np.full(design.n_features, -1, dtype=np.intp)
         self._stored = np.empty((0, design.n_samples))
         self.n_stored = 0
         self._floor: dict[bytes, float] = {}
@@ -85,36 +85,36 @@ class LogisticSubsets:
 
     def rows(self, columns: IntArray) -> FloatArray:
         """Columns of the data, one per row."""
-        places = self._places(columns)
-        return self._stored[places]
+        stored_rows = self._rows_of(columns)
+        return self._stored[stored_rows]
 
     def rows_and_ones(self, columns: IntArray) -> FloatArray:
         """Columns of the data, one per row, and ones in the last row, for the bias."""
         rows = np.empty((columns.size + 1, self.design.n_samples))
-        places = self._places(columns)
-        np.take(self._stored, places, axis=0, out=rows[:-1], mode="clip")
+        stored_rows = self._rows_of(columns)
+        np.take(self._stored, stored_rows, axis=0, out=rows[:-1], mode="clip")
         rows[-1] = 1.0
         return rows
 
     def forget(self, keep: IntArray) -> None:
         """Drop all stored columns but these."""
-        keep = keep[np.argsort(self._places(keep), kind="stable")]
+        keep = keep[np.argsort(self._rows_of(keep), kind="stable")]
         for new, old in enumerate(
-            self._place[keep].tolist()
+            self._row_of[keep].tolist()
         ):  # a row never overwrites one that is still to be moved
             self._stored[new] = self._stored[old]
         self._stored.resize((keep.size, self.design.n_samples), refcheck=False)
-        self._place[:] = -1
-        self._place[keep] = np.arange(keep.size)
+        self._row_of[:] = -1
+        self._row_of[keep] = np.arange(keep.size)
         self.n_stored = keep.size
 
-    def _places(self, columns: IntArray) -> IntArray:
+    def _rows_of(self, columns: IntArray) -> IntArray:
         """Rows of the store that hold these columns, after reading those that are missing."""
-        places = self._place[columns]
-        if columns.size and places.min() < 0:
-            self._load(columns[places < 0])
-            places = self._place[columns]
-        return places
+        stored_rows = self._row_of[columns]
+        if columns.size and stored_rows.min() < 0:
+            self._load(columns[stored_rows < 0])
+            stored_rows = self._row_of[columns]
+        return stored_rows
 
     def _load(self, missing: IntArray) -> None:
         start, end = self.n_stored, self.n_stored + missing.size
@@ -128,7 +128,7 @@ class LogisticSubsets:
         for first in range(0, missing.size, width):
             part = missing[first : first + width]
             self._stored[start + first : start + first + part.size] = self.design.block(part).T
-        self._place[missing] = np.arange(start, end)
+        self._row_of[missing] = np.arange(start, end)
         self.n_stored = end
 
     # -- fits -----------------------------------------------------------------------------------
@@ -228,9 +228,9 @@ class SparseCandidates:
         return np.asarray(squares - 2.0 * self._shift * plain + np.outer(total, self._shift**2))
 
 
-def without(values: NDArray[Any], place: int) -> NDArray[Any]:
+def without(values: NDArray[Any], position: int) -> NDArray[Any]:
     """The values without one along the last axis; faster than np.delete for small arrays."""
-    return np.concatenate([values[..., :place], values[..., place + 1 :]], axis=-1)
+    return np.concatenate([values[..., :position], values[..., position + 1 :]], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +261,9 @@ class Additions:
     def start(self, fit: SubsetFit, j: int) -> FloatArray:
         """Predicted weights with the j-th column."""
         weight = self.weight[:, j, None]
-        place = int(np.searchsorted(fit.columns, self.columns[j]))
+        position = int(np.searchsorted(fit.columns, self.columns[j]))
         moved = fit.coef - weight * self.projection[:, j]
-        return np.concatenate([moved[:, :place], weight, moved[:, place:]], axis=1)
+        return np.concatenate([moved[:, :position], weight, moved[:, position:]], axis=1)
 
 
 class QuadraticModel:

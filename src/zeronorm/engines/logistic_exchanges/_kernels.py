@@ -373,9 +373,9 @@ def coarse_reach(
             )
             for j in range(width):
                 if top[j] >= least[q]:
-                    place = first + count[q]
-                    found[q, place] = begin + j
-                    estimate[q, place] = squares[q, j]
+                    index = first + count[q]
+                    found[q, index] = begin + j
+                    estimate[q, index] = squares[q, j]
                     count[q] += 1
     return count
 

@@ -75,7 +75,9 @@ class StrongestFeatures:
         if self._coarse is not None:
             doubtful = self._coarse.in_doubt(wanted)
             found = [self._screened(*query, doubt) for query, doubt in zip(wanted, doubtful, strict=True)]
-        exact = self._by_reading([query for query, known in zip(wanted, found, strict=True) if known is None])
+        exact = self._by_products(
+            [query for query, known in zip(wanted, found, strict=True) if known is None]
+        )
         return [next(exact) if known is None else known for known in found]
 
     def _screened(self, vectors: FloatArray, count: int, doubtful: IntArray) -> IntArray | None:
@@ -86,12 +88,12 @@ class StrongestFeatures:
         exact_squares(self.model.rows(doubtful), vectors, self._precision[doubtful], values)
         return doubtful[np.lexsort((doubtful, -values))[:count]]
 
-    def _by_reading(self, queries: list[Query]) -> Iterator[IntArray]:
+    def _by_products(self, queries: list[Query]) -> Iterator[IntArray]:
         products = self._products(np.vstack([vectors for vectors, _ in queries])) if queries else iter(())
         for vectors, count in queries:
-            for place in range(len(vectors)):
-                factor = self._precision if place == len(vectors) - 1 else _NO_FACTOR
-                add = partial(add_squares, next(products), place == 0, factor, self._values)
+            for index in range(len(vectors)):
+                factor = self._precision if index == len(vectors) - 1 else _NO_FACTOR
+                add = partial(add_squares, next(products), index == 0, factor, self._values)
                 in_threads(add, self._values.size)
             self._values[self._not_eligible] = -1.0
             yield largest(self._values, count)
@@ -169,11 +171,11 @@ class CoarseCopy:
 
         if size:
             in_threads(read, size)
-        places = [
+        slices = [
             np.concatenate([_NO_PLACE, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
             for q in range(n_queries)
         ]
-        return [(found[q, place], estimate[q, place]) for q, place in enumerate(places)]
+        return [(found[q, index], estimate[q, index]) for q, index in enumerate(slices)]
 
     def _least(
         self, asked: _Asked, q: int, found: IntArray, estimate: NDArray[np.float32], count: int

@@ -190,7 +190,7 @@ class SubsetSearch:
         return np.isin(fit.columns, self.forced) if self.forced.size else np.zeros(fit.size, dtype=bool)
 
     def _beam_width(self, size: int) -> int:
-        """Width of the beam; it grows with the size unless a subsample was searched before."""
+        """Width of the beam, proportional to the size within limits; narrower after a search in a subsample."""
         least, most = (NARROWEST, WIDEST) if self.in_part is None else (NARROWEST_AFTER, WIDEST_AFTER)
         return min(max(BEAM_PER_FEATURE * size, least), most)
 
@@ -205,10 +205,10 @@ class SubsetSearch:
         if fit.key in [known.key for known in beam]:
             return
         # Equally good subsets stay in the order in which they were found, regardless of rounding.
-        place = len(beam)
-        while place and beam[place - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
-            place -= 1
-        beam.insert(place, fit)
+        index = len(beam)
+        while index and beam[index - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
+            index -= 1
+        beam.insert(index, fit)
         del beam[self._beam_width(fit.size) :]
 
     # -- at one size ----------------------------------------------------------------------------

@@ -129,13 +129,13 @@ def offer_neighbours(
 def _enter(nearest_distance, nearest, c, i, distance, candidate):
     """Insert a candidate into a sorted list; returns the new last distance."""
     distances, members = nearest_distance[c, i], nearest[c, i]
-    place = distances.shape[0] - 1
-    while place > 0 and distance < distances[place - 1]:
-        distances[place] = distances[place - 1]
-        members[place] = members[place - 1]
-        place -= 1
-    distances[place] = distance
-    members[place] = candidate
+    index = distances.shape[0] - 1
+    while index > 0 and distance < distances[index - 1]:
+        distances[index] = distances[index - 1]
+        members[index] = members[index - 1]
+        index -= 1
+    distances[index] = distance
+    members[index] = candidate
     return distances[-1]
 
 
@@ -155,12 +155,12 @@ def fill_class_pairs(members, codes, prior, hits, hit_weights, misses, miss_weig
         for c in range(members.shape[0]):
             nearest = members[c, i]
             found = np.sum(nearest >= 0)
-            for place in range(found):
+            for index in range(found):
                 if c == own:
-                    hits[i, place] = nearest[place]
-                    hit_weights[i, place] = 1.0 / (found * n_references)
+                    hits[i, index] = nearest[index]
+                    hit_weights[i, index] = 1.0 / (found * n_references)
                 else:
-                    misses[i, n_misses] = nearest[place]
+                    misses[i, n_misses] = nearest[index]
                     miss_weights[i, n_misses] = prior[c] / (1.0 - prior[own]) / (found * n_references)
                     n_misses += 1
 
@@ -173,21 +173,21 @@ def merge_mutual(neighbours, weights):
     """
     n, m = neighbours.shape
     for i in range(n):
-        for place in range(m):
-            j = neighbours[i, place]
-            if weights[i, place] > 0.0 and j > i:
+        for index in range(m):
+            j = neighbours[i, index]
+            if weights[i, index] > 0.0 and j > i:
                 for back in range(m):
                     if neighbours[j, back] == i:
-                        weights[i, place] += weights[j, back]
+                        weights[i, index] += weights[j, back]
                         weights[j, back] = 0.0
     counts = np.zeros(n, dtype=np.intp)
     for i in range(n):
-        for place in range(m):
-            weight = weights[i, place]
+        for index in range(m):
+            weight = weights[i, index]
             if weight > 0.0:
-                weights[i, place] = 0.0
+                weights[i, index] = 0.0
                 weights[i, counts[i]] = weight
-                neighbours[i, counts[i]] = neighbours[i, place]
+                neighbours[i, counts[i]] = neighbours[i, index]
                 counts[i] += 1
     return counts
 
@@ -201,26 +201,26 @@ def add_differences(rows, neighbours, weights, counts, mismatch, missing, total,
     """
     for i in range(rows.shape[0]):
         x = rows[i]
-        for place in range(0, counts[i], 4):
+        for index in range(0, counts[i], 4):
             w0, w1, w2, w3 = (
-                weights[i, place],
-                weights[i, place + 1],
-                weights[i, place + 2],
-                weights[i, place + 3],
+                weights[i, index],
+                weights[i, index + 1],
+                weights[i, index + 2],
+                weights[i, index + 3],
             )
-            z0 = rows[neighbours[i, place]]
-            z1 = rows[neighbours[i, place + 1]]
-            z2 = rows[neighbours[i, place + 2]]
-            z3 = rows[neighbours[i, place + 3]]
+            z0 = rows[neighbours[i, index]]
+            z1 = rows[neighbours[i, index + 1]]
+            z2 = rows[neighbours[i, index + 2]]
+            z3 = rows[neighbours[i, index + 3]]
             if missing or mismatch:
                 _add_general_difference(x, z0, w0, mismatch, total, present)
                 _add_general_difference(x, z1, w1, mismatch, total, present)
                 _add_general_difference(x, z2, w2, mismatch, total, present)
                 _add_general_difference(x, z3, w3, mismatch, total, present)
-            elif counts[i] - place == 1:
+            elif counts[i] - index == 1:
                 for f in range(total.shape[0]):
                     total[f] += w0 * abs(x[f] - z0[f])
-            elif counts[i] - place == 2:
+            elif counts[i] - index == 2:
                 for f in range(total.shape[0]):
                     total[f] += w0 * abs(x[f] - z0[f]) + w1 * abs(x[f] - z1[f])
             else:

@@ -135,18 +135,18 @@ class _Tiles:
         counts = None if shared is None else np.zeros_like(sums)
         left, right = BlockMemory(), BlockMemory()
 
-        def add(place: int, start: int, stop: int) -> None:
+        def add(index: int, start: int, stop: int) -> None:
             for block in self.blocks[start:stop]:
                 x, z = self._rows(block, left, right)
-                self._add(x, z, block, sums[place], 0, len(distance))
+                self._add(x, z, block, sums[index], 0, len(distance))
                 if counts is not None:
-                    counts[place] += _both_present(x, z, block)
+                    counts[index] += _both_present(x, z, block)
 
-        run_in_threads(add, [(place, *pair) for place, pair in enumerate(pairwise(bounds))], n_threads)
-        for place in range(n_sums):
-            distance += sums[place]
+        run_in_threads(add, [(index, *pair) for index, pair in enumerate(pairwise(bounds))], n_threads)
+        for index in range(n_sums):
+            distance += sums[index]
             if shared is not None and counts is not None:
-                shared += counts[place]
+                shared += counts[index]
 
     def add_by_rows(self, distance: FloatArray, shared: FloatArray | None, n_threads: int) -> None:
         """Distances for many samples: threads share the rows of one block, while the next is prepared."""
@@ -350,8 +350,8 @@ def _set_where_data_live(
     if part.kind == MISMATCH:
         return False
     for mean, chosen in zip(means, pairs, strict=True):
-        first, place = np.nonzero(chosen.weights)
-        weights, second = chosen.weights[first, place], chosen.neighbours[first, place]
+        first, index = np.nonzero(chosen.weights)
+        weights, second = chosen.weights[first, index], chosen.neighbours[first, index]
         sums = part.columns.design.difference_sums(first, second, weights)
         if sums is None:
             return False

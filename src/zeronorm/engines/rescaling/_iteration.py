@@ -97,15 +97,15 @@ class IteratePath(SelectionPath):
         ranking = features[order_by_score(weight)]
         if self.groups is None and self.always_keep.size == 0:
             return ranking
-        place = self.n_features + self.position()  # after all ranked features, in the total order
-        place[ranking] = np.arange(ranking.size)
-        place[self.always_keep] = -1
+        rank = self.n_features + self.position()  # after all ranked features, in the total order
+        rank[ranking] = np.arange(ranking.size)
+        rank[self.always_keep] = -1
         if self.groups is not None:
             best = np.full(int(self.groups.max()) + 1, 2 * self.n_features, dtype=np.intp)
-            np.minimum.at(best, self.groups, place)
+            np.minimum.at(best, self.groups, rank)
             # Only forced groups share a rank: they are separated by their code.
-            return subset[np.lexsort((place[subset], self.groups[subset], best[self.groups[subset]]))]
-        return subset[np.argsort(place[subset], kind="stable")]
+            return subset[np.lexsort((rank[subset], self.groups[subset], best[self.groups[subset]]))]
+        return subset[np.argsort(rank[subset], kind="stable")]
 
 
 def _relative(weight: FloatArray) -> FloatArray:
@@ -221,8 +221,8 @@ def correlated_start(
 
     Parameters
     ----------
-    units : know the standard deviations of the columns; None: they are computed.
-    model : the only one that matters; None: the mean of the squares over all.
+    units : provides the standard deviations of the columns; None: they are computed.
+    model : the only model whose target is used; None: the mean of the squares over all.
     """
     targets, involved = problem.target.around_zero().model_columns(pairing)
     if model is not None:
@@ -258,7 +258,7 @@ def _mean_squares(products: FloatArray) -> FloatArray:
 
 
 def uniform(value: float, size: int) -> FloatArray:
-    """A vector of equal numbers that takes no memory (a broadcast view)."""
+    """A vector of equal numbers; a long one is a broadcast view, which takes no memory."""
     return np.broadcast_to(np.float64(value), size) if size >= WIDE else np.full(size, value)
 
 

@@ -131,19 +131,19 @@ class SharedScaleModel:
         """Solve every part in the primal, for more samples than features."""
         rescaled = contiguous(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
-        for place, part in enumerate(self.parts):
+        for index, part in enumerate(self.parts):
             problem = BoxDual.of(part.target, part.cost, self.epsilon, squared)
-            part.solution = self._solve_tall(rescaled, problem, scale, place)
+            part.solution = self._solve_tall(rescaled, problem, scale, index)
         return np.column_stack([part.solution.weights for part in self.parts])
 
-    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
+    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, index: int) -> TallSolution:
         """Solve one part from the earlier weights, which give the same decision values on the new scales."""
         start = None
         if self._earlier_weights is not None:
-            start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
+            start = (self._earlier_weights[:, index] / scale, float(self.bias[index]))
         if problem.ridge.any():
             return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
-        before = self.parts[place].solution
+        before = self.parts[index].solution
         near = None if start is None or before is None else (*start, before.alpha)
         return solve_piecewise_linear(design, problem, near, tol=SOLVER_TOL)
 

@@ -87,7 +87,7 @@ class NetworkModels:
     # -- single weights ------------------------------------------------------------------------------
 
     def saliencies(self) -> tuple[FloatArray, FloatArray]:
-        r"""Saliency :math:`h w^2 / 2` of each weight of both layers: the second-order increase of the objective without it."""
+        r"""Saliency :math:`h w^2 / 2` of the weights of both layers: the second-order increase without each weight."""
         hidden, output = self.objective.diagonal_hessian(self.network)
         network = self.network
         return 0.5 * hidden * network.hidden_weights**2, 0.5 * output * network.output_weights**2

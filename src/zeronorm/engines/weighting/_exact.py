@@ -48,7 +48,7 @@ class ExactEnergy:
         return float(self._masses(P) @ self.errors)
 
     def log_gradient(self, P: FloatArray) -> FloatArray:
-        r"""The gradient with respect to :math:`y = \log P`: :math:`\sum_\omega P(\omega) C(\omega,\delta) g(\omega)` (eq. 9)."""
+        r"""The gradient for :math:`y = \log P`: :math:`\sum_\omega P(\omega) C(\omega,\delta) g(\omega)` (eq. 9)."""
         weighted = self._masses(P) * self.errors
         repeated = np.repeat(weighted, self.subsets.shape[1])
         sums = np.bincount(self.subsets.ravel(), weights=repeated, minlength=self.n_features)

@@ -195,11 +195,11 @@ def first_above(cumulative, value, low):
     while high > low and cumulative[high - 1] == cumulative[high]:
         high -= 1
     while low < high:
-        middle = (low + high) // 2
-        if cumulative[middle] > value:
-            high = middle
+        midpoint = (low + high) // 2
+        if cumulative[midpoint] > value:
+            high = midpoint
         else:
-            low = middle + 1
+            low = midpoint + 1
     return low
 
 
@@ -220,12 +220,12 @@ def draw_distinct_rows(state, n_samples, out):
     if out.shape[0] < NEGLIGIBLE_SHARE * n_samples:
         draw_rows(state, n_samples, out)
         return
-    places = np.arange(n_samples)
+    indices = np.arange(n_samples)
     for i in range(out.shape[0]):
         if out.shape[0] < n_samples:
             other = i + next_index(state, n_samples - i)
-            places[i], places[other] = places[other], places[i]
-        out[i] = places[i]
+            indices[i], indices[other] = indices[other], indices[i]
+        out[i] = indices[i]
 
 
 @kernel

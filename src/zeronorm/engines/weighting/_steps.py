@@ -296,7 +296,7 @@ def _excess(windows: FloatArray, compared: NDArray[np.bool_]) -> float:
         return 0.0
     lengths, means = np.diff(windows[:, 0], prepend=0.0), windows[:, 1]
     best = int(np.argmin(np.where(compared, means[:-1], np.inf)))
-    of_steps = max(windows[place, 2] * lengths[place] for place in (best, -1))
+    of_steps = max(windows[window, 2] * lengths[window] for window in (best, -1))
     chance = float(np.sqrt(of_steps / lengths[best] + of_steps / lengths[-1]))
     return float(means[-1] - means[best]) / chance if chance > 0 else 0.0
 

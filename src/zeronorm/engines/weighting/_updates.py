@@ -233,7 +233,7 @@ class UpdateRule(ABC):
         return is_valid
 
     def _in_absolute_units(self, length: float) -> float:
-        """Step size for a relative length: the Euclidean gradient of a typical weight is 1/P, so it is in units of P²."""
+        """Step size for a relative length, in units of P²: the Euclidean gradient of a typical weight is 1/P."""
         return length * self.typical_weight**2
 
     @abstractmethod

@@ -159,11 +159,11 @@ def keep_smallest(distance: FloatArray, out: Int64Array) -> None:
     for i in range(distance.shape[0]):
         if size == out.shape[0] and distance[i] >= largest:
             continue
-        place = size if size < out.shape[0] else size - 1
-        while place > 0 and distance[i] < distance[out[place - 1]]:
-            out[place] = out[place - 1]
-            place -= 1
-        out[place] = i
+        index = size if size < out.shape[0] else size - 1
+        while index > 0 and distance[i] < distance[out[index - 1]]:
+            out[index] = out[index - 1]
+            index -= 1
+        out[index] = i
         size = min(size + 1, out.shape[0])
         largest = distance[out[size - 1]]
 

@@ -43,9 +43,9 @@ def grow_tree(train: FloatArray, labels: Int64Array, n_labels: int, max_depth: i
                 tree.feature[node] = feature
                 tree.threshold[node] = threshold
                 tree.left[node] = n_nodes
-                middle = start[node] + partition(train[feature], threshold, inside)
-                start[n_nodes], stop[n_nodes] = start[node], middle
-                start[n_nodes + 1], stop[n_nodes + 1] = middle, stop[node]
+                boundary = start[node] + partition(train[feature], threshold, inside)
+                start[n_nodes], stop[n_nodes] = start[node], boundary
+                start[n_nodes + 1], stop[n_nodes + 1] = boundary, stop[node]
                 depth[n_nodes] = depth[node] + 1
                 depth[n_nodes + 1] = depth[node] + 1
                 n_nodes += 2
@@ -99,14 +99,14 @@ def best_split(
 @kernel
 def partition(values: FloatArray, threshold: float, inside: Int64Array) -> int:
     """Put the samples at or below the threshold first, in place; return their number."""
-    middle = 0
+    boundary = 0
     for i in range(inside.shape[0]):
         sample = inside[i]
         if values[sample] <= threshold:
-            inside[i] = inside[middle]
-            inside[middle] = sample
-            middle += 1
-    return middle
+            inside[i] = inside[boundary]
+            inside[boundary] = sample
+            boundary += 1
+    return boundary
 
 
 @kernel
