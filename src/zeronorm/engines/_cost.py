@@ -39,12 +39,10 @@ UNIT_COSTS = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is o
 LARGEST_SYSTEM = 1000  # samples; with more, a subsample is used
 EPSILON = 0.1  # in units of the scale of a regression target
 FOLDS = 3
-LARGEST_PROGRAM = (
-    300  # samples for the ℓ1 norm; with more, a subsample is used: large linear programs are slow
-)
-BEYOND_FIRST = (
-    1e3  # the largest C on a path of the ℓ1 norm, as a multiple of the C at which the first feature enters
-)
+# Samples for the ℓ1 norm; with more, a subsample is used: large linear programs are slow.
+LARGEST_PROGRAM = 300
+# The largest C on a path of the ℓ1 norm, as a multiple of the C at which the first feature enters.
+BEYOND_FIRST = 1e3
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # least 1 - leverage; below, a sample is fitted exactly
 NO_SLACK = 1e-7

@@ -55,9 +55,8 @@ class OrthogonalSearch:
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
         has_intercept = isinstance(design, StandardizedDesign)
-        if (
-            has_intercept
-        ):  # centred before lengths are compared: next to a large mean the rest would look negligible
+        if has_intercept:
+            # Centred before lengths are compared: next to a large mean the rest would look negligible.
             targets = targets - targets.mean(axis=0)
         residual = self._root_weight[:, None] * targets
         if has_intercept:

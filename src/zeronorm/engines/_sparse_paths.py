@@ -17,9 +17,8 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 
 _AT_A_TIME = 1 << 16  # numbers that fit in the cache
-CLOSE = (
-    1e-10  # relative difference of products with the probe vector below which columns are compared in full
-)
+# Relative difference of products with the probe vector below which columns are compared in full.
+CLOSE = 1e-10
 EQUAL = 1e-9  # difference of two columns, relative to their range, below which they are equal up to rounding
 
 

@@ -246,9 +246,8 @@ def test_given_steps_never_go_back_but_know_a_collapse():
     watch = CollapseWatch(10, can_go_back=False)
     assert not watch.goes_back(state)
     assert watch.is_collapsed(state)
-    assert not CollapseWatch(2, can_go_back=False).is_collapsed(
-        state
-    )  # both draws of a subset may be the same feature
+    # Both draws of a subset of two may be the same feature.
+    assert not CollapseWatch(2, can_go_back=False).is_collapsed(state)
 
 
 def test_a_collapse_is_reported_as_such():

@@ -24,9 +24,8 @@ from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
 
 NO_SIMILARITY = 1e-9  # a kernel whose off-diagonal entries are all below this counts as diagonal
-NEGATIVE_EIGENVALUE = (
-    -1e-8
-)  # relative to the largest: with one below this, a kernel is not positive semi-definite
+# Relative to the largest: with one below this, a kernel is not positive semi-definite.
+NEGATIVE_EIGENVALUE = -1e-8
 # Exponents γ‖x - z‖² above this are summed term by term: exp(±600) does not overflow, and below it the rounding
 # error of a squared distance from a Gram matrix is far below one.
 STEEPEST = 600.0

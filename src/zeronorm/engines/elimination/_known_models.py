@@ -40,9 +40,8 @@ from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X; larger data are not copied
 MOST_SAMPLES = 2000  # with more, a model on the Gram matrix has no advantage
-TALL = (
-    4  # samples per feature from which a linear system in the features is cheaper than the estimator itself
-)
+# Samples per feature from which a linear system in the features is cheaper than the estimator itself.
+TALL = 4
 MOST_FREE = 200  # samples on the margin of a hinge loss; with more, refitting is faster
 MOST_UNKNOWNS = 1500  # unknowns of Newton's method, whose inverse Hessian has this many rows
 SIGNIFICANT = ~np.int64(

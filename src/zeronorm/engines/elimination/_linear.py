@@ -39,9 +39,8 @@ from zeronorm.solvers.svm._tracked_set import TrackedSets
 MANY_SAMPLES, WIDE = 2000, 2
 SMALL_BLOCK = 512  # features that are always loaded as one block ...
 SMALL_BYTES = 2**22  # ... and so are those that fit in this many bytes
-BLOCK_SHARE = (
-    4  # a block holds one in this many of the features: at most that share of the memory of the data
-)
+# A block holds one in this many of the features: at most that share of the memory of the data.
+BLOCK_SHARE = 4
 # -- Importance of features and groups for linear models --
 
 

@@ -29,16 +29,14 @@ NEWTON_STEP = 1e-5  # after a Newton step of this size the remaining error is ab
 SLOWEST = 0.5  # a step must reduce the gradient by this factor, or the second derivatives are recomputed
 QUICK = 0.02  # after a reduction by this factor the inverse Hessian is not updated
 SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
-LATE_STEP = (
-    1e-3  # relative; after a smaller step the second derivatives are not recomputed: the solution is near
-)
+# Relative; after a smaller step the second derivatives are not recomputed: the solution is near.
+LATE_STEP = 1e-3
 SAFETY = 4.0  # safety factor on the error that the contraction of the last steps predicts
 STEPS_PER_COLUMN = 0.1  # steps that take as long as computing the second derivatives, per column and output
 MOST_RANKS = 0.1  # rank of an update, relative to the size of the inverse, up to which it is not recomputed
 LEAST_LEVEL = 0.01  # least ratio of the curvatures to those of a Hessian for which the Hessian may be scaled
-LEAST_CURVATURE = (
-    1e-15  # relative to the cost, above its rounding: a sample with a probability of one has no curvature
-)
+# Relative to the cost, above its rounding: a sample with a probability of one has no curvature.
+LEAST_CURVATURE = 1e-15
 
 
 class Logistic(KnownModel):

@@ -16,12 +16,10 @@ from zeronorm.engines.elimination._smooth_models import Columns, KnownModel
 from zeronorm.solvers.svm._box_dual import solve_box
 
 NEWTON_STEPS = 200
-UNDAMPED_STEPS = (
-    30  # steps of Newton's method without line search; a piecewise quadratic loss mostly needs three
-)
-CHANGES_PER_SAMPLE = (
-    4  # changes of the side of the margin, per sample, after which the normal equations are recomputed
-)
+# Steps of Newton's method without line search; a piecewise quadratic loss mostly needs three.
+UNDAMPED_STEPS = 30
+# Changes of the side of the margin, per sample, after which the normal equations are recomputed.
+CHANGES_PER_SAMPLE = 4
 ROUNDING = 1e-7  # relative safety margin for rounding errors
 
 

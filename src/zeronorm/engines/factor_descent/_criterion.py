@@ -166,9 +166,8 @@ MEMORY = 10  # a step may increase the value, but not above all of the last ten 
 SUFFICIENT = 1e-4  # share of the decrease predicted by the gradient that a step must reach
 SHORTEST = 1e-10  # fraction of a step below which the line search fails
 RESTING = 50  # iterations over which the decrease of the value is measured
-REST_SHARE = (
-    1e-3  # fraction of the tolerance: with a smaller relative decrease over these iterations the descent ends
-)
+# Fraction of the tolerance: with a smaller relative decrease over these iterations the descent ends.
+REST_SHARE = 1e-3
 NO_DECREASE = (
     "the line search found no decrease: the criterion has a kink there. Change C or choose another criterion."
 )

@@ -99,9 +99,8 @@ class LogisticSubsets:
     def forget(self, keep: IntArray) -> None:
         """Drop all stored columns but these."""
         keep = keep[np.argsort(self._rows_of(keep), kind="stable")]
-        for new, old in enumerate(
-            self._row_of[keep].tolist()
-        ):  # a row never overwrites one that is still to be moved
+        # In this order a row never overwrites one that is still to be moved.
+        for new, old in enumerate(self._row_of[keep].tolist()):
             self._stored[new] = self._stored[old]
         self._stored.resize((keep.size, self.design.n_samples), refcheck=False)
         self._row_of[:] = -1

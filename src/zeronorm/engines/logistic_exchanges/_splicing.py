@@ -39,10 +39,8 @@ BEYOND = 3  # sizes above the largest requested, so that it is also reached from
 FEW_FEATURES = 200  # up to this number all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
-FEWEST_STORED, STORED_BYTES = (
-    32,
-    1 << 24,
-)  # with many samples fewer columns, but at least those that one size needs
+# With many samples fewer columns, but at least those that one size needs.
+FEWEST_STORED, STORED_BYTES = 32, 1 << 24
 PASSES = 10
 MANY_SAMPLES = 100_000  # from this number on a subsample is searched first,
 PART_OF_SAMPLES = 25_000  # of about this size,
@@ -171,7 +169,7 @@ class SubsetSearch:
             yield columns, partial(found[b].start, bases[b], j)
 
     def _removals(self, bases: list[SubsetFit]) -> Iterator[Proposal]:
-        """Subsets with one feature less, the smallest predicted objective first; the forced ones stay."""
+        """Subsets with one feature less, the smallest predicted objective first; forced ones are kept."""
         found = [self._removals_from(base) for base in bases]
         predicted = [
             np.where(self._is_forced(base), np.inf, base.objective + removals.loss)

@@ -1,6 +1,6 @@
 r"""Iterative rescaling: train a model on :math:`x * z`, update z by its weights, repeat.
 
-One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
+AROM, the zero-norm SVM with any exponent and the kernel multiplicative update share this iteration; they
 differ only in the model and in the rule for z. Let :math:`u` be the weights of the model on the rescaled
 features, so that :math:`w = z * u` are its weights on the features themselves.
 
