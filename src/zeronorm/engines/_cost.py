@@ -263,7 +263,7 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
 
 
 def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
-    """The first of ``nearly_best_l1_costs`` at which a feature has a weight; with noise alone none might have one."""
+    """The first of ``nearly_best_l1_costs`` at which any feature has a nonzero weight, else the last."""
     costs = nearly_best_l1_costs(problem, epsilon, n_steps)
     programs = [
         l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
@@ -278,7 +278,7 @@ def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -
 
 
 def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
-    """The values of C on ``l1_path`` from the smallest on whose loss on held-out samples is close to the lowest.
+    """The values of C on ``l1_path``, starting with the smallest whose loss on held-out samples is close to the lowest.
 
     Close means within one standard error. Programs with a large C take longest, so the path ends at a C whose loss is
     higher than that, or that does not improve on the best, if the best is clearly better than no features.

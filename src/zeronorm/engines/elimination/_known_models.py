@@ -298,7 +298,7 @@ def _are_labels(y: Any) -> bool:
 
 
 def _two_labels(y: Any) -> tuple[Any, Any] | None:
-    """The two labels in ascending order, None if there are more; faster than sorting all labels."""
+    """The two labels in ascending order (equal if there is one), None for more; faster than sorting all labels."""
     other = y[y != y[0]]
     if other.size == 0:
         return y[0], y[0]

@@ -34,7 +34,7 @@ class History:
         self.weights = np.vstack([previous, weights])
 
     def safe_record(self, largest_weight: float) -> int:
-        """The row with the lowest mean error among those whose largest weight is below a limit; -1 if none."""
+        """The row with the lowest mean error among those with all weights up to ``largest_weight``; -1 if none."""
         if self.steps.size == 0:
             return -1
         allowed = self.weights.max(axis=1) <= largest_weight
