@@ -1,4 +1,4 @@
-"""The automatic price: against regressions fitted one by one, its invariances, and every selector that has it."""
+"""The automatic C: against regressions fitted one by one, its invariances, and every selector that has it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_choice_is_that_of_ridge_regressions_without_each_sample_or_group(sh
         for one in np.unique(patient):
             known = patient != one
             left_out[~known] = ridge_predictions(X[known], target[known], diagonal / C, X[~known])
-        slope, offset = np.polyfit(left_out, target, 1)  # the best size of the decisions
+        slope, offset = np.polyfit(left_out, target, 1)  # the best common factor for the decision values
         if slope < 0.0:
             slope, offset = 0.0, 0.0
         losses.append((target - slope * left_out - offset) ** 2)
@@ -159,8 +159,8 @@ def test_costs_beyond_a_bad_one_are_not_tried_and_the_choice_is_the_same(monkeyp
     assert n_tried < len(tried)
 
 
-def test_a_search_does_not_end_while_no_feature_has_shown_its_worth():
-    """One machine against the rest and no feature: every sample has the same loss, without an error."""
+def test_a_search_does_not_end_while_no_feature_lowers_the_loss():
+    """One-against-rest models without features: every sample has the same loss, with a standard error of zero."""
 
     def ended(loss, error):
         return cost._is_beyond_the_best(np.asarray(loss), np.asarray(error))
@@ -178,7 +178,7 @@ def test_clean_labels_get_a_higher_cost_than_noisy_ones():
         found = []
         for seed in range(10):
             rng = np.random.default_rng(seed)
-            X = rng.normal(size=(100, 20)) + 3.0 * rng.normal(size=(100, 1))  # the contrast is hard to see
+            X = rng.normal(size=(100, 20)) + 3.0 * rng.normal(size=(100, 1))  # strong common noise
             y = (X[:, 0] - X[:, 1] + noise * rng.normal(size=100) > 0.0).astype(int)
             found.append(np.log(automatic_C(problem_of(X, y)).unit))
         return np.mean(found)
@@ -186,15 +186,15 @@ def test_clean_labels_get_a_higher_cost_than_noisy_ones():
     assert mean_cost(0.0) > mean_cost(4.0) + 1.0
 
 
-def test_a_part_of_very_many_samples_decides():
+def test_of_very_many_samples_a_subsample_is_used():
     X, y = classes(2500, 1200, noise=1.0)
     cost = automatic_C(problem_of(X, y))
     assert UNIT_COSTS[0] <= cost.unit <= UNIT_COSTS[-1]
     assert cost.diagonal == pytest.approx(1200.0, rel=0.05)
 
 
-def test_a_part_of_the_samples_decides_on_the_cost_that_all_would_choose_for_the_l1_norm(monkeypatch):
-    """It falls with the root of the number of samples."""
+def test_a_subsample_chooses_the_cost_that_all_samples_would_choose_for_the_l1_norm(monkeypatch):
+    """It decreases with the root of the number of samples."""
     ratios = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -230,7 +230,7 @@ def test_the_chosen_cost_is_reported_and_gives_the_same_model(selector):
     automatic = clone(selector).fit(X, y)
     fixed = clone(selector).set_params(C=automatic.C_)
     fixed.fit(X, y)
-    if isinstance(selector, L1SVM):  # which walks on beyond its C, for larger sizes
+    if isinstance(selector, L1SVM):  # which continues its path beyond C, for larger sizes
         np.testing.assert_allclose(fixed.coef_, automatic.coef_, atol=1e-6)
     elif not (isinstance(selector, RFE) and selector.kernel == "linear"):  # whose C grows as features leave
         assert fixed.path_.order.tolist() == automatic.path_.order.tolist()
@@ -281,7 +281,7 @@ def test_no_collapse_with_the_defaults(selector, shape, kind):
 
 
 def test_distances_of_sparse_samples_are_those_of_dense_ones(monkeypatch):
-    """Which samples decide, and their folds, depend on distances that sparse columns give without dense blocks."""
+    """The subsample and the folds depend on distances that sparse columns give without dense blocks."""
     monkeypatch.setattr(cost, "SPARSE_COLUMNS", 3)
     X = np.random.default_rng(0).poisson(0.4, size=(30, 8)).astype(float)
     y = np.arange(30) % 2
@@ -312,6 +312,6 @@ def test_a_cost_is_found_once_for_the_same_view_target_weights_and_groups(monkey
         known = automatic_C(other)
         assert known == find(other, None)
     assert len(searched) == 1 + len(others)
-    automatic_C(plain, design.gram())  # of a given kernel nothing is kept
+    automatic_C(plain, design.gram())  # nothing is cached for a given kernel
     automatic_C(plain, design.gram())
     assert len(searched) == 3 + len(others)

@@ -93,7 +93,7 @@ def test_slope_of_standardised_features_is_that_of_the_link_with_rfe():
     ((_, dual),) = objective.last.warm
     squared_norm, scale = 2.0 * dual.objective, Variance().evaluate(objective.K, Y[:, 0]).value
     assert scale == pytest.approx(s.sum())
-    weight = X.T @ dual.dual_coef  # the weight of the scaled feature over its factor
+    weight = X.T @ dual.dual_coef  # the weight of the scaled feature divided by its factor
     assert slope == pytest.approx(squared_norm - scale * weight**2, rel=1e-8)
 
 
@@ -193,7 +193,7 @@ def test_wrong_slopes_end_the_search_with_a_warning_text():
     assert "no decrease" in found.remedy
 
 
-def test_kinks_come_to_rest():
+def test_a_descent_ends_at_a_kink():
     def evaluate(x):  # the largest entry: its slope never becomes small
         slope = np.zeros(5)
         slope[int(np.argmax(x))] = 1.0

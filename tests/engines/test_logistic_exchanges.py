@@ -60,7 +60,7 @@ def test_predicted_exchanges_are_exact_for_small_changes():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_predicted_weights_are_one_newton_step(n_classes):
-    """From the fit, padded with zero or without a feature, to the optimum of the quadratic model there."""
+    """One step from the fit, padded with zero or without a feature, to the optimum of its quadratic model."""
     X, _ = logistic_problem(4, n=200, p=8)
     y = np.argmax(X[:, :n_classes] + np.random.default_rng(0).normal(size=(200, n_classes)), axis=1)
     signs = np.where(y[:, None] == np.arange(n_classes), 1.0, -1.0)
@@ -103,9 +103,9 @@ def test_the_steepest_candidates_have_the_same_predictions():
     )
     every, some = quadratic.additions(candidates), quadratic.additions(candidates, 8)
     assert some.columns.size == 8
-    place = np.searchsorted(every.columns, some.columns)
-    np.testing.assert_allclose(some.gain, every.gain[place], rtol=1e-12)
-    assert np.argmax(every.gain) in place
+    positions = np.searchsorted(every.columns, some.columns)
+    np.testing.assert_allclose(some.gain, every.gain[positions], rtol=1e-12)
+    assert np.argmax(every.gain) in positions
 
 
 def test_dependent_features_have_finite_predictions():
@@ -139,7 +139,7 @@ def test_the_largest_of_many_values_are_those_of_a_sort(kind, count):
 
 
 def hostile_columns(rng, n, p):
-    """Noise, of which some columns have an outlier, are copies of others, or do not vary."""
+    """Noise columns, some with an outlier, some copies of others, some constant."""
     X = rng.standard_normal((n, p))
     X[3, 10:40] = 60.0
     X[:, 50:60] = X[:, 60:70]
@@ -151,7 +151,7 @@ def hostile_columns(rng, n, p):
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("n_vectors", [1, 3])
 def test_the_coarse_copy_finds_the_strongest_features(order, standardize, n_vectors, monkeypatch):
-    """Against a sort of all products, without a reading of the data; vectors are spread or held by few samples."""
+    """Against a sort of all products, without a pass over the data; vectors are dense or have few large entries."""
     monkeypatch.setattr(screening, "COARSE_FROM", 1)
     monkeypatch.setattr(screening, "MOST_IN_DOUBT", 0.2)
     rng = np.random.default_rng(0)
@@ -205,7 +205,7 @@ def test_decays_and_losses_are_those_of_the_library():
 
 
 def test_kept_features_are_no_candidates():
-    """A constant one is kept with the strongest; the others are the best to go with them."""
+    """A constant feature and the strongest one are forced; the others are the best additions to them."""
     X, y, planted = planted_problem(3, n=80, p=8, k=3)
     X = np.column_stack([X, np.full(80, 2.0)])
     kept = [planted[0], 8]
@@ -222,12 +222,12 @@ def test_kept_features_are_no_candidates():
 
 @pytest.mark.parametrize("penalty", ["log", "l0.5", "scad", "mcp"])
 def test_a_penalty_of_zero_has_the_slope_at_zero(penalty):
-    """Constant columns have no pull: the path of penalties starts and ends at zero."""
+    """Constant columns have no gradient: the path of penalties starts and ends at zero."""
     np.testing.assert_array_equal(tangent_factors(penalty, np.zeros(3), 0.0, 0.1), np.ones(3))
 
 
 def test_files_within_the_budget_are_copied_coarsely(tmp_path, monkeypatch):
-    """The same subsets, and the file is read for statistics and the copy instead of for each question."""
+    """The same subsets, and the file is read only for statistics and the copy instead of for each query."""
     X, y = logistic_problem(11, n=60, p=1500, k=6)
     np.save(tmp_path / "x.npy", X)
     design = as_design(tmp_path / "x.npy", memory_budget=4 * X.size)
@@ -238,7 +238,7 @@ def test_files_within_the_budget_are_copied_coarsely(tmp_path, monkeypatch):
     monkeypatch.setattr(screening, "COARSE_FROM", 1)
     with_copy = ZeroNormLogistic(4, standardize=False).fit(design, y).path_
     assert [s.tolist() for s in with_copy.subsets] == [s.tolist() for s in without.subsets]
-    assert len(n_read) - n_before == 1 < n_before  # the slopes that order the rest
+    assert len(n_read) - n_before == 1 < n_before  # for the gradients that order the other features
 
 
 def test_the_coarse_copy_changes_no_subset(monkeypatch):
@@ -250,8 +250,8 @@ def test_the_coarse_copy_changes_no_subset(monkeypatch):
     np.testing.assert_allclose(with_copy.objective, without.objective, rtol=1e-9)
 
 
-def test_data_that_bytes_cannot_hold_are_read(monkeypatch):
-    """Without standardising, one step for a column far from zero is larger than its deviations."""
+def test_data_that_bytes_cannot_represent_are_read(monkeypatch):
+    """Without standardising, the step of a column far from zero is larger than its deviations."""
     X, y = logistic_problem(3, n=60, p=400, k=3)
     expected = ZeroNormLogistic(3, standardize=False).fit(X + 1000.0, y).path_
     monkeypatch.setattr(screening, "COARSE_FROM", 1)
@@ -273,11 +273,11 @@ def test_candidates_that_stay_sparse_change_no_subset(n_classes, monkeypatch):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_search_that_begins_in_a_part_of_the_samples_finds_the_same(seed, n_classes, monkeypatch):
+def test_a_search_that_begins_in_a_subsample_finds_the_same(seed, n_classes, monkeypatch):
     X, y, _ = planted_problem(seed, n=1500, p=300, k=5, correlation=0.3)
     if n_classes == 3:
         y = np.where((X[:, 7] > 1.8) & (y == 0), 2, y)  # a rare class
-    X[:, 4] *= np.arange(1500) % 150 == 0  # constant in most parts
+    X[:, 4] *= np.arange(1500) % 150 == 0  # constant in most subsamples
     weight = np.random.default_rng(seed).integers(0, 3, 1500).astype(float)
     wide = ZeroNormLogistic(6).fit(X, y, sample_weight=weight).path_
     sizes = []

@@ -88,7 +88,7 @@ def left_out_error(Z, y, weight):
     total = 0.0
     for i in range(len(y)):
         w = weight.astype(float).copy()
-        w[i] -= 1.0  # a weight of two is two samples, of which one stays
+        w[i] -= 1.0  # a weight of two is two samples, of which one is kept
         root = np.sqrt(w)[:, None]
         fit = np.linalg.lstsq(root * A, root * y, rcond=None)[0]
         total += weight[i] * float(np.sum((y[i] - A[i] @ fit) ** 2))
@@ -114,4 +114,4 @@ def test_backward_removal_by_leave_one_out_is_that_of_fresh_fits(seed):
         kept.remove(weakest)
         error = errors[weakest]
     assert found == kept
-    assert n_protected < len(kept) < k  # else the comparison says little
+    assert n_protected < len(kept) < k  # otherwise the comparison would be trivial

@@ -49,7 +49,7 @@ def model_for(y, C, loss="hinge", kind=GramModel):
     return kind([Part(y, np.full(y.size, C))], loss=loss)
 
 
-# -- the identity -----------------------------------------------------------------------------------------
+# -- equal iterations -------------------------------------------------------------------------------------
 
 
 def reweighted_qp(X, y, C, q, n_steps):
@@ -135,7 +135,7 @@ def test_the_kernel_multiplicative_update_with_a_linear_kernel_is_the_same_itera
 
 @pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
 def test_the_objective_never_rises(q):
-    """Each machine minimises a bound on C Σξ + 2 Σ ln|w| (q = 0) or C Σξ + (2/q) Σ|w|^q."""
+    """Each model minimises a bound on C Σξ + 2 Σ ln|w| (q = 0) or C Σξ + (2/q) Σ|w|^q."""
     X, y = noisy(60, 8, noise=1.0)
     values = []
     for n_steps in range(1, 7):
@@ -159,7 +159,7 @@ def test_primal_and_dual_models_agree(loss):
 
 
 @pytest.mark.parametrize(("loss", "few", "n_iter"), [("hinge", 45, 25), ("squared", 200, 8)])
-def test_the_way_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
+def test_the_solver_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
     monkeypatch.setitem(models.FEW_SAMPLES, loss, 256)
     X, y = noisy(280, 320, noise=1.0)
     model = model_for(y, 2.0, loss, SharedScaleModel)
@@ -215,7 +215,7 @@ def test_no_feature_with_any_weight():
 
 
 class LosesItsMargin:
-    """Separable twice, then not any more."""
+    """A model that separates the data twice, then no more."""
 
     settled = True
 
@@ -280,7 +280,7 @@ def test_the_unit_of_the_columns_does_not_matter_though_they_are_not_standardise
 
 
 def test_copies_of_all_columns_as_separate_features_leave_the_cost_as_it_is():
-    """Each column twice, slightly disturbed: the first machine decides as it does on one of each."""
+    """With a slightly disturbed copy of each column, the first model has the same decisions as with one of each."""
     X, y = noisy(30, 40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     once = run(model_for(y, 0.5), X, max_iter=1, zero_tol=0.0, units=UnitFactors(np.ones(40)))
@@ -371,7 +371,7 @@ def test_which_start_is_chosen(selector, start):
 
 @pytest.mark.parametrize("method", [AROM, ZeroNormSVM])
 def test_a_feature_without_a_correlation_of_its_own_is_found(method):
-    """The second column is the noise of the first, which hides the signal."""
+    """The second column is the noise in the first, and has no correlation with the target."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         signal, noise = rng.normal(size=100), 2.0 * rng.normal(size=100)

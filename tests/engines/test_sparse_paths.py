@@ -35,7 +35,7 @@ def test_first_copies_up_to_sign_and_shift():
 
 
 def test_candidates_on_disk_are_read_only_when_two_products_agree(tmp_path, monkeypatch):
-    """Chance makes many columns agree in one product with a vector; what is found is the same as in memory."""
+    """Many columns agree in one product with a vector by chance; the copies found are the same as in memory."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 400))
     X[:, 7], X[:, 90], X[:, 390], X[:, 50:52] = -X[:, 3], 2.0 * X[:, 3] + 1.0, X[:, 200], 4.0

@@ -1,1 +1,1 @@
-"""Iterations and estimates that several methods share; each names the methods it serves."""
+"""Iterations and estimates that several methods share; the docstring of each module names these methods."""

@@ -1,6 +1,6 @@
-"""What one column tells about the target: how far classes stand apart in it, its correlation, its values in bins.
+"""Scores of single columns: distances between classes, correlation with the target, entropy of binned values.
 
-Serves FisherScore, GolubScore, WelchScore, FCBF, MutualInformation, Relief, GramSchmidtRelief and the preselection of
+Used by FisherScore, GolubScore, WelchScore, FCBF, MutualInformation, Relief, GramSchmidtRelief and the preselection of
 OptimalFeatureWeighting.
 """
 
@@ -23,18 +23,18 @@ from zeronorm.selection._problem import Problem, column_index
 
 
 def safe_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """0/0 is 0; a positive number over 0 is the largest finite ratio, doubled."""
+    """Divide element by element; 0/0 is 0, and a positive number over 0 is twice the largest finite ratio."""
     return _safe_ratio_of(lambda part: numerator[part], lambda part: denominator[part], numerator.size)
 
 
-# Of which the vectors in between stay close to the processor; with fewer, many threads wait for the interpreter.
+# Chunk length: intermediate vectors of this length fit in the cache; with shorter ones threads wait for Python.
 _NUMBERS_AT_A_TIME = 1 << 16
 
 
 def _safe_ratio_of(
     numerator: Callable[[slice], FloatArray], denominator: Callable[[slice], FloatArray], size: int
 ) -> FloatArray:
-    """The same for vectors that are computed part by part, by several threads where they are long."""
+    """Compute ``safe_ratio`` in chunks, with several threads where the vectors are long."""
     ratio, usual = long_vector(size), []
 
     def divide(first: int, last: int) -> None:
@@ -57,16 +57,16 @@ def _unusual_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray
 
 
 def _ratio_and_perfect(numerator: FloatArray, denominator: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The ratio, zero where the denominator is, and which ratios have no bound."""
+    """Return the ratio, zero where the denominator is zero, and the mask of infinite ratios."""
     ratio = np.zeros_like(numerator)
     proper = denominator > 0
-    with np.errstate(over="ignore"):  # a denominator next to zero counts as zero
+    with np.errstate(over="ignore"):  # a denominator close to zero counts as zero
         np.divide(numerator, denominator, out=ratio, where=proper)
     return ratio, (~proper | np.isinf(ratio)) & (numerator > 0)
 
 
 def _above_all(largest: float) -> float:
-    """The score of perfect features, from the largest of the others."""
+    """Score of features that separate the classes perfectly: above the largest score of the others."""
     return 2.0 * max(1.0, largest)
 
 
@@ -81,7 +81,7 @@ def two_class_score(stats: ColumnStats) -> FloatArray:
 
 
 def two_class_score_by_part(problem: Problem) -> tuple[FloatArray, BoolArray] | None:
-    """The same while the data are read, and which features are constant; None where statistics cannot be trusted."""
+    """Compute ``two_class_score`` block by block and the mask of constant features; None if rounding is too large."""
     design = problem.design
     score, constant = long_vector(design.n_features), np.empty(design.n_features, dtype=bool)
     perfect, largest, doubts = [np.empty(0, dtype=np.intp)], [0.0], []
@@ -112,7 +112,7 @@ def between_over_within(stats: ColumnStats) -> FloatArray:
 
 
 def overall_score(stats: ColumnStats) -> FloatArray:
-    """Distances of the class means from the overall mean over the sum of the unbiased class variances."""
+    """Squared distances of the class means from the overall mean over the sum of the unbiased class variances."""
     weight = stats.weight[:, None]
     unbiased = stats.class_variance * weight / np.maximum(weight - 1.0, 1.0)
     between = ((stats.class_mean - stats.mean) ** 2).sum(axis=0)
@@ -133,11 +133,11 @@ def squared_correlation(
     return np.square(design.transpose_dot(weight * around_zero / norm))
 
 
-# -- The values of a column in order; of sparse columns the zeros that are not stored cost nothing --
+# -- Sorted values of a column; the zeros that a sparse column does not store cost no time --
 
 
 class StoredBlock(NamedTuple):
-    """Some columns: stored values with their rows and the bounds of the columns, and the value of all other rows."""
+    """A block of columns: stored values, their rows, the bounds of the columns, and the value of all other rows."""
 
     data: FloatArray
     rows: NDArray[Any]
@@ -150,14 +150,14 @@ class StoredBlock(NamedTuple):
 
 
 def has_stored_columns(design: Design) -> bool:
-    """Whether the columns are sparse and at hand as they are stored."""
+    """Whether the columns are sparse and can be read without conversion."""
     return design.is_sparse and design.stored_columns(np.empty(0, dtype=np.intp)) is not None
 
 
 def stored_blocks(
     design: Design, *, most_columns: int, fewest_columns: int, values_at_a_time: int
 ) -> Iterator[tuple[slice, StoredBlock]]:
-    """All columns in order, about so many stored values at a time; dense columns store all of their values."""
+    """Yield all columns in order, in blocks of about this many stored values; dense columns store all values."""
     n, p = design.shape
     is_stored, first, per_column = has_stored_columns(design), 0, n
     while first < p:
@@ -167,7 +167,7 @@ def stored_blocks(
         found = design.stored_columns(index) if is_stored else None
         if found is None:
             data = np.ascontiguousarray(design.block(columns).T).ravel()
-            # The types of sparse matrices, for which loops are compiled anyway.
+            # The array types of sparse matrices, for which the loops are compiled in any case.
             rows = np.tile(np.arange(n, dtype=np.int32), index.size)
             starts = (np.arange(index.size + 1) * n).astype(np.int32)
             yield columns, StoredBlock(data, rows, starts, np.zeros(index.size))
@@ -181,19 +181,19 @@ def stored_blocks(
 
 @kernel
 def sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes):
-    """Column f in ascending order: values, classes, and the number of samples that have both.
+    """Return column f in ascending order: values, classes, and the number of samples with this value and class.
 
-    Samples with a negative label do not count; ``class_sizes`` are the numbers of the others.
+    Samples with a negative label are ignored; ``class_sizes`` are the numbers of all other samples by class.
     """
     n_stored, n_classes = starts[f + 1] - starts[f], class_sizes.shape[0]
     values, classes = np.empty(n_stored + n_classes), np.empty(n_stored + n_classes, dtype=np.intp)
     numbers = np.ones(n_stored + n_classes, dtype=np.int64)
     not_stored = class_sizes.copy()
     size = 0
-    for place in range(starts[f], starts[f + 1]):
-        label = labels[rows[place]]
+    for index in range(starts[f], starts[f + 1]):
+        label = labels[rows[index]]
         if label >= 0:
-            values[size], classes[size] = data[place], label
+            values[size], classes[size] = data[index], label
             not_stored[label] -= 1
             size += 1
     for c in range(n_classes):
@@ -206,7 +206,7 @@ def sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes):
 
 @kernel
 def _merged(values, classes, numbers, n_classes):
-    """Entries of the same value and class, which stand in the order of the values, become one."""
+    """Merge entries of the same value and class; the entries are sorted by value."""
     found = np.zeros(n_classes, dtype=np.int64)
     size, first = 0, 0
     while first < values.shape[0]:
@@ -220,7 +220,7 @@ def _merged(values, classes, numbers, n_classes):
             value = values[first]
             for i in range(first, last):
                 found[classes[i]] += numbers[i]
-            for i in range(first, last):  # never overtakes what is still to be read
+            for i in range(first, last):  # writes never overtake reads
                 c = classes[i]
                 if found[c] > 0:
                     values[size], classes[size], numbers[size] = value, c, found[c]
@@ -233,7 +233,7 @@ def _merged(values, classes, numbers, n_classes):
 # -- Compiled discretisation of columns, and symmetrical uncertainty of discrete columns --
 
 
-# Instead of a number of bins.
+# Code used instead of a number of bins.
 SUPERVISED, AS_THEY_ARE = -1, 0
 
 
@@ -259,18 +259,18 @@ def relevances(data, rows, starts, elsewhere, labels, class_sizes, bins, result,
 @kernel
 def code_columns(data, rows, starts, elsewhere, labels, class_sizes, bins, columns, codes):
     """Write the bin number of each sample in these columns of the block, one row of ``codes`` for each."""
-    for place in range(columns.shape[0]):
-        f = columns[place]
+    for index in range(columns.shape[0]):
+        f = columns[index]
         x, classes, numbers = sorted_entries(data, rows, starts, elsewhere, f, labels, class_sizes)
         first_values = x[_bins(x, classes, numbers, class_sizes.shape[0], bins)]
-        codes[place, :] = np.searchsorted(first_values, elsewhere[f], side="right")
+        codes[index, :] = np.searchsorted(first_values, elsewhere[f], side="right")
         for i in range(starts[f], starts[f + 1]):
-            codes[place, rows[i]] = np.searchsorted(first_values, data[i], side="right")
+            codes[index, rows[i]] = np.searchsorted(first_values, data[i], side="right")
 
 
 @kernel
 def _bins(x, classes, numbers, n_classes, bins):
-    """Mask of the entries with which a new bin starts."""
+    """Mask of the entries that start a new bin."""
     starts_bin = np.zeros(x.shape[0], dtype=np.bool_)
     if bins == SUPERVISED:
         _supervised_bins(x, classes, numbers, n_classes, starts_bin)
@@ -286,14 +286,14 @@ def _plain_bins(x, numbers, bins, starts_bin):
     for i in range(1, x.shape[0]):
         below += numbers[i - 1]
         if x[i] != x[i - 1]:
-            place = below * bins // n
-            starts_bin[i] = bins == AS_THEY_ARE or place > current
-            current = max(current, place)
+            bin_number = below * bins // n
+            starts_bin[i] = bins == AS_THEY_ARE or bin_number > current
+            current = max(current, bin_number)
 
 
 @kernel
 def _supervised_bins(x, classes, numbers, n_classes, starts_bin):
-    """Recursive cuts of least class entropy, each accepted if it shortens the description (Fayyad & Irani)."""
+    """Cut recursively where the class entropy is least, while that shortens the description (Fayyad & Irani)."""
     stack = np.empty((x.shape[0] + 1, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, x.shape[0]
     depth = 1
@@ -311,7 +311,7 @@ def _supervised_bins(x, classes, numbers, n_classes, starts_bin):
 
 @kernel
 def _best_cut(x, classes, numbers, first, last, left, right):
-    """Start of the right part of the best cut, the first of equally good ones; ``first`` if there is none."""
+    """Index where the right side of the best cut starts, the first of ties; ``first`` if there is no cut."""
     left[:], right[:] = 0.0, 0.0
     for i in range(first, last):
         right[classes[i]] += numbers[i]
@@ -328,7 +328,7 @@ def _best_cut(x, classes, numbers, first, last, left, right):
 
 @kernel
 def _cut_pays(classes, numbers, first, cut, last, left, right):
-    """The minimum description length rule for one cut."""
+    """Whether a cut satisfies the minimum description length criterion."""
     left[:], right[:] = 0.0, 0.0
     for i in range(first, cut):
         left[classes[i]] += numbers[i]
@@ -347,7 +347,7 @@ def _cut_pays(classes, numbers, first, cut, last, left, right):
 
 @kernel
 def total_bits(counts):
-    """Entropy of a distribution given by counts, times their sum."""
+    """Entropy of the distribution given by ``counts``, times their sum."""
     total, bits = 0.0, 0.0
     for count in counts:
         if count > 0.0:
@@ -378,7 +378,7 @@ def _symmetrical(one_bits, other_bits, joint_bits):
     return max(0.0, 2.0 * (total - joint_bits) / total) if total > 0.0 else 0.0
 
 
-# -- Which columns hold categories instead of quantities --
+# -- Which columns are categorical --
 
 
 def parse_discrete_features(discrete: Any, problem: Problem) -> NDArray[np.bool_]:

@@ -1,24 +1,24 @@
-r"""What a selector's data alone say about the price C of an error and the width ε of a tube.
+r"""Automatic choice of the cost C of an error and of the width ε of the insensitive loss, from the data alone.
 
-Serves AROM, ZeroNormSVM, L1SVM, SVMWeights, KernelMultiplicativeUpdate and RFE with ``C="auto"``.
+Used by AROM, ZeroNormSVM, L1SVM, SVMWeights, KernelMultiplicativeUpdate and RFE with ``C="auto"``.
 
-For the ℓ2 norm no machine is trained. The ridge regression on the ±1 targets,
+For the ℓ2 norm no SVM is trained. The ridge regression on the ±1 targets,
 
 .. math:: \min_{w, b}\ \tfrac12\|w\|^2 + \tfrac C2 \sum_i \omega_i\,(t_i - w \cdot x_i - b)^2,
 
-is the machine with squared slacks as long as every sample is a support vector, which in wide data nearly all are.
-One decomposition of the centred kernel matrix gives its decisions on samples left out, for all C: with the residuals
+equals the SVM with squared slacks if every sample is a support vector, which nearly all samples of wide data are.
+One decomposition of the centred kernel matrix gives its leave-one-out decision values for all C: with the residuals
 :math:`r` and the leverages :math:`h` of the fit to all samples,
 
 .. math:: f_{-i}(x_i) = t_i - \frac{r_i}{1 - h_i}, \qquad
     L(C) = \min_{a \ge 0}\ \frac1N \sum_i \bigl(t_i - a\,f_{-i}(x_i)\bigr)^2.
 
-The factor a takes out what a small C does to the size of the decisions and not to their order. The choice is the
-smallest C whose loss is within ``NEARLY`` standard errors of the lowest: noisy labels get a small price, clean ones a
-large price. It knows no folds and no order of the samples, and a sample of weight two counts as two. Samples of one
+A small C shrinks all decision values without changing their order; the factor a corrects for that. The choice is the
+smallest C whose loss is within ``NEARLY`` standard errors of the lowest: noisy labels get a small C, clean ones a
+large C. It needs no folds and no order of the samples, and a weight of two equals two samples. Samples of one
 group are left out together, by the same formula with a block of the hat matrix in place of :math:`h_i`.
 
-For the ℓ1 norm, whose C has another unit, programs are solved along a path of C on a few folds.
+For the ℓ1 norm, whose C has another unit, linear programs are solved along a path of C on a few folds.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selection.target._real import weighted_median
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
 
-NEARLY = 0.25  # chosen, as the range of prices, on the tuning data of the study "defaults"
+NEARLY = 0.25  # standard errors; chosen, like the range of C, on the tuning data of the study "defaults"
 UNIT_COSTS = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is one
-LARGEST_SYSTEM = 1000  # samples; of more a part decides
-EPSILON = 0.1  # of the spread of a regression target
+LARGEST_SYSTEM = 1000  # samples; with more, a subsample is used
+EPSILON = 0.1  # in units of the scale of a regression target
 FOLDS = 3
-LARGEST_PROGRAM = (
-    300  # samples of the ℓ1 norm; of more a part decides: with thousands of features programs are slow
-)
-BEYOND_FIRST = 1e3  # the largest C on a path of the ℓ1 norm, as a multiple of where the first feature enters
+# Samples for the ℓ1 norm; with more, a subsample is used: large linear programs are slow.
+LARGEST_PROGRAM = 300
+# The largest C on a path of the ℓ1 norm, as a multiple of the C at which the first feature enters.
+BEYOND_FIRST = 1e3
 EQUALLY_GOOD = 1e-9
-NO_ROOM = 1e-12  # samples that no others say anything about are fitted exactly
+NO_ROOM = 1e-12  # least 1 - leverage; below, a sample is fitted exactly
 NO_SLACK = 1e-7
-SPARSE_COLUMNS = 1024  # read at a time
+SPARSE_COLUMNS = 1024  # columns per block
 
 
 @dataclass(frozen=True)
 class AutomaticC:
-    """The chosen C.
+    """The chosen C, in two units.
 
     Attributes
     ----------
-    unit : for a kernel whose mean diagonal is one.
+    unit : C for a kernel whose mean diagonal is one.
     diagonal : the mean diagonal of the kernel of all features, centred.
     """
 
@@ -64,21 +64,21 @@ class AutomaticC:
 
     @property
     def raw(self) -> float:
-        """For the kernel as it is."""
+        """C for the kernel without rescaling."""
         return self.unit / self.diagonal
 
 
 def known_cost(selector: Any, problem: Problem) -> float | None:
-    """The C that a selector was given, or that was found for it before; None where it is to be found."""
+    """The C that a selector was given or that was chosen before; None where it has yet to be chosen."""
     return problem.shared.C if isinstance(selector.C, str) else float(selector.C)
 
 
 def C_of(
     selector: Any, problem: Problem, unit: Literal["diagonal", "raw"] = "raw", K: FloatArray | None = None
 ) -> float:
-    """The C of a selector, chosen where it is "auto".
+    """Return the C of a selector, chosen from the data where it is "auto".
 
-    ``unit`` tells how it will be used: on a kernel with a mean diagonal of one, or on the kernel as it is. ``K`` is the
+    ``unit`` states how C is used: on a kernel with a mean diagonal of one, or on the kernel as it is. ``K`` is the
     kernel matrix of all features where it is not linear.
     """
     known = known_cost(selector, problem)
@@ -89,7 +89,7 @@ def C_of(
 
 
 def epsilon_of(selector: Any, problem: Problem) -> float | None:
-    """The ε of a selector: None in classification, in units of the target's spread where it is "auto"."""
+    """Return the ε of a selector: None in classification; a multiple of the target's scale where it is "auto"."""
     if problem.target.has_classes:
         return None
     if selector.epsilon == "auto":
@@ -106,17 +106,17 @@ def _weights(problem: Problem) -> FloatArray:
     return np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
 
 
-# -- The ℓ2 norm: samples left out one at a time, on the kernel matrix --
+# -- The ℓ2 norm: leave-one-out on the kernel matrix --
 
 
 def automatic_C(problem: Problem, K: FloatArray | None = None) -> AutomaticC:
-    """The C for the features of a problem; ``K`` is their kernel matrix where it is not linear.
+    """Choose the C for the features of a problem; ``K`` is their kernel matrix where it is not linear.
 
     Methods that share the view of the data, the target, the weights and the groups share the C of a linear kernel.
     """
     if K is not None:
         return _automatic_C(problem, K)
-    target = problem.target.around_zero()  # a shift of a real target changes nothing
+    target = problem.target.around_zero()  # C does not depend on a shift of a real target
     inputs = (problem.design, target.kind, target.values, problem.sample_weight, problem.sample_groups)
     return problem.shared.once("C", inputs, lambda: _automatic_C(problem, None))
 
@@ -126,7 +126,7 @@ def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
         rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_SYSTEM)
         problem, K = _some_samples(problem, rows), None if K is None else K[np.ix_(rows, rows)]
     weight = _weights(problem)
-    # Weights below one each, such as weights that sum to one, are brought to the number of samples they amount to.
+    # Weights below one, such as weights that sum to one, are scaled to sum to the effective number of samples.
     factor = max(1.0, float(weight.sum()) / float(weight @ weight))
     weight = weight * factor
     eigenvalues, vectors = _spectrum(problem.design, K, weight)
@@ -138,7 +138,7 @@ def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
 
 
 def _members(groups: Any) -> list[IntArray] | None:
-    """The samples of each group."""
+    """Indices of the samples of each group."""
     if groups is None:
         return None
     _, codes = np.unique(groups, return_inverse=True)
@@ -146,7 +146,7 @@ def _members(groups: Any) -> list[IntArray] | None:
 
 
 def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Positive eigenvalues of the centred, weighted kernel matrix and their vectors; the smaller system is solved."""
+    """Positive eigenvalues and eigenvectors of the centred, weighted kernel matrix, from the smaller system."""
     root = np.sqrt(weight)
     if K is None and design.n_features < design.n_samples:
         X = design.block(range(design.n_features))
@@ -167,16 +167,16 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
 
 
 def _present(rising: FloatArray) -> slice:
-    """The eigenvalues that are not zero up to rounding."""
+    """Slice of the ascending eigenvalues that are not zero up to rounding."""
     largest = max(float(rising.max(initial=0.0)), np.finfo(float).tiny)
     return slice(int(np.searchsorted(rising, 1e-12 * largest, side="right")), None)
 
 
 @dataclass(frozen=True)
 class _Smoother:
-    """Ridge regressions of all prices on one kernel matrix: its eigenvalues and vectors.
+    """Ridge regressions for all C on one kernel matrix, given by its eigenvalues and eigenvectors.
 
-    ``groups`` are samples that are left out together; None leaves out one unit of weight at a time.
+    ``groups`` lists samples that are left out together; None leaves out one unit of weight at a time.
     """
 
     eigenvalues: FloatArray
@@ -185,7 +185,7 @@ class _Smoother:
     groups: list[IntArray] | None
 
     def left_out(self, costs: FloatArray, target: FloatArray) -> FloatArray:
-        """Decisions on samples that took no part in the training, by price, sample and target, which is centred."""
+        """Leave-one-out decision values for a centred target, of shape (costs, samples, targets)."""
         root, total = np.sqrt(self.weight)[:, None], float(self.weight.sum())
         fitted = np.outer(self.eigenvalues, costs)
         fitted /= 1.0 + fitted
@@ -207,7 +207,7 @@ class _Smoother:
 
 
 def _smallest_good_cost(smoother: _Smoother, targets: FloatArray) -> float:
-    """The smallest price that is nearly as good on samples left out as the best."""
+    """The smallest C whose leave-one-out loss is close to the lowest."""
     total = float(smoother.weight.sum())
     share = smoother.weight / total
     centred = targets - share @ targets
@@ -222,7 +222,7 @@ def _smallest_good_cost(smoother: _Smoother, targets: FloatArray) -> float:
 
 
 def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatArray) -> FloatArray:
-    """Squared distance from the target, for each sample, after the best common factor for its decisions."""
+    """Squared error of each sample after all decision values are multiplied by the best common factor."""
     decision = decision - share @ decision
     size = np.maximum(share @ decision**2, np.finfo(float).tiny)
     factor = np.maximum(share @ (decision * centred), 0.0) / size
@@ -230,19 +230,19 @@ def _loss_at_best_size(decision: FloatArray, centred: FloatArray, share: FloatAr
 
 
 def _evenly_spaced_rows(targets: FloatArray, size: int, within: FloatArray | None = None) -> IntArray:
-    """So many samples, evenly from all targets, and within one from all values of another number."""
+    """Choose ``size`` samples evenly over the targets, and for each target evenly over the values of ``within``."""
     order = np.lexsort(targets.T if within is None else (within, *targets.T))
-    places = np.linspace(0, order.size - 1, size).round().astype(np.intp)
-    return np.sort(order[places])
+    positions = np.linspace(0, order.size - 1, size).round().astype(np.intp)
+    return np.sort(order[positions])
 
 
-# -- The ℓ1 norm: a path of programs on a few folds --
+# -- The ℓ1 norm: a path of linear programs on a few folds --
 
 
 def l1_path(
     problem: Problem, n_steps: int, last: float | None = None, beyond: float = BEYOND_FIRST
 ) -> FloatArray:
-    """Growing values of C, up to ``last`` or to a multiple of the first, at which no feature has a weight yet."""
+    """Ascending values of C, from one at which all weights are zero up to ``last`` or a multiple of the first."""
     targets = problem.target.columns()
     first = min(_where_a_feature_enters(problem, y) for y in targets.T)
     if last is None:
@@ -251,7 +251,7 @@ def l1_path(
 
 
 def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
-    """1 over the largest pull of dual variables that are feasible, in units of C, without any feature."""
+    """The C at which the first feature enters: 1 over the largest gradient of the model without features."""
     weight = _weights(problem)
     above = y > (0.0 if problem.target.has_classes else weighted_median(y, weight))
     mass = min(weight[above].sum(), weight[~above].sum())
@@ -263,7 +263,7 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
 
 
 def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
-    """The first of ``nearly_best_l1_prices`` that pays for a feature; noise alone would call for none."""
+    """The first of ``nearly_best_l1_costs`` at which any feature has a nonzero weight, else the last."""
     costs = nearly_best_l1_costs(problem, epsilon, n_steps)
     programs = [
         l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
@@ -278,14 +278,14 @@ def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -
 
 
 def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
-    """The C on ``l1_path`` from the smallest on that is, on samples left out, nearly as good as the best.
+    """The values of C on ``l1_path``, starting with the smallest whose loss on held-out samples is close to the lowest.
 
-    Nearly: its loss is within one standard error. Larger prices cost most. None are tried after one that is worse
-    than that, nor after one that is not better than the best, if the best is clearly better than none of the features.
+    Close means within one standard error. Programs with a large C take longest, so the path ends at a C whose loss is
+    higher than that, or that does not improve on the best, if the best is clearly better than no features.
 
-    The loss is the distance of the decision, cut to ±1, from the label; in regression its distance from the target.
-    Of many samples a part decides. Chance makes a sum over n samples pull with a force that grows as √n, so the C
-    that keeps chance out falls as 1/√n.
+    The loss is the distance of the decision value, clipped to ±1, from the label; in regression the absolute error.
+    Of many samples a subsample is used. The gradient of a noise feature over n samples grows as √n, so the C that
+    excludes noise features decreases as 1/√n.
     """
     costs, n_back = l1_path(problem, n_steps), 0
     if problem.n_samples > LARGEST_PROGRAM:
@@ -311,10 +311,10 @@ def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int =
 
 
 def _is_beyond_the_best(loss: FloatArray, error: FloatArray) -> bool:
-    """Whether a price above the last one could hardly be the best.
+    """Whether a C above the last one is unlikely to be the best.
 
-    Without features all prices have the same loss, up to rounding, and it may be the same for all samples: then it
-    has no error of its own.
+    Without features all C have the same loss, up to rounding, and it may be the same for all samples: then its
+    standard error is zero.
     """
     best = int(np.argmin(loss))
     is_worse = bool(loss[-1] > (1.0 + EQUALLY_GOOD) * loss[best])
@@ -335,7 +335,7 @@ def _some_samples(problem: Problem, rows: IntArray) -> Problem:
 
 
 class _LeftOut:
-    """Machines of some samples and their loss on the others, from one price to a larger one."""
+    """Models trained on each training fold and their loss on the test fold, for ascending values of C."""
 
     def __init__(self, problem: Problem, epsilon: float | None, is_test: BoolArray, n_steps: int) -> None:
         self.test, train = np.flatnonzero(is_test), np.flatnonzero(~is_test)
@@ -346,10 +346,10 @@ class _LeftOut:
         self.programs = [
             l1_svm_program(known, t[train], C=self.weight, epsilon=epsilon, n_steps=n_steps) for t in targets
         ]
-        self.final: dict[int, FloatArray] = {}  # of machines without slack: a larger price changes nothing
+        self.final: dict[int, FloatArray] = {}  # losses of models without slack: a larger C changes nothing
 
     def loss(self, C: float) -> FloatArray:
-        """Loss of each sample that was left out."""
+        """Loss of each sample when its fold is left out."""
         return np.asarray(np.sum([self._loss_of(i, C) for i in range(len(self.programs))], axis=0))
 
     def _loss_of(self, i: int, C: float) -> FloatArray:
@@ -367,10 +367,10 @@ class _LeftOut:
 
 
 def _folds(problem: Problem) -> IntArray:
-    """A fold for each sample by what it is, not by where it stands: copies of a sample share theirs.
+    """Assign a fold to each sample by its values, not by its position: copies of a sample share a fold.
 
-    Within each class the samples are sorted by their distance from the mean and dealt out in turn; groups of samples
-    as their first sample.
+    Within each class the samples are sorted by their distance from the mean and assigned to the folds in turn; a group
+    of samples is sorted by its first sample.
     """
     squared = _squared_distances(problem)
     strata = problem.target.strata()
@@ -384,9 +384,9 @@ def _folds(problem: Problem) -> IntArray:
         return np.asarray(np.argsort(np.argsort(first))[codes] % FOLDS, dtype=np.intp)
     close = EQUALLY_GOOD * max(float(np.abs(squared).max(initial=0.0)), np.finfo(float).tiny)
     turn = 0
-    for place, i in enumerate(order):
-        if place:
-            j = order[place - 1]
+    for position, i in enumerate(order):
+        if position:
+            j = order[position - 1]
             same = label[i] == label[j] and second[i] == second[j] and squared[i] - squared[j] <= close
             turn += not same
         fold[i] = turn % FOLDS
@@ -394,7 +394,7 @@ def _folds(problem: Problem) -> IntArray:
 
 
 def _squared_distances(problem: Problem) -> FloatArray:
-    """Of the samples from their mean."""
+    """Squared distances of the samples from their mean."""
     design, weight = problem.design, _weights(problem)
     mean = design.transpose_dot(weight) / weight.sum()
     return _squared_rows(design) - 2.0 * design.dot(mean) + float(mean @ mean)

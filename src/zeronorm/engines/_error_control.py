@@ -1,9 +1,9 @@
-r"""How many selected features may be false: random probes, corrections of p-values, knockoffs, random halves.
+r"""Control of false selections: random probes, corrected p-values, knockoffs and random halves of the samples.
 
-Serves GramSchmidt, GramSchmidtRelief, ProbeSelector, KnockoffSelector, StabilitySelection and Consensus.
+Used by GramSchmidt, GramSchmidtRelief, ProbeSelector, KnockoffSelector, StabilitySelection and Consensus.
 
 A probe is a random direction. Its squared cosine with a fixed subspace of dimension :math:`r` in
-:math:`\nu` dimensions follows a beta law with the distribution function
+:math:`\nu` dimensions follows a beta distribution,
 
 .. math:: P(\cos^2 \le x) = I_x\!\left(\tfrac r2, \tfrac{\nu - r}2\right),
 
@@ -29,7 +29,7 @@ def probe_cdf(cos_sq: ArrayLike, dimension: float, rank: int = 1) -> FloatArray:
     """Probability that a probe has a squared cosine of at most ``cos_sq``.
 
     ``dimension`` is the dimension of the space the probe lives in, ``rank`` that of the subspace
-    of the target. A probe in a space no larger than the target's lies in it altogether.
+    of the target. If the space is no larger than that subspace, the squared cosine is 1.
     """
     x = np.clip(np.asarray(cos_sq, dtype=np.float64), 0.0, 1.0)
     if dimension <= rank:
@@ -50,7 +50,7 @@ def probe_tail(cos_sq: ArrayLike, dimension: float, rank: int = 1) -> FloatArray
 
 
 def best_of(tail: float, n_probes: int) -> float:
-    """Probability that at least one of ``n_probes`` probes is in a tail of probability ``tail``."""
+    """Probability that at least one of ``n_probes`` probes falls in a tail of probability ``tail``."""
     if tail >= 1.0:
         return 1.0
     return -math.expm1(n_probes * math.log1p(-tail))
@@ -81,7 +81,7 @@ class ProbeRisk:
 
 
 def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.float64]:
-    r"""Adjusted p-values, in the order given.
+    r"""Adjust p-values for the number of tests.
 
     With :math:`p_{(1)} \le \dots \le p_{(m)}`:
 
@@ -89,7 +89,7 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.flo
     - "holm" (family-wise error, the default): :math:`\max_{j \le i} (m - j + 1) p_{(j)}`,
     - "benjamini-hochberg" (false discovery rate): :math:`\min_{j \ge i} m p_{(j)} / j`,
 
-    each cut at 1.
+    each clipped at 1.
 
     Parameters
     ----------
@@ -134,14 +134,14 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> NDArray[np.flo
 
 # -- Knockoff copies: noise columns with the correlations of the real ones --
 #
-# Serves KnockoffSelector
+# Used by KnockoffSelector
 
 
-# A little inside the boundary, so that the covariance of the knockoffs stays positive definite.
+# Shrinks s slightly, so that the covariance of the knockoffs stays positive definite.
 SAFETY = 1e-3
 
 
-# Smallest eigenvalue that the correlation matrix gets at least. Knockoffs drawn from a matrix shrunk by a share
+# Lower bound on the eigenvalues of the shrunk correlation matrix. Knockoffs drawn from a matrix shrunk by a share
 # lambda have correlations that are too weak by that share, and irrelevant features beside relevant ones then beat
 # their knockoffs too often. Shrinking just enough for this eigenvalue keeps the false discovery rate (see the page
 # on trust); a smaller one costs power, because knockoffs come closer to their originals.
@@ -171,7 +171,7 @@ def normal_scores(X: FloatArray) -> FloatArray:
 
 
 def with_margins_of(X: FloatArray, scores: FloatArray) -> FloatArray:
-    """Normal scores turned into values that are distributed as the columns of ``X``."""
+    """Transform normal scores to values with the marginal distributions of the columns of ``X``."""
     n = X.shape[0]
     levels = np.arange(1, n + 1) / (n + 1)
     share = ndtr(scores)
@@ -185,11 +185,11 @@ def equicorrelated_gaps(correlation: FloatArray) -> FloatArray:
     return np.full(len(correlation), min(1.0, 2.0 * max(smallest, 0.0)))
 
 
-def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps: int = 500) -> FloatArray:
+def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_passes: int = 500) -> FloatArray:
     r"""The largest :math:`\sum_j s_j` with :math:`0 \le s_j \le 1` and :math:`2\Sigma - \operatorname{diag}(s)
     \succeq 0`.
 
-    Coordinate ascent on :math:`\sum_j s_j + \mu \log\det(2\Sigma - \operatorname{diag}(s))` for falling
+    Coordinate ascent on :math:`\sum_j s_j + \mu \log\det(2\Sigma - \operatorname{diag}(s))` for decreasing
     :math:`\mu`. With :math:`m = [(2\Sigma - \operatorname{diag}(s))^{-1}]_{jj}` the best step along s_j is
     :math:`1/m - \mu`, and the inverse follows by a rank-one update.
     """
@@ -197,7 +197,7 @@ def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps:
     s = 0.5 * equicorrelated_gaps(correlation)
     barrier = 0.1
     inverse = linalg.inv(2 * correlation - np.diag(s))
-    for _ in range(max_sweeps):
+    for _ in range(max_passes):
         moved = 0.0
         for j in range(p):
             m = inverse[j, j]
@@ -207,17 +207,17 @@ def semidefinite_gaps(correlation: FloatArray, *, tol: float = 1e-2, max_sweeps:
                 s[j] += step
                 moved = max(moved, abs(step))
         if moved < 0.1 * barrier:
-            if barrier < tol / p:  # the optimum is then about ``tol`` away at most
+            if barrier < tol / p:  # the optimum is then at most about ``tol`` away
                 break
             barrier *= 0.5
-            inverse = linalg.inv(2 * correlation - np.diag(s))  # the updates gather rounding
+            inverse = linalg.inv(2 * correlation - np.diag(s))  # the updates accumulate rounding errors
     return s
 
 
 def knockoff_factors(correlation: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""The maps of :math:`\tilde X = X (I - \Sigma^{-1} D) + N C`, :math:`C^\top C = 2D - D \Sigma^{-1} D`.
 
-    C is the symmetric root, which unlike a triangular or spectral one does not jump with rounding.
+    C is the symmetric root, which rounding errors change little, unlike a triangular or spectral root.
     """
     inverse_gaps = linalg.solve(correlation, np.diag(s), assume_a="pos")
     scale = 2 * np.diag(s) - s[:, None] * inverse_gaps
@@ -242,20 +242,20 @@ def fixed_x_knockoffs(
     basis, _ = linalg.qr(spanned, mode="economic")
     free = rng.standard_normal((n, p))
     free -= basis @ (basis.T @ free)
-    free -= basis @ (basis.T @ free)  # once more, for orthogonality to the last digit
+    free -= basis @ (basis.T @ free)  # repeated, for orthogonality to full precision
     directions, _ = linalg.qr(free, mode="economic")
     return np.asarray(X @ keep + np.sqrt(n) * directions @ root)
 
 
-# -- Random halves of the samples, and what selection on them bounds --
+# -- Random halves of the samples, and the bound on false selections --
 #
-# Serves StabilitySelection and Consensus
+# Used by StabilitySelection and Consensus
 
 
 def false_selection_bound(
     size: int, n_features: int, threshold: float, *, n_pairs: int | None = None
 ) -> float:
-    """Bound on the expected number of false selections; ``n_pairs`` gives the one for unimodal frequencies."""
+    """Bound on the expected number of false selections; with ``n_pairs``, the bound for unimodal frequencies."""
     theta = size / n_features
     worst_case = theta * size / (2 * threshold - 1)
     if n_pairs is None:
@@ -274,7 +274,7 @@ def false_selection_bound(
 def draw_halves(
     n_samples: int, strata: NDArray[Any] | None, count: int, in_pairs: bool, rng: np.random.Generator
 ) -> list[IntArray]:
-    """Random halves of the rows; the classes keep their shares, so that every half can be learned from."""
+    """Draw random halves of the rows, stratified by class."""
     halves: list[IntArray] = []
     while len(halves) < count:
         left, right = _split_in_two(n_samples, strata, rng)
@@ -288,7 +288,7 @@ def _split_in_two(
     """Two disjoint halves of equal size; with an odd number of rows one is left out."""
     order = rng.permutation(n_samples)
     if strata is not None:
-        # Alternating through rows sorted by class gives each half every other member of each class.
+        # Each half takes every other row of the rows sorted by class, so both have the same share of each class.
         order = order[np.argsort(strata[order], kind="stable")]
     half = n_samples // 2
     return np.sort(order[: 2 * half : 2]), np.sort(order[1 : 2 * half : 2])

@@ -83,7 +83,7 @@ def factor_table(n_features: int, degree: int) -> IntArray:
         padding = np.full((degree - power, current.shape[1]), n_features, dtype=np.intp)
         tables.append(np.vstack([current, padding]))
         if power == degree:
-            break  # the next ones, many times as many, are not asked for
+            break  # the monomials of the next degree are not needed
         # Extend each monomial by every feature that does not precede its last factor.
         counts = n_features - current[-1]
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -99,14 +99,14 @@ def needed_columns(
     """Remove columns one at a time, the least significant first, while any fails the partial F test.
 
     ``dimension`` is that of the space of the columns and the target; the first ``n_protected`` columns
-    stay. Returns the positions of the columns left.
+    are never removed. Returns the positions of the kept columns.
     """
     kept = list(range(columns.shape[1]))
     while len(kept) > n_protected:
         cos_sq = partial_cosines(columns[:, kept], target_basis)
         significance = probe_tail(cos_sq, dimension - len(kept) + 1, target_basis.shape[1])
         significance[:n_protected] = 0.0
-        weakest = len(kept) - 1 - int(np.argmax(significance[::-1]))  # of equals, the last to enter
+        weakest = len(kept) - 1 - int(np.argmax(significance[::-1]))  # of ties, the last to enter
         if significance[weakest] <= level:
             break
         del kept[weakest]
@@ -118,14 +118,14 @@ def needed_by_leave_one_out(
 ) -> list[int]:
     r"""Remove columns one at a time while the leave-one-out error does not rise (Rivals & Personnaz 2003).
 
-    Without column j, whose part off all others has the direction :math:`u`, the least-squares fit has the residuals
-    :math:`e + u u^\top y` and the leverages :math:`h - u \circ u`, so that each candidate costs one pass,
+    Let :math:`u` be column j projected off all others, at unit length. Without it the least-squares fit has residuals
+    :math:`e + u u^\top y` and the leverages :math:`h - u \circ u`, so each candidate needs one pass over the samples,
 
     .. math:: E_j = \frac1n \sum_i \left(\frac{e_i + u_i\, u^\top y}{1 - h_i + u_i^2}\right)^2 .
 
-    The column with the lowest :math:`E_j` leaves if that is no higher than the error with it. ``leverage`` is that
-    of the intercept, ``weight`` that of the samples, by whose root columns and targets are multiplied; the first
-    ``n_protected`` columns stay. Returns the positions of the columns left.
+    The column with the lowest :math:`E_j` is removed if that is no higher than the error with it. ``leverage`` is the
+    leverage of the intercept, ``weight`` the sample weights, by whose root columns and targets are multiplied; the
+    first ``n_protected`` columns are never removed. Returns the positions of the kept columns.
     """
     kept = list(range(columns.shape[1]))
     error = np.inf
@@ -141,7 +141,7 @@ def needed_by_leave_one_out(
             without[j] = _leave_one_out_error(
                 residual + np.outer(u, products[j]), slack + u**2 / weight, weight
             )
-        weakest = len(kept) - 1 - int(np.argmin(without[::-1]))  # of equals, the last to enter
+        weakest = len(kept) - 1 - int(np.argmin(without[::-1]))  # of ties, the last to enter
         if without[weakest] > error or n_protected == len(kept):
             break
         del kept[weakest]
@@ -150,12 +150,12 @@ def needed_by_leave_one_out(
 
 def _leave_one_out_error(residual: FloatArray, slack: FloatArray, weight: FloatArray) -> float:
     if slack.min() < PERFECT:
-        return np.inf  # a sample that is fitted by itself alone
+        return np.inf  # a sample of leverage one
     return float(((residual**2).sum(axis=1) / slack**2).sum() / weight.sum())
 
 
 def directions_off_the_others(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""An orthonormal basis of independent columns, and each column projected off all others at unit length.
+    r"""Orthonormal basis of independent columns, and each column projected off all others, at unit length.
 
     The projection of column j off the others is a multiple of column j of :math:`Z (Z^\top Z)^{-1}`.
     """

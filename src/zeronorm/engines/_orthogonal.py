@@ -1,9 +1,9 @@
-r"""Forward selection by orthogonalisation, without ever holding a projected column.
+r"""Forward selection by orthogonalisation that never stores the projected columns.
 
 With :math:`Q` an orthonormal basis of the selected columns, the projected column
 :math:`x_j^\perp = x_j - Q Q^\top x_j` enters only through its squared norm and its inner products with
 the residual target. Both change by a term of rank one when a column is added, and that term needs one
-product :math:`X^\top q`: one reading of the data per step.
+product :math:`X^\top q`: one pass over the data per step.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from zeronorm.selection._problem import Problem
 
 DEPENDENT = 1e-10  # share of its squared norm below which a projected column counts as dependent
 EXPLAINED = 1e-7  # share of its norm below which a direction of the target counts as explained
-FIRST_ROOM = 15  # directions; the room for them doubles as they come
-STALE = 1e-3  # shrinking of the residual after which products with it are computed afresh
+FIRST_ROOM = 15  # directions allocated first; the array doubles when it is full
+STALE = 1e-3  # products with the residual are recomputed after it has shrunk by this factor
 
 
 class OrthogonalSearch:
@@ -55,9 +55,8 @@ class OrthogonalSearch:
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
         has_intercept = isinstance(design, StandardizedDesign)
-        if (
-            has_intercept
-        ):  # before lengths are compared: a large mean must not make the rest look like nothing
+        if has_intercept:
+            # Centred before lengths are compared: next to a large mean the rest would look negligible.
             targets = targets - targets.mean(axis=0)
         residual = self._root_weight[:, None] * targets
         if has_intercept:
@@ -72,16 +71,16 @@ class OrthogonalSearch:
         self._refresh_products()
         self.scores = self._score()
 
-    # -- what a method reads --------------------------------------------------------------------
+    # -- results read by the methods --------------------------------------------------------------
 
     @property
     def dimension(self) -> float:
-        """Dimension of the space in which the projected columns live."""
+        """Dimension of the space of the projected columns."""
         return self.n_effective - self.rank
 
     @property
     def intercept_leverage(self) -> FloatArray:
-        """What the mean alone adds to the leverages of the samples, copies together; 0 without an intercept."""
+        """Leverage of the intercept for each sample, summed over copies of a sample; 0 without an intercept."""
         has_intercept = isinstance(self.design, StandardizedDesign)
         return self.weight / self.n_effective if has_intercept else np.zeros(self.weight.size)
 
@@ -102,7 +101,7 @@ class OrthogonalSearch:
 
     @property
     def can_grow(self) -> bool:
-        """Whether there is something left to explain and a column to explain it with."""
+        """Whether the residual is not zero and a candidate column is left."""
         return self.target_rank > 0 and self.rank < len(self._residual) and bool(self._selectable.any())
 
     @property
@@ -111,12 +110,12 @@ class OrthogonalSearch:
         return float(((self._residual * self._target_scale) ** 2).sum())
 
     def leave_one_out_error(self, column: int | None = None) -> float:
-        r"""Mean squared error when each sample is predicted from the others, with one more column if given.
+        r"""Leave-one-out mean squared error, with one more column if given.
 
         .. math:: \frac1n \sum_i \left(\frac{e_i}{1 - h_i}\right)^2
 
-        with the leverages :math:`h_i` on the diagonal of :math:`Q Q^\top`; infinite when a sample is
-        fitted by itself alone.
+        with the leverages :math:`h_i` on the diagonal of :math:`Q Q^\top`; infinite when a sample has
+        leverage one.
         """
         leverage = (self._basis[:, : self.rank] ** 2).sum(axis=1)
         residual = self._residual
@@ -144,7 +143,7 @@ class OrthogonalSearch:
     # -- growing --------------------------------------------------------------------------------
 
     def add(self, column: int) -> None:
-        """Select a column, project everything on its orthogonal complement and score all columns."""
+        """Select a column, project the others and the target on its orthogonal complement and score all columns."""
         self.selected.append(column)
         self._selectable[column] = False
         direction = self._direction(column)
@@ -160,11 +159,11 @@ class OrthogonalSearch:
         else:
             self._refresh_products()
         latest = self._score()
-        # With nothing left to explain, the last meaningful scores order the rest.
+        # When the residual is zero, the scores before this step order the remaining columns.
         self.scores = latest if self.target_rank else np.where(self._selectable, self.scores, 0.0)
 
     def columns(self, chosen: Sequence[int]) -> FloatArray:
-        """Columns of the equivalent problem without weights, as a dense array."""
+        """The chosen columns of the equivalent problem without weights, as a dense array."""
         return np.asarray(self._root_weight[:, None] * self.design.block(np.asarray(chosen, dtype=np.intp)))
 
     def _direction(self, column: int) -> FloatArray | None:
@@ -185,7 +184,7 @@ class OrthogonalSearch:
 
     def _projected(self, columns: FloatArray) -> FloatArray:
         basis = self._basis[:, : self.rank]
-        for _ in range(2):  # once more: the first projection leaves a rounding error along the basis
+        for _ in range(2):  # twice: the first projection leaves a rounding error along the basis
             columns = columns - basis @ (basis.T @ columns)
         return columns
 
@@ -208,7 +207,7 @@ class OrthogonalSearch:
         self._smallest_when_fresh = self._smallest
 
     def _update_directions(self) -> None:
-        """Combinations of the targets whose residuals are orthonormal, explained ones left out."""
+        """Update the combinations of the targets whose residuals are orthonormal, without explained ones."""
         _, lengths, combinations = np.linalg.svd(self._residual, full_matrices=False)
         unexplained = lengths > EXPLAINED
         self._smallest = float(lengths[unexplained].min(initial=np.inf))
@@ -224,7 +223,7 @@ class OrthogonalSearch:
 
 
 def least_squares_search(problem: Problem, design: Design | None = None, *, joint: bool) -> OrthogonalSearch:
-    """Return the search for the target of a problem, the features to keep already selected."""
+    """Start a search for the target of a problem, with the forced features already selected."""
     search = OrthogonalSearch(
         problem.design if design is None else design,
         problem.target.columns(),

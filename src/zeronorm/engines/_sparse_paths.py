@@ -1,4 +1,4 @@
-"""What paths of sparse models share: the order in which features enter, and columns that are copies of others."""
+"""Tools for paths of sparse models: the order in which features enter, and columns that are copies of others."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from zeronorm.design._index import made_absolute, rising
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 
-_AT_A_TIME = 1 << 16  # numbers that stay close to the processor
-CLOSE = 1e-10  # of products with the probe vector, relative: worth a full comparison
-EQUAL = 1e-9  # of two columns, relative to their range: the same up to rounding
+_AT_A_TIME = 1 << 16  # numbers that fit in the cache
+# Relative difference of products with the probe vector below which columns are compared in full.
+CLOSE = 1e-10
+EQUAL = 1e-9  # difference of two columns, relative to their range, below which they are equal up to rounding
 
 
 # -- Features enter, leave and come back: the order of their first entry --
 
 
 def relative(values: FloatArray) -> FloatArray:
-    """Values divided by the largest, which becomes one unless all are zero."""
+    """Divide values by the largest; zeros stay zeros."""
     return np.asarray(values / max(float(values.max(initial=0.0)), np.finfo(float).tiny))
 
 
@@ -35,18 +36,18 @@ def entry_scores(
     never: FloatArray,
     abs_weights: Sequence[FloatArray] | None = None,
 ) -> FloatArray:
-    """Scores by which a feature that enters at a higher level stands before one that enters at a lower.
+    """Scores in which a feature that enters at a higher level ranks before one that enters at a lower level.
 
     ``levels`` belong to the supports, from high to low. Features that enter together are ordered by their
-    ``strengths`` (not negative, one for each feature of each support); those that never enter follow in the
-    order of ``never``, which is not negative either.
+    ``abs_weights`` (not negative, one for each feature of each support); those that never enter follow in the
+    order of ``never``, which is not negative.
     """
     level = np.asarray(levels, dtype=np.float64)
     scores = np.zeros(never.size)
     above = np.inf
     for step, support in enumerate(supports):
         new = scores[support] == 0.0
-        # Half way to the level above at most, so that strength never outranks an earlier entry.
+        # At most half way to the level above, so that an absolute weight never outranks an earlier entry.
         room = 0.5 * min(above / level[step] - 1.0, 1.0)
         abs_weight = np.zeros(support.size) if abs_weights is None else relative(abs_weights[step])
         scores[support[new]] = level[step] * (1.0 + room * abs_weight[new])
@@ -64,7 +65,7 @@ def path_of_entries(
     abs_weights: Sequence[FloatArray] | None = None,
     **fields: Any,
 ) -> SelectionPath:
-    """The path of these supports; features are ordered by their first entry."""
+    """Build the path of these supports; features are ordered by their first entry."""
     scores = entry_scores(supports, levels, never, abs_weights)
     return SelectionPath.from_subsets(
         [support for support in supports if support.size],
@@ -75,15 +76,15 @@ def path_of_entries(
     )
 
 
-# -- Columns that are the same up to sign and shift, which the ℓ2 norm never separates --
+# -- Columns that are equal up to sign and shift, to which the ℓ2 norm gives equal weights --
 
 
 def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
-    """For each feature the first one that is its copy: itself, as a rule.
+    """Return for each feature the index of its first copy, which is its own index if it has none before it.
 
     Copies are x, -x and, where ``shifted``, x + c and c - x: an indicator g and its complement 1 - g carry the
-    same information for a machine with a free bias. Candidates have the same product with one fixed vector,
-    whose entries sum to zero, up to sign; they are then compared in full. Constant columns are left alone.
+    same information for a model with a free bias. Candidates have the same product with one fixed vector,
+    whose entries sum to zero, up to sign; they are then compared in full. Constant columns are never copies.
     """
     rng = np.random.default_rng(0)
     probes = [rng.normal(size=design.n_samples) for _ in range(2 if _is_worth_two_probes(design) else 1)]
@@ -91,7 +92,7 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     found = design.transpose_dot(np.column_stack(probes) if len(probes) > 1 else probes[0])
     products = np.atleast_2d(made_absolute(np.require(found, requirements="W")).T)  # a row for each vector
     order, descending = design.by_descending_value(products[0])
-    # Two columns of unit variance that are copies have products with the second vector closer than this.
+    # Copies of unit variance have products with the second vector that differ by less than this.
     apart = 4.0 * EQUAL * np.sqrt(design.n_samples) * float(np.abs(probes[-1]).sum())
     first = rising(design.n_features)
     for begin, end in _runs(_close_to_next(descending)):
@@ -102,12 +103,12 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
 
 
 def _is_worth_two_probes(design: Design) -> bool:
-    """Whether candidates would be read from a disk one by one: of ten million columns thousands agree by chance."""
+    """Whether a second probe vector saves reads from disk: of ten million columns thousands agree in one by chance."""
     return design.is_on_disk and isinstance(design, StandardizedDesign) and design.has_unit_variance
 
 
 def _close_to_next(descending: FloatArray) -> IntArray:
-    """Places of products that are nearly as large as the next, unless they are zero."""
+    """Positions of nonzero products that are nearly equal to the next one."""
     found: dict[int, IntArray] = {}
 
     def look(first: int, last: int) -> None:
@@ -120,9 +121,9 @@ def _close_to_next(descending: FloatArray) -> IntArray:
     return np.concatenate([found[start] for start in sorted(found)] or [np.empty(0, dtype=np.intp)])
 
 
-def _runs(places: IntArray) -> Iterator[tuple[int, int]]:
-    """Bounds of the runs in which each place is followed by the next, and of what follows it."""
-    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+def _runs(positions: IntArray) -> Iterator[tuple[int, int]]:
+    """Bounds of the runs of consecutive positions, each run extended by one."""
+    for run in np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1):
         if run.size:
             yield int(run[0]), int(run[-1]) + 2
 
@@ -141,14 +142,14 @@ def distinct_columns(first: IntArray) -> IntArray:
 
 
 def groups_of_copies(first: IntArray) -> list[IntArray]:
-    """The features of each set of copies, in order; none for a feature without a copy."""
+    """Sorted features of each set of copies; features without a copy are in none."""
     order = np.argsort(first, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(first[order])) + 1)
     return [group for group in groups if group.size > 1]
 
 
 def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
-    """The problem with the first of all copies only, and these features."""
+    """The problem without repeated columns, and the indices of the features that it has."""
     distinct = distinct_columns(first_copies(problem.design))
     if distinct.size == problem.n_features:
         return problem, distinct
@@ -156,7 +157,7 @@ def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
 
 
 def spread_over(columns: IntArray, n_features: int, values: FloatArray) -> FloatArray:
-    """Values of some columns along the last axis, with zeros for all other features."""
+    """Expand values of some columns along the last axis to all features, with zeros elsewhere."""
     scale = np.zeros((*values.shape[:-1], n_features))
     scale[..., columns] = values
     return scale

@@ -51,14 +51,14 @@ def small_evaluator(batch_size, **settings):
 
 
 def projected(weighted, P):
-    """Both gradient terms (eq. 15 and the one after it) of the sums of C(ω, δ) q in each row."""
+    """Both gradient terms (eq. 15 and the next equation) from the sums of C(ω, δ) q in each row."""
     euclidean = weighted / P
     euclidean -= euclidean.mean(axis=1, keepdims=True)
     return euclidean, weighted - (weighted @ P / (P @ P))[:, None] * P
 
 
 def stochastic_gradients(P, n_draws):
-    """Those of many independent draws."""
+    """Gradient terms of many independent draws."""
     evaluator = small_evaluator(n_draws)
     with evaluator.workers(1):
         q = evaluator.evaluate(np.cumsum(P), 11, 0)
@@ -67,7 +67,7 @@ def stochastic_gradients(P, n_draws):
 
 
 def centred_gradients(P, n_steps, batch_size, mean, common, effects):
-    """Those of many steps on shared samples, from errors that are centred and from errors as they are."""
+    """Gradient terms of many steps on shared samples, from centred errors and from raw errors."""
     evaluator = small_evaluator(batch_size, test_size=4, shares_samples=True)
     sums = np.zeros((2, n_steps, P_FEATURES))
     centred = np.empty((batch_size, SUBSET))
@@ -105,7 +105,7 @@ def test_mean_of_the_stochastic_gradient_is_the_exact_gradient(n_draws):
 
 @pytest.mark.parametrize(("common", "size"), [(0.0, 0.0), (0.9, 0.0), (0.9, 0.1), (1.0, -0.1)])
 def test_what_is_subtracted_leaves_the_mean_of_the_gradient(common, size):
-    """Whatever the effects are taken to be, right or wrong; the oracle is the sum over all subsets and samples."""
+    """This holds for any effects, right or wrong; the oracle is the sum over all subsets and samples."""
     P = np.array([0.4, 0.3, 0.2, 0.1])
     effects = size * np.array([1.0, -0.5, 2.0, 0.0])
     centred, _ = centred_gradients(P, 4000, 5, 0.3, common, effects)
@@ -116,7 +116,7 @@ def test_what_is_subtracted_leaves_the_mean_of_the_gradient(common, size):
 def test_what_is_subtracted_takes_away_most_of_the_variance():
     P = np.array([0.4, 0.3, 0.2, 0.1])
     energy = exact_energy()
-    effects = energy.gradient(P) / SUBSET  # of a feature in a subset, less a constant
+    effects = energy.gradient(P) / SUBSET  # effect of a feature in a subset, up to a constant
     centred, raw = centred_gradients(P, 2000, 5, energy.value(P), 0.9, effects)
     for kind in range(2):
         assert np.all(centred[kind].var(axis=0) < 0.5 * raw[kind].var(axis=0))

@@ -53,7 +53,7 @@ def test_three_classes_match_scikit_learn(learner):
 def test_one_against_all_matches_scikit_learn(learner):
     X, y = gaussian_classes(n=90, p=8, n_classes=3)
     pool, draws = make_pool(X, y, coding=ONE_VS_REST), random_draws(90, 8, bootstrap_size=12, seed=2)
-    # Now and then a class is missing in the training sample, and its machine says "rest".
+    # Sometimes a class is missing in the training set, and its model predicts "rest".
     draws.train[0] = np.flatnonzero(y != 1)[:12]
     np.testing.assert_allclose(
         errors_of(learner, pool, draws), scikit_errors(learner.as_estimator(), pool, draws)
@@ -203,7 +203,7 @@ def test_bad_learners_are_refused(bad, message):
         resolve_learner(bad, 10)
 
 
-def test_scikit_learn_classifiers_get_a_bridge():
+def test_scikit_learn_classifiers_get_an_adapter():
     learner = resolve_learner(LogisticRegression(), 10)
     assert isinstance(learner, ScikitLearner)
     assert not learner.is_binary

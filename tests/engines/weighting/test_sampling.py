@@ -75,7 +75,7 @@ def test_samples_of_one_class_are_redrawn_and_counted():
     codes = np.array([0] * 9 + [1])
     draws = draw(np.ones(3), codes)
     assert np.all(np.ptp(codes[draws.train], axis=1) == 1)
-    # A sample of five holds one class with probability 0.9^5 + 0.1^5: so many are thrown away per success.
+    # Five samples have a single class with probability 0.9^5 + 0.1^5, which gives the discarded sets per success.
     one_class = 0.9**5 + 0.1**5
     expected = one_class / (1.0 - one_class)
     error = np.sqrt(one_class) / (1.0 - one_class) / np.sqrt(1000)
@@ -112,7 +112,7 @@ def test_shared_samples_are_those_of_every_subset_and_no_sample_is_tested_twice(
         assert np.array_equal(draws.test, np.tile(draws.test[0], (3, 1)))
         assert np.array_equal(draws.redraws[1:], [0, 0])
         counts[draws.test[0]] += 1
-        # Of so many samples that nine are a negligible part, some may be drawn twice.
+        # If nine are a negligible share of the samples, some may be drawn twice.
         assert n_samples == 1000 or np.unique(draws.test[0]).size == 9
     if n_samples == 9:
         assert np.array_equal(counts, np.full(9, 2000.0))

@@ -1,4 +1,4 @@
-"""Step sizes, the stopping rule, the way back from a collapse, and the grid of the trajectory."""
+"""Step sizes, the stopping rule, recovery from a collapse, and the grid of the trajectory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def after_pilot(steps, errors, p=20):
     return state
 
 
-def test_given_steps_fall_as_one_over_n():
+def test_given_steps_decrease_as_one_over_n():
     steps = GivenSteps(5.0, 50.0)
     assert steps.at(0) == pytest.approx(0.1)
     assert steps.at(450) == pytest.approx(0.01)
@@ -82,14 +82,14 @@ def test_centring_leaves_the_mean_step_and_lowers_its_variance():
 
 
 def simulated_errors(rng, batch_size, k, effect, noise):
-    """Subsets of ten features; the error is a sum of effects, a part common to the step, and chance."""
+    """Subsets of ten features; the error is a sum of effects, a part common to the step, and noise."""
     features = np.sort(rng.integers(0, 10, size=(batch_size, k)), axis=1)
     common = 0.1 * rng.standard_normal()
     return features, 0.5 + effect[features].sum(axis=1) + common + noise * rng.standard_normal(batch_size)
 
 
 def test_signals_show_the_effect_of_a_feature_and_little_else():
-    """With effects and samples in common foreseen, what is left is the feature's own effect and chance."""
+    """After predicted effects and the common part are subtracted, the feature's own effect and noise remain."""
     rng = np.random.default_rng(0)
     steps = AdaptiveSteps(10, 3, 16, 2000, smallest_error=1e-6)
     state = RunState(0, np.full(10, 0.1))
@@ -101,7 +101,7 @@ def test_signals_show_the_effect_of_a_feature_and_little_else():
     assert state.covariance == pytest.approx(0.1**2, rel=0.3)
     assert common_share(state.correlation, 16) > 0.95
     expected = np.clip(effect[features] / np.sqrt(state.variance), -LARGEST_SIGNAL, LARGEST_SIGNAL)
-    # A unit of chance, and the mean of fifteen others in what they share.
+    # Noise of variance one, and the error of the common part, estimated by the mean of fifteen others.
     assert np.sqrt(np.mean((signals - expected) ** 2)) < 1.3
     assert np.corrcoef(signals.ravel(), expected.ravel())[0, 1] > 0.8
 
@@ -115,7 +115,7 @@ def test_the_share_taken_away_is_that_of_least_squares(correlation):
     assert common_share(correlation, 1) == 0.0
 
 
-def test_the_chance_of_a_window_is_that_of_errors_that_rise_and_fall_together():
+def test_the_variance_of_a_window_is_that_of_correlated_errors():
     rng = np.random.default_rng(0)
     steps = AdaptiveSteps(10, 3, 16, 2000, smallest_error=1e-6)
     state = RunState(0, np.full(10, 0.1))
@@ -143,7 +143,7 @@ def test_chance_alone_moves_weights_as_much_as_planned(method):
     n_draws = CHANCE_SHARE * planned * batch_size
     assert length == pytest.approx(CHANCE / np.sqrt(k / p * n_draws))
     rule = make_rule(method, state.weights, noise=0.0, first_step=length)
-    for step in range(40):  # a hundredth of the tenth: the spread is a tenth
+    for step in range(40):  # a hundredth of that tenth: the standard deviation is a tenth
         features = np.sort(rng.integers(0, p, size=(batch_size, k)), axis=1)
         rule.learn_relative(features, rng.standard_normal(batch_size), length, 1, step)
     scale = np.std(np.log(rule.weights))
@@ -154,7 +154,7 @@ def test_the_first_step_changes_no_weight_by_more_than_a_tenth():
     assert adaptive(planned=100).length(RunState(0, np.full(20, 1 / 20)), 1 / 20) == pytest.approx(0.1)
 
 
-def test_steps_shorten_as_the_distribution_gathers_and_later_in_the_run():
+def test_steps_shorten_as_the_distribution_concentrates_and_later_in_the_run():
     steps, state = adaptive(planned=10_000), RunState(0, np.full(20, 1 / 20))
     first = steps.length(state, 1 / 20)
     assert steps.length(state, 1 / 5) == pytest.approx(first / 2)
@@ -186,7 +186,7 @@ def stopped_at(rule, n_steps, weights_at, error_at):
 
 
 def test_rule_stops_only_when_the_weights_settle():
-    def drifting(n):  # the same change over every lag, until it ends
+    def drifting(n):  # the same change over every lag up to a last step
         drift = 0.08 * np.log(min(n, 400))
         return [0.5 + drift, 0.5 - drift]
 
@@ -195,7 +195,7 @@ def test_rule_stops_only_when_the_weights_settle():
     assert 400 < found <= 400 * (10 / 9) ** 2 + 2
 
 
-def test_rule_does_not_stop_while_the_errors_fall():
+def test_rule_does_not_stop_while_the_errors_decrease():
     rule = StoppingRule(10, 0.05, first_lag=30)
     descending = stopped_at(rule, 3000, lambda n: [0.5, 0.5], lambda n: 0.4 - 0.1 * min(n, 1000) / 1000)
     assert descending is not None
@@ -215,7 +215,7 @@ def test_nothing_is_tested_before_the_first_lag():
 
 
 def collapsing_state(error, best=0.2):
-    """Two windows: spread weights with the error ``best``, then 0.9 on one feature with ``error``."""
+    """Two windows: nearly uniform weights with the error ``best``, then 0.9 on one feature with ``error``."""
     state = RunState(seed=0, weights=np.array([0.25, 0.25, 0.25, 0.25]))
     for step, weights, mean in ((10, [0.25] * 4, best), (20, [0.9, 0.04, 0.03, 0.03], error)):
         state.step, state.weights[:] = step, weights
@@ -246,14 +246,13 @@ def test_given_steps_never_go_back_but_know_a_collapse():
     watch = CollapseWatch(10, can_go_back=False)
     assert not watch.goes_back(state)
     assert watch.is_collapsed(state)
-    assert not CollapseWatch(2, can_go_back=False).is_collapsed(state)  # two drawn features may be one
+    # Both draws of a subset of two may be the same feature.
+    assert not CollapseWatch(2, can_go_back=False).is_collapsed(state)
 
 
 def test_a_collapse_is_reported_as_such():
     X, y = gaussian_classes(n=40, p=30, shift=0.3)
-    with pytest.warns(
-        UserWarning, match=r"the law collapsed: \d+ % of the weight is on one feature|collapsed"
-    ):
+    with pytest.warns(UserWarning, match=r"the distribution collapsed: \d+% of the weight is on one feature"):
         s = OptimalFeatureWeighting(
             method="exponential",
             subset_size=10,

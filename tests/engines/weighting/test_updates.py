@@ -83,7 +83,7 @@ def test_euclidean_step_keeps_the_last_valid_weights():
     assert np.array_equal(rule.weights, P)
     assert np.array_equal(rule.cumulative, cumulative)
     assert "non-positive" in rule.failure
-    # The scratch memory is clean: a smaller step is not disturbed by the refused one.
+    # The work array is zero again: the refused step does not affect a smaller one.
     fresh = EuclideanRule(P.copy())
     assert rule.learn(features, q, 1e-5, 1, 0)
     assert fresh.learn(features, q, 1e-5, 1, 0)
@@ -106,7 +106,7 @@ def test_diffusion_noise_has_the_asked_variance():
         rule = DiffusionRule(P.copy(), noise, first_step)
         rule.learn(np.zeros((1, 1), np.int64), np.zeros(1), step_size, 9, step)
         moves.append(rule.weights - P)
-    # The projection takes the mean out and nothing else, as no weight reaches zero.
+    # The projection only subtracts the mean, as no weight reaches zero.
     scale = np.std(moves) / (noise / p * np.sqrt(step_size / first_step * (1 - 1 / p)))
     assert abs(scale - 1.0) < 4 / np.sqrt(2 * 50 * p)
 

@@ -1,4 +1,4 @@
-"""Train, remove the features that matter least, train again from where the last machine ended.
+"""Backward elimination: train, remove the least important features, train again from the last solution.
 
-Serves RFE, BoundElimination, PerceptronRFE, OptimalBrainDamage, SensitivityElimination and RadiusMarginScaling.
+Used by RFE, BoundElimination, PerceptronRFE, OptimalBrainDamage, SensitivityElimination and RadiusMarginScaling.
 """

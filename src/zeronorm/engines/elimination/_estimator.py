@@ -1,7 +1,7 @@
 """Elimination with a scikit-learn estimator, round for round as scikit-learn's RFE does it.
 
-The estimator is refitted on the features that are left; where it is one whose solution can be followed as features
-leave (``zeronorm.engines.elimination._known_models``), the weights come from there.
+The estimator is refitted on the remaining features; if its solution can be updated as features
+are removed (``zeronorm.engines.elimination._known_models``), the weights come from there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.selection._path import SelectionPath, order_by_score
 
-MOST_WAITING = 2**22  # weights that are kept until the predictions of several sizes are one product
+MOST_WAITING = 2**22  # weights collected before one matrix product gives the predictions of several sizes
 
 
 def feature_importances(fitted: Any, getter: str | Callable[[Any], Any]) -> FloatArray:
-    """One non-negative value per feature: squared importances, summed over outputs."""
+    """Squared importances of the features, summed over outputs."""
     if callable(getter):
         found = getter(fitted)
     elif getter != "auto":
@@ -44,20 +44,20 @@ def feature_importances(fitted: Any, getter: str | Callable[[Any], Any]) -> Floa
 
 
 class Ranker(Protocol):
-    """Trains on some of the features and values them."""
+    """Trains on some of the features and gives their importances."""
 
     def importances(self, features: IntArray) -> FloatArray:
-        """The value of each of the features, which have only become fewer since the last call."""
+        """Importance of each feature; ``features`` is a subset of those of the last call."""
 
     def fitted(self) -> Any:
         """The estimator of the last training."""
 
     def collect(self, predictions: Predictions, features: IntArray) -> None:
-        """Add what the estimator of the last training predicts from the features it was trained on."""
+        """Add the predictions of the last trained estimator from the features it was trained on."""
 
 
 class Predictions:
-    """What is predicted for one set of samples at each size; linear models wait until many sizes share a product."""
+    """Predictions for one set of samples at each size; those of linear models are computed for many sizes at once."""
 
     def __init__(self, X: Any, labels: Callable[[FloatArray], Any]) -> None:
         self.X, self.labels = X, labels
@@ -65,12 +65,12 @@ class Predictions:
         self._waiting: list[tuple[IntArray, FloatArray, FloatArray]] = []
 
     def add(self, features: IntArray, predict: Callable[[Any], Any]) -> None:
-        """Of a model that predicts by itself."""
+        """Add the predictions of a model that has its own ``predict``."""
         self._flush()
         self._columns.append(np.asarray(predict(self.X[:, features]))[:, None])
 
     def add_linear(self, features: IntArray, weights: FloatArray, intercept: FloatArray) -> None:
-        """Of a model with one row of weights and one intercept per output."""
+        """Add the predictions of a linear model with one row of weights and one intercept per output."""
         self._waiting.append((features, weights, intercept))
         if len(self._waiting) * weights.shape[0] * self.X.shape[1] > MOST_WAITING:
             self._flush()
@@ -103,7 +103,7 @@ class Refits:
         self.last: Any = None
 
     def fit(self, features: IntArray) -> Any:
-        """The estimator on these features."""
+        """Fit a clone of the estimator on these features."""
         if self.verbose > 0:
             self.announce(features)
         self.last = clone(self.estimator).fit(self.X[:, features], self.y, **self.fit_params)
@@ -111,7 +111,7 @@ class Refits:
 
     @staticmethod
     def announce(features: IntArray) -> None:
-        """Say how far the elimination is."""
+        """Log the number of features that are left."""
         print(f"Training on {features.size} features.")
 
     def importances(self, features: IntArray) -> FloatArray:
@@ -126,7 +126,7 @@ class Refits:
 
 @dataclass
 class Rounds:
-    """What happened in each round; ``ranking`` counts rounds, so features that left together share a rank."""
+    """Record of all rounds; ``ranking`` counts rounds, so features removed in one round share a rank."""
 
     support: BoolArray
     ranking: IntArray
@@ -136,16 +136,16 @@ class Rounds:
 
     @classmethod
     def of_all(cls, n_features: int) -> Rounds:
-        """Before the first round."""
+        """The record before the first round."""
         every = np.ones(n_features, dtype=bool)
         return cls(every, np.ones(n_features, dtype=np.intp), values=np.zeros(n_features))
 
     def rankings(self) -> IntArray:
-        """The ranking as it was when each size was reached, one row per size, all features first."""
+        """The ranking at each size, one row per size, the row of all features first."""
         return np.asarray(np.maximum(1, self.ranking - np.arange(len(self.sizes), -1, -1)[:, None]))
 
     def path(self, last_values: FloatArray, forced: IntArray) -> SelectionPath:
-        """The path; what is left is ordered by the values of the estimator trained on it, forced features first."""
+        """The path; the remaining features are ordered by their last values, forced features first."""
         left = np.flatnonzero(self.support)
         self.values[left] = last_values
         survivors = left[order_by_score(last_values)][::-1]
@@ -203,7 +203,7 @@ def eliminate_with_estimator(
 
 
 def _group_values(value: FloatArray, unit: IntArray) -> FloatArray:
-    """The value of each feature's group, the sum of absolute weights, where there are groups of several."""
+    """For each feature the value of its group, the sum of absolute weights, if any group has several features."""
     if np.unique(unit).size == unit.size:
         return value
     return np.asarray(np.bincount(unit, weights=np.sqrt(value))[unit])
@@ -217,17 +217,17 @@ def _leaving(
     lower_index_stays: bool,
     n_most: int,
 ) -> IntArray:
-    """Features that may leave, the least valuable unit first; at least so many of them as are asked for."""
+    """Features that may be removed, the least valuable unit first; at least as many as are requested."""
     candidate = may_leave[features]
     if not candidate.all():
         features, value = features[candidate], value[candidate]
     if n_most == 1 and value.size and not lower_index_stays:
-        place = int(np.argmin(value))
-        if value[place] == value[place]:  # a number
-            return features[place : place + 1]
-    if n_most < features.size // 2:  # most need not be put in order
+        index = int(np.argmin(value))
+        if value[index] == value[index]:  # not NaN
+            return features[index : index + 1]
+    if n_most < features.size // 2:  # only the smallest values need sorting
         near = np.flatnonzero(value <= np.partition(value, n_most)[n_most])
-        if near.size > n_most:  # not where values are no numbers
+        if near.size > n_most:  # false if values are NaN
             features, value = features[near], value[near]
     unit = codes[features]
     order = np.lexsort((-unit if lower_index_stays else unit, value))
@@ -235,7 +235,7 @@ def _leaving(
 
 
 def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int) -> int:
-    """How many of the features go: so many units, and not more than the surplus except to complete a group."""
+    """Number of features to remove: whole units, and more than the surplus only to complete a group."""
     count, units = 0, 0
     while count < leaving.size and units < per_round and count < n_surplus:
         unit = codes[leaving[count]]
@@ -244,11 +244,11 @@ def _count(leaving: IntArray, codes: IntArray, per_round: int, n_surplus: int) -
     return count
 
 
-# -- What an estimator with given weights predicts --
+# -- Predictions of an estimator with given weights --
 
 
 def predicted_by(estimator: Any, y: Any) -> Callable[[FloatArray], Any]:
-    """How an estimator trained on the target y predicts from decision values, whose last axis are outputs."""
+    """Return the function from decision values (last axis: outputs) to predictions of an estimator trained on y."""
     if is_regressor(estimator):
         return lambda values: values[..., 0]
     return partial(voted, classes=np.unique(y), pairwise=isinstance(estimator, SVC))
@@ -262,15 +262,15 @@ def voted(values: FloatArray, classes: Any, pairwise: bool) -> Any:
         return classes[values.argmax(axis=-1)]
     votes = np.zeros((*values.shape[:-1], len(classes)))
     pairs = [(a, b) for a in range(len(classes)) for b in range(a + 1, len(classes))]
-    for place, (first, second) in enumerate(pairs):
-        for_second = values[..., place] > 0.0
+    for index, (first, second) in enumerate(pairs):
+        for_second = values[..., index] > 0.0
         votes[..., second] += for_second
         votes[..., first] += ~for_second
     return classes[votes.argmax(axis=-1)]
 
 
 def stand_in(estimator: Any, y: Any, weights: FloatArray, intercept: FloatArray) -> Any:
-    """An object that predicts as the estimator with these weights does."""
+    """Return an object with the same predictions as the estimator with these weights."""
     if isinstance(estimator, (Ridge, LinearRegression)):
         model = clone(estimator)
         flat = np.ndim(y) == 1
@@ -287,13 +287,13 @@ def stand_in(estimator: Any, y: Any, weights: FloatArray, intercept: FloatArray)
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
-    """Predictions x·w + b."""
+    """Linear regression model x·w + b with given weights."""
 
     def __init__(self, coef: Any = None, intercept: Any = None) -> None:
         self.coef, self.intercept = coef, intercept
 
     def predict(self, X: Any) -> FloatArray:
-        """Values for the rows of X."""
+        """Predicted values for the rows of X."""
         return np.asarray(X @ self.coef + self.intercept)
 
 
@@ -305,11 +305,11 @@ class LinearVotes(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Values of the machines; one-dimensional for two classes."""
+        """Decision values; one-dimensional for two classes."""
         values = np.asarray(X @ self.coef.T + self.intercept)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        """Classes of the rows of X."""
+        """Predicted classes of the rows of X."""
         values = np.asarray(X @ self.coef.T + self.intercept)
         return voted(values, self.classes_, self.pairwise)

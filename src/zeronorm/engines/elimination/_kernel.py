@@ -1,6 +1,6 @@
-"""Support vector machines with any kernel, valued feature by feature with the dual held fixed.
+"""Support vector machines with any kernel, and the value of each feature with the dual solution held fixed.
 
-The value of a feature is |W² - W²(without it)| with W² = v'Kv, summed over machines (Lal et al. 2006,
+The value of a feature is |W² - W²(without it)| with W² = v'Kv, summed over models (Lal et al. 2006,
 algorithm 2). Sources give the kernel matrix of any set of features, and what it would be without some of them.
 """
 
@@ -23,10 +23,11 @@ from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._dual import DEFAULT_MAX_ITER, DualSolution, solve_svm_dual, solve_svr_dual
 
-NO_SIMILARITY = 1e-9  # largest entry off the diagonal of a kernel that is diagonal for all purposes
-NEGATIVE_EIGENVALUE = -1e-8  # relative to the largest: below, a kernel is not positive semi-definite
-# Exponents γ‖x - z‖² above this are summed term by term: exp(±600) is a number, and rounding of a squared
-# distance from a Gram matrix is far below one.
+NO_SIMILARITY = 1e-9  # a kernel whose off-diagonal entries are all below this counts as diagonal
+# Relative to the largest: with one below this, a kernel is not positive semi-definite.
+NEGATIVE_EIGENVALUE = -1e-8
+# Exponents γ‖x - z‖² above this are summed term by term: exp(±600) does not overflow, and below it the rounding
+# error of a squared distance from a Gram matrix is far below one.
 STEEPEST = 600.0
 
 # -- How much a quadratic form of an RBF kernel changes when one feature is taken out --
@@ -36,8 +37,8 @@ STEEPEST = 600.0
 def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
     r"""For each row x of ``columns`` the sum over pairs of :math:`M_{ij}\,(e^{\gamma (x_i - x_j)^2} - 1)`.
 
-    Dividing one feature's factor out of an RBF kernel multiplies K_ij by that exponential, so no kernel is
-    computed afresh. M is symmetric: each pair is visited once.
+    Removing one feature from an RBF kernel multiplies K_ij by that exponential, so no kernel is recomputed. M is
+    symmetric: each pair is visited once.
     """
     result = np.zeros(columns.shape[0])
     n = columns.shape[1]
@@ -54,7 +55,7 @@ def rbf_removal(M: FloatArray, columns: FloatArray, gamma: float) -> FloatArray:
 
 @kernel
 def rbf_from_rows(rows: FloatArray, gamma: float) -> FloatArray:
-    """The RBF kernel from distances summed term by term, exact whatever the scales of the columns."""
+    """The RBF kernel from distances summed term by term, accurate for any scales of the columns."""
     n, p = rows.shape
     K = np.ones((n, n))
     for i in range(n):
@@ -97,15 +98,15 @@ def rbf_removal_from_rows(v: FloatArray, rows: FloatArray, gamma: float) -> Floa
 
 
 class KernelSource(ABC):
-    """The kernel of the features that are left."""
+    """The kernel matrix of any subset of the features, and its change when features are removed."""
 
     @abstractmethod
     def matrix(self, active: IntArray) -> FloatArray:
-        """K on the given features."""
+        """The kernel matrix K of the given features."""
 
     @abstractmethod
     def removal(self, active: IntArray, K: FloatArray, V: FloatArray, units: list[IntArray]) -> FloatArray:
-        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``alive``."""
+        """v'Kv - v'K(without unit)v, one row per unit, one column per column v of V; units index ``active``."""
 
     def diagonal_removal(self, active: IntArray, beta: FloatArray, units: list[IntArray]) -> FloatArray:
         """The same for the sum of beta_i K_ii; zero for kernels with a constant diagonal."""
@@ -113,7 +114,7 @@ class KernelSource(ABC):
 
 
 class PolynomialSource(KernelSource):
-    """(γ x·z + c)^d: the inner product of the removed features is subtracted, exactly, by the binomial theorem."""
+    """(γ x·z + c)^d; the inner product of the removed features is subtracted exactly, by the binomial theorem."""
 
     def __init__(self, design: Design, kernel: PolynomialKernel) -> None:
         self.design, self.kernel = design, kernel
@@ -158,7 +159,7 @@ class PolynomialSource(KernelSource):
 
 
 class RBFSource(KernelSource):
-    """exp(-γ‖x - z‖²): the factor of the removed features is divided out."""
+    """exp(-γ‖x - z‖²); the factor of the removed features is divided out."""
 
     def __init__(self, design: Design, gamma: float, *, rescale: bool) -> None:
         self.design, self.gamma, self.rescale = design, gamma, rescale
@@ -167,7 +168,7 @@ class RBFSource(KernelSource):
             self.range_sq = (stats.maximum - stats.minimum) ** 2
 
     def is_steep(self, active: IntArray) -> bool:
-        """Whether factors of single features may leave the range of numbers, or cancel in a Gram matrix."""
+        """Whether factors of single features may overflow, or distances from a Gram matrix lose their digits."""
         return bool(self.width(active) * self.range_sq[active].sum() > STEEPEST)
 
     def rows(self, active: IntArray, support: IntArray | None = None) -> FloatArray:
@@ -180,7 +181,7 @@ class RBFSource(KernelSource):
         return rows
 
     def width(self, active: IntArray) -> float:
-        """γ; with ``rescale`` it grows as features leave, so that γ times their number stays the same."""
+        """γ; with ``rescale`` it grows as features are removed, so that γ times their number stays the same."""
         return self.gamma * self.design.n_features / active.size if self.rescale else self.gamma
 
     def matrix(self, active: IntArray) -> FloatArray:
@@ -193,7 +194,7 @@ class RBFSource(KernelSource):
         change = np.empty((len(units), V.shape[1]))
         single = all(unit.size == 1 for unit in units)
         for c in range(V.shape[1]):
-            # Only support vectors enter the form.
+            # Only support vectors contribute.
             support = np.flatnonzero(V[:, c])
             if self.is_steep(active):
                 change[:, c] = self._steep_removal(active, support, V[support, c], units)
@@ -221,7 +222,7 @@ class RBFSource(KernelSource):
 
 
 class CallableSource(KernelSource):
-    """A function of two arrays: one fresh kernel per unit, there is no shortcut."""
+    """A function of two arrays; the kernel without a unit is computed from scratch."""
 
     def __init__(self, design: Design, function: Callable[[FloatArray, FloatArray], Any]) -> None:
         self.design, self.function = design, function
@@ -281,11 +282,11 @@ def make_source(design: Design, kernel: ScaledKernel, *, rescale: bool = False) 
     return RBFSource(design, kernel.gamma, rescale=rescale)
 
 
-# -- Machines on such a kernel --
+# -- Support vector machines on such a kernel --
 
 
 def warn_if_diagonal(K: FloatArray) -> None:
-    """Say so when the kernel sees no two samples as similar: then no feature can matter."""
+    """Warn when the kernel matrix is diagonal: then no feature can matter."""
     diagonal = np.abs(np.diagonal(K)).max()
     if np.abs(K - np.diag(np.diagonal(K))).max() <= NO_SIMILARITY * diagonal:
         warnings.warn(
@@ -297,7 +298,7 @@ def warn_if_diagonal(K: FloatArray) -> None:
 
 
 class KernelModels:
-    """``Machines`` of the elimination loop with a kernel source."""
+    """SVMs on a kernel source, with the interface ``Models`` of the elimination loop."""
 
     def __init__(
         self,
@@ -356,9 +357,9 @@ class KernelModels:
         )
 
     def _definite(self) -> FloatArray:
-        """The kernel for training: an indefinite one is shifted until the problem is convex.
+        """The kernel for training; an indefinite one is shifted until the problem is convex.
 
-        Features are valued by the kernel itself: the shift is no part of what a feature contributes.
+        Features are valued by the kernel without the shift, to which no feature contributes.
         """
         if isinstance(self.source, (PolynomialSource, RBFSource)):
             return self.K
@@ -369,11 +370,11 @@ class KernelModels:
         return np.asarray(self.K - eigenvalues[0] * np.eye(len(self.K)))
 
     def importance(self) -> FloatArray:
-        """|W² - W²(without the feature)|, summed over machines."""
+        """|W² - W²(without the feature)|, summed over models."""
         return self._value([np.array([i]) for i in range(self.active.size)])
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """|W² - W²(without the group)|, summed over machines."""
+        """|W² - W²(without the group)|, summed over models."""
         return self._value([np.flatnonzero(unit == u) for u in range(int(unit.max()) + 1)])
 
     def _value(self, units: list[IntArray]) -> FloatArray:

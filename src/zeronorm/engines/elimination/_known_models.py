@@ -1,7 +1,7 @@
-"""Linear estimators of scikit-learn whose solution is followed as features leave, instead of being found anew.
+"""Linear estimators of scikit-learn whose solution is updated as features are removed, instead of refitted.
 
-Each model gives the weights and intercepts that the estimator would have if it were trained to the last digit. Where
-that cannot be done to full accuracy, the round is left to the estimator itself.
+Each model gives the weights and intercepts that the estimator would have if it were trained to full precision. If
+that accuracy is not reached, the estimator itself is fitted in that round.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 
-TOLERANCE = 1e-8  # of the solvers below, in units of the margin
-LARGEST = 2**28  # entries of X beyond which nothing is copied
-MOST_SAMPLES = 2000  # beyond, a machine on the Gram matrix has no advantage
-TALL = 4  # so many samples per feature make one system in the features cheaper than the estimator itself
+TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
+LARGEST = 2**28  # entries of X; larger data are not copied
+MOST_SAMPLES = 2000  # with more, a model on the Gram matrix has no advantage
+# Samples per feature from which a linear system in the features is cheaper than the estimator itself.
+TALL = 4
 MOST_FREE = 200  # samples on the margin of a hinge loss; with more, refitting is faster
-MOST_UNKNOWNS = 1500  # of Newton's method, whose inverse is a square matrix of so many rows
+MOST_UNKNOWNS = 1500  # unknowns of Newton's method, whose inverse Hessian has this many rows
 SIGNIFICANT = ~np.int64(
     2**17 - 1
-)  # bits of a number; weights that agree in these are tied, as of identical columns
-HALF_OF_LAST = np.int64(2**16)  # of the last significant bit, for rounding
-PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, ties apart
-AT_BOUND = 1e-9  # share of its range by which a dual variable may miss a bound and be there
+)  # mask of the bits of a number; weights that agree in these are tied, such as those of identical columns
+HALF_OF_LAST = np.int64(2**16)  # half of the last bit in that mask, for rounding
+PRECISION = 1e-6  # relative error of weights that changes neither predictions nor the order, except for ties
+AT_BOUND = 1e-9  # a dual variable within this share of its range from a bound counts as at the bound
 
 
 # -- SVC and SVR with a linear kernel --
 
 
 class SupportVectors(KnownModel):
-    """Machines in the dual, one per pair of classes (or one for regression), each on its own samples."""
+    """SVMs in the dual, one per pair of classes (or one for regression), each on its own samples."""
 
     def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
         super().__init__(problems[0].n_features)
@@ -89,7 +90,7 @@ class SupportVectors(KnownModel):
             model.remove(features)
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds at once with the exact shortcuts of ``GramMachines``; None where they are not accurate."""
+        """All rounds with the exact shortcuts of ``GramModels``; None where these are not accurate."""
         record, p = Elimination(self.problems[0]), self.active.size
         model = GramModels(self.problems[0], **self.settings)
         model.eliminate_one_by_one(record, n_stop + 1)
@@ -106,7 +107,7 @@ class SupportVectors(KnownModel):
 
 
 class PackedModel(GramModels):
-    """One machine on data in memory: the columns that are left lie side by side."""
+    """One model on data in memory whose remaining columns are contiguous."""
 
     def __init__(self, problem: Problem, **settings: Any) -> None:
         super().__init__(problem, **settings)
@@ -128,14 +129,14 @@ class PackedModel(GramModels):
 
 
 def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
-    """The intercept; where no variable is free it may be anything in an interval, of which both take the middle."""
+    """The intercept; where no variable is free, the midpoint of the interval of optimal intercepts, as in LIBSVM."""
     low, high = AT_BOUND * dual.upper, (1.0 - AT_BOUND) * dual.upper
     settled = np.where(alpha > high, dual.upper, np.where(alpha < low, 0.0, alpha))
     return dual.bias(settled, f)
 
 
 class TallSupportVectors(KnownModel):
-    """The same machines where samples are many: in the weights, by an interior-point method near the last solution."""
+    """The same SVMs for many samples: an interior-point method in the weights, started near the last solution."""
 
     def __init__(self, X: FloatArray, models: list[tuple[IntArray, BoxDual]]) -> None:
         super().__init__(X.shape[1])
@@ -162,19 +163,19 @@ class TallSupportVectors(KnownModel):
         return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
 
 
-# -- which estimator is which model --
+# -- From an estimator to its model --
 
 
 def known_model(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KnownModel | None:
-    """The model of an estimator whose weights are determined by a problem solved here, or None."""
+    """The model with the same weights as an estimator, or None if there is none here."""
     builder = BUILDERS.get(type(estimator))
     if builder is None or set(fit_params) - {"sample_weight"} or min(X.shape) < 2 or np.size(y) < 2:
         return None
     if X.shape[0] * X.shape[1] > LARGEST:
         return None
-    estimator._validate_params()  # wrong settings are an error of the estimator, in its words
+    estimator._validate_params()  # wrong settings raise the error of the estimator
     dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    if not dense.flags.forc:  # rows or columns side by side; either serves
+    if not dense.flags.forc:  # C or Fortran order; either is fine
         dense = np.ascontiguousarray(dense)
     weight = fit_params.get("sample_weight")
     if weight is not None:
@@ -226,7 +227,7 @@ def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
         return None
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
-        return None  # scikit-learn says what is wrong
+        return None  # scikit-learn raises the error
     weights = _weights_of(estimator, y, weight)
     pairs = []
     for first in range(classes.size):
@@ -269,7 +270,7 @@ def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) 
         return None
     codes = _codes_of(y)
     if not codes.any():
-        return None  # scikit-learn says what is wrong
+        return None  # scikit-learn raises the error
     is_binary = int(codes.max()) == 1
     one_softmax = getattr(estimator, "multi_class", "auto") in ("auto", "deprecated", "multinomial")
     unknowns = min(X.shape) * (1 if is_binary else int(codes.max()) + 1)
@@ -291,13 +292,13 @@ BUILDERS: dict[type, Any] = {
 
 
 def _are_labels(y: Any) -> bool:
-    """Whether scikit-learn sees one label per sample, without its checks where the labels are plain."""
+    """Whether y has one label per sample; scikit-learn's slower check is used only for unusual types."""
     is_plain = y.ndim == 1 and y.dtype.kind in "biuU"
     return is_plain or type_of_target(y) in (Binary.kind, Multiclass.kind)
 
 
 def _two_labels(y: Any) -> tuple[Any, Any] | None:
-    """The only labels that occur, in their order; None for more than two. To sort many labels takes longer."""
+    """The two labels in ascending order (equal if there is one), None for more; faster than sorting all labels."""
     other = y[y != y[0]]
     if other.size == 0:
         return y[0], y[0]
@@ -305,7 +306,7 @@ def _two_labels(y: Any) -> tuple[Any, Any] | None:
 
 
 def _codes_of(y: Any) -> IntArray:
-    """Classes by their place in the order of the labels."""
+    """Index of the class of each sample in the sorted labels."""
     two = _two_labels(y) if y.ndim == 1 else None
     if two is None or two[0] == two[1]:
         return np.unique(y, return_inverse=True)[1]
@@ -327,7 +328,7 @@ def _weights_of(estimator: Any, y: Any, weight: FloatArray | None) -> FloatArray
 
 
 def _costs(estimator: Any, X: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """The price of an error of each sample."""
+    """The cost C of an error of each sample."""
     cost = np.full(len(X), float(estimator.C))
     return cost if weight is None else cost * weight
 
@@ -338,7 +339,7 @@ def _reversed_problem(X: FloatArray, target: Target, weight: FloatArray | None) 
 
 
 class _Reversed(KnownModel):
-    """Machines on the columns in reverse: of equal weights theirs leaves last that scikit-learn's removes first."""
+    """SVMs on the columns in reverse order, so that ties are broken as scikit-learn does."""
 
     def __init__(self, inner: SupportVectors) -> None:
         super().__init__(inner.active.size)
@@ -352,7 +353,7 @@ class _Reversed(KnownModel):
 
     @property
     def intercept(self) -> FloatArray:  # type: ignore[override]
-        """Found when asked for: the ranking needs none."""
+        """The intercept, computed on demand: the ranking does not need it."""
         return self.inner.biases()
 
     def remove(self, features: IntArray) -> None:
@@ -369,17 +370,17 @@ class _Reversed(KnownModel):
         return rounds
 
 
-# -- as rankers of an elimination --
+# -- Ranker of an elimination --
 
 
 class KnownRanker:
-    """Weights of a known model, or of the estimator itself in rounds where the model is not accurate."""
+    """Importances from a known model, or from the estimator itself in rounds where the model is not accurate."""
 
     def __init__(self, model: KnownModel, refits: Refits) -> None:
         self.model, self.refits = model, refits
         model.precision = PRECISION
         self.is_exact, self.is_usable = False, True
-        # Others are scored through an object that only predicts.
+        # Other estimators are scored through an object that only predicts.
         self.stands_in_as_itself = not isinstance(refits.estimator, (SVC, SVR, RidgeClassifier))
 
     def importances(self, features: IntArray) -> FloatArray:
@@ -394,7 +395,7 @@ class KnownRanker:
         return self._importances()
 
     def _importances(self) -> FloatArray:
-        """Squared weights on the features that are left."""
+        """Squared weights of the remaining features."""
         self.is_exact = self.model.train()
         if not self.is_exact:
             return self.refits.importances(self.model.active)
@@ -402,7 +403,7 @@ class KnownRanker:
         return np.asarray(((bits + HALF_OF_LAST) & SIGNIFICANT).view(np.float64))
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds of one feature each, with as little as possible between two trainings."""
+        """All rounds with one feature removed in each, with little overhead between two trainings."""
         model = self.model
         if isinstance(model, _Reversed):
             if len(model.inner.problems) > 1:
@@ -415,24 +416,24 @@ class KnownRanker:
         rounds = Rounds.of_all(p)
         for size in range(p, n_stop, -1):
             value = self._importances()
-            place = int(np.argmin(value))
-            feature = int(model.active[place])
-            rounds.values[feature] = value[place]
+            index = int(np.argmin(value))
+            feature = int(model.active[index])
+            rounds.values[feature] = value[index]
             rounds.eliminated.append(feature)
             rounds.ranking[feature] = size - n_stop + 1
             rounds.support[feature] = False
-            model.remove(model.active[place : place + 1])
+            model.remove(model.active[index : index + 1])
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
 
     def fitted(self) -> Any:
-        """The estimator of the last training; machines are stood in for by one with the same decisions."""
+        """The estimator of the last training; for SVMs an object with the same decision values."""
         if not self.is_exact:
             return self.refits.fitted()
         return stand_in(self.refits.estimator, self.refits.y, self.model.weights, self.model.intercept)
 
     def collect(self, predictions: Predictions, features: IntArray) -> None:
-        """Without an estimator that checks its input in every round."""
+        """Add the predictions of the last model without the input checks of an estimator."""
         if self.is_exact:
             predictions.add_linear(features, self.model.weights, self.model.intercept)
         else:

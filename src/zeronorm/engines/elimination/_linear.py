@@ -1,6 +1,6 @@
-"""Linear machines as learners of an elimination: for many samples, on a Gram matrix, and for logistic regression.
+"""Linear models of an elimination: SVMs for many samples, SVMs on a Gram matrix, and logistic regression.
 
-Classification (one machine per class against the rest or per pair of classes, one for two classes) and regression
+Classification (one model per class against the rest or per pair of classes, one for two classes) and regression
 share one dual; see ``zeronorm.solvers.svm._box_dual``.
 """
 
@@ -35,30 +35,28 @@ from zeronorm.solvers.svm._linear import LinearSvm, prefers_gram, solve_linear_s
 from zeronorm.solvers.svm._smo import refresh
 from zeronorm.solvers.svm._tracked_set import TrackedSets
 
-# From here on, as long as there are so many features for each sample, products with sparse data are cheaper than
-# factors of the Gram matrix.
+# Features per sample from which products with sparse data are cheaper than a factorisation of the Gram matrix.
 MANY_SAMPLES, WIDE = 2000, 2
-SMALL_BLOCK = 512  # so many features are always loaded as one block ...
-SMALL_BYTES = 2**22  # ... and as many as fit in this
-BLOCK_SHARE = (
-    4  # a block holds one in so many of the features: extra memory is at most that share of the data
-)
-# -- The value of features and groups for linear machines --
+SMALL_BLOCK = 512  # features that are always loaded as one block ...
+SMALL_BYTES = 2**22  # ... and so are those that fit in this many bytes
+# A block holds one in this many of the features: at most that share of the memory of the data.
+BLOCK_SHARE = 4
+# -- Importance of features and groups for linear models --
 
 
 class LinearValue(ABC):
-    """Machines with one weight per feature and machine."""
+    """Importance of features for models with one weight per feature."""
 
     @abstractmethod
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per remaining feature, one column per model."""
 
     def importance(self) -> FloatArray:
-        r"""Squared weights summed over machines, :math:`\sum_c w_{ck}^2`."""
+        r"""Squared weights summed over models, :math:`\sum_c w_{ck}^2`."""
         return np.asarray((self.weights() ** 2).sum(axis=1))
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        r"""Absolute weights summed over machines and over the group, :math:`\sum_{k \in g} \sum_c |w_{ck}|`."""
+        r"""Absolute weights summed over models and over the group, :math:`\sum_{k \in g} \sum_c |w_{ck}|`."""
         return np.bincount(unit, weights=np.abs(self.weights()).sum(axis=1)).astype(np.float64)
 
 
@@ -71,7 +69,7 @@ LOSS_NAMES = {
 
 
 class TallModels(LinearValue):
-    """``Machines`` of the elimination loop, trained from the last solution on the features that are left."""
+    """``Models`` of the elimination loop for many samples, trained in the weights from the last solution."""
 
     def __init__(
         self,
@@ -114,7 +112,7 @@ class TallModels(LinearValue):
             self.solutions[c] = solution
 
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per remaining feature, one column per model."""
         return np.column_stack([s.weights for s in self.solutions if s is not None])
 
     def remove(self, features: IntArray) -> None:
@@ -124,11 +122,11 @@ class TallModels(LinearValue):
             self.costs = [factor * cost for cost in self.costs]
 
 
-# -- Machines on a Gram matrix from which features leave --
+# -- SVMs on a Gram matrix from which features are removed --
 
 
 class GramModels(LinearValue):
-    """One or more machines in the dual; ``Machines`` of the elimination loop."""
+    """One or more SVMs in the dual; ``Models`` of the elimination loop."""
 
     def __init__(
         self,
@@ -166,12 +164,12 @@ class GramModels(LinearValue):
         self.sign = np.stack([d.sign for d in duals])
         self.linear = np.stack([d.linear for d in duals])
         self.upper = np.stack([d.upper for d in duals])
-        if not involved.all():  # samples of other classes are held at zero; all machines share the ridge
+        if not involved.all():  # samples of other classes are held at zero; all models share the ridge
             self.upper[~involved.T] = 0.0
         self.alpha = np.zeros(self.sign.shape)
         self.f = np.zeros((len(duals), problem.n_samples))
         self.v = np.zeros_like(self.f)
-        self.sets = TrackedSets.room_for(len(duals), 0)  # whole rounds change too much to be followed
+        self.sets = TrackedSets.room_for(len(duals), 0)  # not tracked: they change too much in a whole round
 
     def _variables(self) -> tuple[Any, ...]:
         return (
@@ -187,7 +185,7 @@ class GramModels(LinearValue):
         self._note(status, n_iter)
 
     def _pivot(self, c: int) -> None:
-        """Start a machine from the optimum where few factors find it; in wide data all variables are free."""
+        """Start a model from its optimum where a few factorisations find it; in wide data all variables are free."""
         dual = BoxDual(self.sample, self.sign[c], self.linear[c], self.upper[c], self.ridge)
         is_first = not self.alpha[c].any()
         if is_first and self.active.size < self.sign.shape[1]:
@@ -198,7 +196,7 @@ class GramModels(LinearValue):
             refresh(self.K, self.ridge, self.sample, self.sign[c], self.alpha[c], self.f[c])
 
     def _cheap_product(self) -> Callable[[FloatArray], FloatArray] | None:
-        """K times some columns from sparse data, which a few dozen of solve a wide system; None otherwise."""
+        """The product with K from sparse data, of which a few dozen solve a wide system; None for other data."""
         n = self.design.n_samples
         if not self.design.is_sparse or n < MANY_SAMPLES or self.active.size < WIDE * n:
             return None
@@ -211,13 +209,13 @@ class GramModels(LinearValue):
 
     @property
     def left(self) -> Design:
-        """The features that are left; to take them of wide data takes as long as a product with them."""
+        """The design of the remaining features, cached: for wide data the selection takes as long as a product."""
         if self._left is None or self._left[0] is not self.active:
             self._left = self.active, self.design.take(self.active)
         return self._left[1]
 
     def weights(self) -> FloatArray:
-        """One row per feature that is left, one column per machine."""
+        """One row per remaining feature, one column per model."""
         return self.left.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
@@ -228,7 +226,7 @@ class GramModels(LinearValue):
         self._renew()
 
     def _follow_cost(self) -> None:
-        """A larger C where it is due; the dual variables grow with it, so that they stay near the solution."""
+        """Increase C when it is due, and the dual variables with it, so that they stay near the solution."""
         factor = 1.0 if self.cost is None else self.cost.growth(self.active)
         if factor > 1.0:
             for grows in (self.upper, self.alpha, self.v):
@@ -237,7 +235,7 @@ class GramModels(LinearValue):
             self.sets.size[self.sets.size > 0] = 0
 
     def refresh_gram(self) -> None:
-        """The Gram matrix of the features that are left, from the data."""
+        """Recompute the Gram matrix of the remaining features from the data."""
         self.K = np.ascontiguousarray(self.left.gram())
         self.downdating.start(self.active)
         self._refresh_f()
@@ -249,7 +247,7 @@ class GramModels(LinearValue):
     # -- exact elimination one at a time --------------------------------------------------------
 
     def eliminate_one_by_one(self, record: Elimination, stop_at: int = 1) -> None:
-        """The same as ``eliminate`` in steps of one feature, with exact shortcuts."""
+        """Same result as ``eliminate`` in steps of one feature, with exact shortcuts."""
         problem = record.problem
         self.sets = TrackedSets.room_for(*self.f.shape)
         removable = np.ones(problem.n_features, dtype=bool)
@@ -279,7 +277,7 @@ class GramModels(LinearValue):
         record.note(self)
 
     def _renew(self) -> None:
-        """Fresh numbers in place of updated ones: the Gram matrix now and then, f = Kv always."""
+        """Recompute updated quantities from the data: f = Kv always, the Gram matrix when it is due."""
         self._follow_cost()
         if self.inaccurate:
             self.refresh_gram()
@@ -289,13 +287,13 @@ class GramModels(LinearValue):
     def _leave_from_block(
         self, candidates: IntArray, value: FloatArray, norm: FloatArray, n_out: int, last_value: FloatArray
     ) -> IntArray:
-        """Remove features one by one inside the block of the worst candidates as long as that is exact."""
+        """Remove features one by one from the block of the worst candidates as long as that is exact."""
         tie = self.tie_share * float(value.max())
         ascending = np.argsort(value, kind="stable")
         size = self._block_size(value[ascending], tie)
         block = candidates[ascending[:size]]
         outside = float(np.sqrt(value[ascending[size]])) if size < candidates.size else np.inf
-        # Not more than half in one go: the Gram matrix is then computed afresh, see `Downdating`, and so may be C.
+        # At most half at once: the Gram matrix is then recomputed, see `Downdating`, and so may be C.
         half = max(self.small_block, self.active.size // 2)
         if self.cost is not None:
             half = min(half, self.cost.room(self.active.size))
@@ -320,9 +318,9 @@ class GramModels(LinearValue):
         return leaving
 
     def _block_size(self, ascending: FloatArray, tie: float) -> int:
-        """All candidates when they fit, else a part; never a cut through tied values."""
+        """Number of candidates in the block: all when they fit, else a part that does not separate tied values."""
         n_all = ascending.size
-        # The block is dense: of sparse data it takes no more than the share of the Gram matrix.
+        # The block is dense: for sparse data it takes no more memory than the share of the Gram matrix.
         most = self.design.n_samples if self.design.is_sparse else self.design.n_features
         if n_all <= max(self.small_block, most // BLOCK_SHARE):
             return n_all
@@ -332,7 +330,7 @@ class GramModels(LinearValue):
         return size
 
 
-# -- Penalised logistic regression as the learner of an elimination (Zhu and Hastie 2003) --
+# -- Penalised logistic regression as the model of an elimination (Zhu and Hastie 2003) --
 
 
 class LogisticModels(LinearValue):

@@ -1,4 +1,4 @@
-"""Logistic regression with a ridge penalty, whose exact solution is followed as features leave."""
+"""Logistic regression with a ridge penalty, whose exact solution is updated as features are removed."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from zeronorm.engines.elimination._smooth_models import (
 )
 from zeronorm.solvers._losses import Softmax, sum_of_curvatures
 
-DOWNDATES = 64  # removals after which a kernel matrix is computed afresh
+DOWNDATES = 64  # removals after which a kernel matrix is recomputed
 STEPS = 200
-ROUNDED_STEP = 1e-7  # a step below which rounding may keep the gradient from falling
-NEWTON_STEP = 1e-5  # after a step of Newton's method this small, its square is left
-SLOWEST = (
-    0.5  # factor by which a step must reduce the gradient for the same second derivatives to be used again
-)
-QUICK = 0.02  # a factor that leaves nothing to learn
+ROUNDED_STEP = 1e-7  # below this step rounding may keep the gradient from decreasing
+NEWTON_STEP = 1e-5  # after a Newton step of this size the remaining error is about its square
+SLOWEST = 0.5  # a step must reduce the gradient by this factor, or the second derivatives are recomputed
+QUICK = 0.02  # after a reduction by this factor the inverse Hessian is not updated
 SLOWEST_IN_SAMPLES = 0.1  # the same in the dual, where they cost less
-LATE_STEP = 1e-3  # relative; after a smaller one the solution is so near that nothing is worn
-SAFETY = 4.0  # the error may fall by that much less than the steps before it did
-STEPS_PER_COLUMN = 0.1  # that cost as much as the second derivatives, per column and output
-MOST_RANKS = 0.1  # of the size of an inverse, by which it is updated and not computed afresh
-LEAST_LEVEL = 0.01  # of curvatures relative to those of a Hessian that may be scaled
-LEAST_CURVATURE = 1e-15  # relative to the cost, above its rounding: a sample of certain class has none
+# Relative; after a smaller step the second derivatives are not recomputed: the solution is near.
+LATE_STEP = 1e-3
+SAFETY = 4.0  # safety factor on the error that the contraction of the last steps predicts
+STEPS_PER_COLUMN = 0.1  # steps that take as long as computing the second derivatives, per column and output
+MOST_RANKS = 0.1  # rank of an update, relative to the size of the inverse, up to which it is not recomputed
+LEAST_LEVEL = 0.01  # least ratio of the curvatures to those of a Hessian for which the Hessian may be scaled
+# Relative to the cost, above its rounding: a sample with a probability of one has no curvature.
+LEAST_CURVATURE = 1e-15
 
 
 class Logistic(KnownModel):
-    """The regression in its dual variables while features outnumber samples, then in its weights."""
+    """Logistic regression, solved in dual variables while features outnumber samples, then in the weights."""
 
     def __init__(self, X: FloatArray, codes: IntArray, cost: FloatArray) -> None:
         super().__init__(X.shape[1])
@@ -66,60 +66,60 @@ class Logistic(KnownModel):
 
 
 class Phase(ABC):
-    """Newton's method with second derivatives that are used again while they serve.
+    """Newton's method with second derivatives that are reused while the steps converge fast.
 
-    ``state`` has one row per output, the intercept last. The feature that leaves had the smallest weight, so little
-    changes: one to three steps from the last state reach the solution.
+    ``state`` has one row per output, the intercept last. The removed feature had the smallest weight, so the solution
+    changes little: one to three steps from the last state reach it.
     """
 
     columns: Columns
     state: FloatArray
-    probability: FloatArray | None = None  # of the classes, at the last solution
+    probability: FloatArray | None = None  # probabilities of the classes at the last solution
     is_ready = False  # whether there are second derivatives
-    rough: float  # relative error from which on it is worth asking whether the smallest weight is known
-    contraction = 1.0  # length of a step by that of the step before it; in proportion to its size, or less
-    contracted_at = math.inf  # the relative size of that step before
-    n_repeated = 0  # steps beyond the first of each round since they were computed
+    rough: float  # relative error below which it is checked whether the smallest weight is determined
+    contraction = 1.0  # length of a step over that of the step before
+    contracted_at = math.inf  # the relative size of that earlier step
+    n_repeated = 0  # steps beyond the first of each round since the second derivatives were computed
 
     @abstractmethod
     def residual(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What vanishes at the solution, and the probabilities of the classes."""
+        """The residual, which is zero at the solution, and the probabilities of the classes."""
 
     @abstractmethod
     def prepare(self, probability: FloatArray) -> None:
-        """Second derivatives where the probabilities are these."""
+        """Compute the second derivatives at these probabilities."""
 
     def adapt(self, probability: FloatArray) -> None:
-        """Bring second derivatives nearer to those where the probabilities are these, at no cost."""
-        del probability  # they are used as they are
+        """Adapt the second derivatives to these probabilities by a cheap correction."""
+        del probability  # no correction by default
 
     @abstractmethod
     def worn_after(self) -> float:
-        """Steps beyond the first of each round that have cost as much as new second derivatives would."""
+        """Number of steps beyond the first of each round that take as long as new second derivatives."""
 
     @abstractmethod
     def step(self, residual: FloatArray) -> FloatArray:
-        """To where the residual would vanish if it were linear."""
+        """The Newton step, after which a linear residual would be zero."""
 
     @abstractmethod
     def learn(self, step: FloatArray, change: FloatArray, reduction: float) -> None:
-        """Use how the residual changed over a step, and which share of its norm was left."""
+        """Update the second derivatives by the change of the residual over a step and the reduction of its norm."""
 
     @abstractmethod
     def weights(self, state: FloatArray) -> FloatArray:
-        """What a state, or a difference of two, is in weights, one row per output."""
+        """The weights of a state, or of a difference of two, one row per output."""
 
     @abstractmethod
     def remove(self, positions: IntArray) -> None:
-        """Take out features, given by their positions among those left."""
+        """Remove features, given by their positions among the remaining ones."""
 
     def restart(self) -> None:
-        """Forget what was found so far."""
+        """Discard the last solution."""
         self.state, self.probability, self.is_ready = np.zeros_like(self.state), None, False
         self.contraction, self.contracted_at = 1.0, math.inf
 
     def solve(self, precision: float, smallest_suffices: bool) -> bool:
-        """From the last state to the solution; False where it is not reached."""
+        """Iterate from the last state to the solution; False if it is not reached."""
         state, (residual, probability) = self.state, self.residual(self.state)
         norm, size, is_fresh, last_step = _norm(residual), math.inf, False, 0.0
         self.contraction = min(1.0, 2.0 * self.contraction)
@@ -164,7 +164,7 @@ class Phase(ABC):
         return False
 
     def tells_the_smallest(self, trial: FloatArray, error: FloatArray) -> bool:
-        """Whether an error of this size leaves no doubt which feature has the smallest weight."""
+        """Whether the feature with the smallest weight is certain in spite of an error of this size."""
         lengths = np.sqrt((self.weights(trial) ** 2).sum(axis=0))
         if lengths.size == 1:
             return True
@@ -178,7 +178,7 @@ def _norm(residual: FloatArray) -> float:
 
 @kernel
 def largest(values: FloatArray) -> float:
-    """The largest absolute value; not a number where one of them is none."""
+    """The largest absolute value; NaN if any value is NaN."""
     found = 0.0
     for value in values.flat:
         if not abs(value) <= found:
@@ -189,15 +189,15 @@ def largest(values: FloatArray) -> float:
 
 
 class InFeatures(Phase):
-    """Unknown are weights and intercepts, the weights of a last column of ones.
+    """Newton's method in the weights and intercepts; these are the weights of a last column of ones.
 
-    The inverse Hessian predicts the solution without a feature, loses its rows, and learns from each step by the
-    formula of Broyden, Fletcher, Goldfarb and Shanno. Across the direction of the weights, columns tell little about
-    the curvature of a sample, so that there the Hessian changes as the sum of all curvatures does.
+    The inverse Hessian predicts the solution without a feature; then the rows of the feature are removed from it, and
+    each step updates it by the BFGS formula. The curvature of a sample depends mainly on the direction of the weights;
+    in directions orthogonal to it the Hessian changes like the sum of all curvatures.
     """
 
     rough = 0.1
-    level = 0.0  # the sum of the curvatures for which the inverse is scaled
+    level = 0.0  # the sum of the curvatures to which the inverse is scaled
 
     def __init__(self, X: FloatArray, loss: Softmax, start: FloatArray | None = None) -> None:
         self.columns, self.loss = Columns(X, np.ones((len(X), 1))), loss
@@ -211,11 +211,11 @@ class InFeatures(Phase):
 
     def prepare(self, probability: FloatArray) -> None:
         curvature = self.loss.curvature(probability)
-        m, width = len(curvature), self.columns.place.size
+        m, width = len(curvature), self.columns.kept_rows.size
         system = np.empty((m, width, m, width))
         for k in range(m):
             scaled = self.columns.scaled(np.sqrt(np.maximum(curvature[k, k], 0.0)))  # negative by rounding
-            system[k, :, k] = scaled @ scaled.T  # a product with its own transpose takes half of the time
+            system[k, :, k] = scaled @ scaled.T  # a product with its own transpose takes half the time
             system[k, range(width - 1), k, range(width - 1)] += 1.0
             for other in range(k):
                 product = self.columns.scaled(curvature[k, other]) @ self.columns.left().T
@@ -255,20 +255,20 @@ class InFeatures(Phase):
             gone = positions if m == 1 else (width * np.arange(m)[:, None] + positions).ravel()
             inverse, point = without_rows(self.inverse, gone, self.state.reshape(-1, 1))
             if inverse is not None:
-                # At the point the quadratic model of the loss has its minimum without these features.
+                # The minimum of the quadratic model of the loss without these features.
                 self.inverse, self.state = inverse, point.reshape(m, -1)
                 return
         self.is_ready, self.state = False, np.delete(self.state, positions, axis=1)
 
 
 class InSamples(Phase):
-    r"""Unknown are the dual variables a of :math:`w = X^\top a`, and the intercepts b.
+    r"""Newton's method in the dual variables a of :math:`w = X^\top a` and the intercepts b.
 
     At the solution :math:`a = -\partial L / \partial f` where :math:`f = K a + b`. With curvatures
     :math:`D = R R^\top`, a step needs one system, :math:`I + R^\top K R`.
     """
 
-    rough = 1e-5  # the weights are a product with the data
+    rough = 1e-5  # the check computes the weights, a product with the data
 
     def __init__(self, X: FloatArray, loss: Softmax) -> None:
         self.columns, self.loss = Columns(X), loss
@@ -286,7 +286,7 @@ class InSamples(Phase):
         return super().solve(precision, smallest_suffices)
 
     def _predict(self, lost: FloatArray, probability: FloatArray) -> None:
-        """Where the second derivatives of the last solution place the new one, which has lost these decision values."""
+        """Predict the new state from the last second derivatives and the decision values ``lost`` by the removal."""
         with suppress(LinAlgError):
             self.prepare(probability)
             self.is_ready = True
@@ -314,10 +314,10 @@ class InSamples(Phase):
         self._note_border()
 
     def worn_after(self) -> float:
-        return math.inf  # each step decides
+        return math.inf  # recomputed by the reduction of each step alone
 
     def _note_border(self) -> None:
-        """What the intercepts do to the unknowns of the system, one row each."""
+        """Compute the response of the system's unknowns to each intercept, one row each."""
         self.border = self.root.reshape(len(self.root), -1)
         if self.inverse is None:
             solved = np.asarray(dpotrs(self.factor, self.border.T)[0])
@@ -351,7 +351,7 @@ class InSamples(Phase):
         self.lost = self.state[:, :-1] @ gone
 
     def _downdate(self, x: FloatArray) -> None:
-        """The inverse when x xᵀ leaves the Gram matrix, a change of few ranks."""
+        """Update the inverse by a low rank when x xᵀ is subtracted from the Gram matrix."""
         m, n = len(self.state), len(x)
         if x.shape[1] > MOST_RANKS * n:
             self.is_ready = False
@@ -422,8 +422,8 @@ def step_in_samples(
         for other in range(m):
             step[c, n] += of_intercept[c, other] * missing[other]
     for c in range(m):
-        for place in range(m * n):
-            solved[place] += solved_border[c, place] * step[c, n]
+        for index in range(m * n):
+            solved[index] += solved_border[c, index] * step[c, n]
     for c in range(m):
         for k in range(m):
             for i in range(n):
@@ -433,7 +433,7 @@ def step_in_samples(
 
 @reduction
 def solved_by_factor(factor: FloatArray, right: FloatArray) -> FloatArray:
-    """The solution of a system whose Cholesky factor is a lower triangle."""
+    """Solve a system whose Cholesky factor is lower triangular."""
     solved = right.copy()
     for i in range(len(factor)):
         inner = 0.0

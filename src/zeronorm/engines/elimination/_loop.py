@@ -1,7 +1,7 @@
-"""Backward elimination: train, rank the units that are left, remove the worst, repeat.
+"""Backward elimination: train, rank the remaining units, remove the worst, repeat.
 
-A unit is one feature, or one group of features. What differs between methods is the machine that is trained
-and how it values a feature; that is the ``Machines`` protocol.
+A unit is one feature, or one group of features. What differs between methods is the model that is trained
+and how it values a feature; that is the ``Models`` protocol.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 
-# How many units leave in one round: a count, a fraction of what is left, or a function of the values of the
-# units that may leave, the least valuable first.
+# How many units are removed in one round: a count, a fraction of the remaining ones, or a function of the values of
+# the units that may be removed, the least valuable first.
 Step = int | float | Callable[[FloatArray], int]
 
 
 class Models(Protocol):
-    """One or more trained machines on a shrinking set of features."""
+    """One or more trained models on a shrinking set of features."""
 
-    active: IntArray  # sorted indices of the features that are left
+    active: IntArray  # sorted indices of the remaining features
 
     @property
     def status(self) -> Status:
-        """The worst of all trainings so far."""
+        """The worst status of all trainings so far."""
 
     @property
     def n_iter(self) -> int:
-        """Iterations of all trainings so far."""
+        """Total number of iterations of all trainings so far."""
 
     def train(self) -> None:
-        """Fit on the features that are left, starting from the last solution."""
+        """Fit on the remaining features, starting from the last solution."""
 
     def importance(self) -> FloatArray:
-        """The value of each feature that is left; summed over machines, bigger is better."""
+        """The value of each remaining feature, summed over models; bigger is better."""
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """The value of each group; ``unit`` gives the group (0, 1, …) of each feature that is left."""
+        """The value of each group; ``unit`` gives the group (0, 1, …) of each remaining feature."""
 
     def remove(self, features: IntArray) -> None:
-        """Take features out."""
+        """Remove features."""
 
 
 class Elimination:
-    """What has left so far, in which order, at which sizes machines were trained, with which values.
+    """Record of an elimination: removed features in order, sizes at which models were trained, and values.
 
-    ``comparable`` tells whether values of different rounds lie on one scale, as weights do. If not, features
-    are scored by the order in which they left.
+    ``comparable`` states whether values of different rounds are on one scale, as weights are. If not, features
+    are scored by the order of removal.
     """
 
     def __init__(self, problem: Problem, *, comparable: bool = True) -> None:
@@ -66,12 +66,12 @@ class Elimination:
         self.status = Status.CONVERGED
 
     def remove(self, features: IntArray) -> None:
-        """These features leave, in this order."""
+        """Record that these features are removed, in this order."""
         self._eliminated.append(features)
 
     @property
     def eliminated(self) -> IntArray:
-        """Features in the order in which they left."""
+        """Features in the order of removal."""
         return np.concatenate([np.empty(0, dtype=np.intp), *self._eliminated])
 
     @property
@@ -80,18 +80,18 @@ class Elimination:
 
     @property
     def active(self) -> IntArray:
-        """Features that are left."""
+        """The remaining features."""
         mask = np.ones(self.problem.n_features, dtype=bool)
         mask[self.eliminated] = False
         return np.flatnonzero(mask)
 
     def note(self, models: Models) -> None:
-        """Keep how the trainings went; a machine that separates no more is an end, not a failure."""
+        """Record the status of the trainings; data that are no longer separable end the run and are no failure."""
         self.n_iter += models.n_iter
         self.status = max(self.status, models.status)
 
     def path(self) -> SelectionPath:
-        """The path; what is left is ordered by its last value, forced features first."""
+        """The path; the remaining features are ordered by their last value, forced features first."""
         rest = self.active
         survivors = rest[order_by_score(self.scores[rest])][::-1]
         survivors = survivors[np.argsort(np.isin(survivors, self.problem.always_keep), kind="stable")]
@@ -106,7 +106,7 @@ class Elimination:
 
 
 def those_kept(active: IntArray, leaving: IntArray) -> IntArray:
-    """The features that stay, in rising order as before."""
+    """The features that are kept, in ascending order."""
     gone = np.zeros(int(active[-1]) + 1 if active.size else 0, dtype=bool)
     gone[leaving] = True
     return np.asarray(active[~gone[active]])
@@ -116,11 +116,11 @@ DOWNDATED_ENERGY = 1024.0
 
 
 class Downdating:
-    """Tells when a Gram matrix from which columns were subtracted must be computed afresh.
+    """Decides when a Gram matrix from which columns were subtracted must be recomputed.
 
     Subtracting a column leaves a rounding error of its squared norm times the machine precision. That matters
-    once the columns that have gone outweigh those that are left ``DOWNDATED_ENERGY`` times, or, for columns of one
-    scale, when half of them have gone.
+    once the squared norms of the removed columns exceed those of the remaining ones ``DOWNDATED_ENERGY`` times, or, for
+    columns of one scale, when half of them are removed.
     """
 
     def __init__(self, design: Design) -> None:
@@ -128,11 +128,11 @@ class Downdating:
         self.start(np.arange(design.n_features))
 
     def start(self, active: IntArray) -> None:
-        """The matrix has just been computed from these columns."""
+        """Record that the matrix has just been computed from these columns."""
         self.n_at_start, self.gone = active.size, 0.0
 
     def is_due(self, removed: IntArray, active: IntArray) -> bool:
-        """Whether the matrix is too inaccurate once ``removed`` have left and ``alive`` are there."""
+        """Whether the matrix is too inaccurate after ``removed`` were subtracted and ``active`` remain."""
         if 2 * active.size <= self.n_at_start:
             return True
         self.gone += float(self.norm_sq[removed].sum())
@@ -140,11 +140,11 @@ class Downdating:
 
 
 class FollowingCost:
-    """Lets C keep its meaning as features leave: it grows as the mean diagonal of the kernel shrinks.
+    """Increases C as features are removed, in proportion to the decrease of the mean diagonal of the kernel.
 
-    A machine whose C fits a thousand features punishes no error any more when twenty are left, and ranks them as a
-    filter would. C is renewed each time half of the features have gone, so that trainings in between start near their
-    solution.
+    With a C that suits a thousand features, errors cost almost nothing when twenty are left, and the ranking becomes
+    that of a filter. C is updated each time half of the features are removed, so that trainings in between start near
+    their solution.
     """
 
     def __init__(self, norm_sq: FloatArray, active: IntArray) -> None:
@@ -156,16 +156,16 @@ class FollowingCost:
 
     @classmethod
     def of(cls, problem: Problem, active: IntArray | None = None) -> FollowingCost:
-        """At the start, with all features or with those that are left."""
+        """Start with all features or with those given as ``active``."""
         design, weight = problem.design, problem.sample_weight
         if weight is None:
             norm_sq = design.squared_norms()
-        else:  # a sample of weight two counts as two
+        else:  # a weight of two equals two samples
             norm_sq = np.concatenate([weight @ block**2 for _, block in design.iter_blocks()])
         return cls(norm_sq, np.arange(design.n_features) if active is None else active)
 
     def growth(self, active: IntArray) -> float:
-        """By which factor C grows now; 1 in between."""
+        """The factor by which C grows now; 1 between two updates."""
         if 2 * active.size > self.renewed_at:
             return 1.0
         before = self.energy
@@ -173,12 +173,12 @@ class FollowingCost:
         return before / self.energy if self.energy > 0.0 else 1.0
 
     def room(self, n_active: int) -> int:
-        """How many features may leave before C is renewed."""
+        """How many features may be removed before C is updated."""
         return n_active - self.renewed_at // 2
 
 
 def finite_gram(design: Design) -> FloatArray:
-    """The Gram matrix; an error where squares overflow, since no solver ends on infinite numbers."""
+    """The Gram matrix; raises an error where squares overflow, since no solver converges with infinite numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         gram = np.ascontiguousarray(design.gram())
     if not np.all(np.isfinite(gram)):
@@ -191,7 +191,7 @@ def finite_gram(design: Design) -> FloatArray:
 
 
 def count_to_remove(step: int | float, n_left: int) -> int:
-    """How many of ``n_left`` leave in one round: a count, or a fraction of what is left."""
+    """How many of ``n_left`` are removed in one round: a count, or a fraction of ``n_left``."""
     if isinstance(step, numbers.Integral):
         return min(int(step), n_left)
     return max(1, int(float(step) * n_left))
@@ -223,7 +223,7 @@ def eliminate(models: Models, record: Elimination, step: Step, stop_at: int = 1)
 
 
 class _Units:
-    """Features or groups that may leave; forced ones never do."""
+    """Features or groups that may be removed; forced ones never are."""
 
     def __init__(self, problem: Problem) -> None:
         self.codes = problem.feature_groups
@@ -234,9 +234,9 @@ class _Units:
         self.forced[kept if self.codes is None else self.codes[kept]] = True
 
     def leaving(self, models: Models, value: FloatArray, step: Step) -> IntArray:
-        """Features of the next round, the least valuable first; empty when one unit (or the forced) is left.
+        """Features to remove next, the least valuable first; empty when one unit, or only forced ones, are left.
 
-        On ties the lower index stays longer.
+        On ties the higher index is removed first.
         """
         active = models.active
         present, unit, unit_value = active, active[:0], value

@@ -16,16 +16,18 @@ from zeronorm.engines.elimination._smooth_models import Columns, KnownModel
 from zeronorm.solvers.svm._box_dual import solve_box
 
 NEWTON_STEPS = 200
-UNDAMPED_STEPS = 30  # of Newton's method for a piecewise quadratic loss, which mostly needs three
-CHANGES_PER_SAMPLE = 4  # of sides of the margin, after which the normal equations are computed afresh
-ROUNDING = 1e-7  # relative, to be on the safe side of what the last digits may do
+# Steps of Newton's method without line search; a piecewise quadratic loss mostly needs three.
+UNDAMPED_STEPS = 30
+# Changes of the side of the margin, per sample, after which the normal equations are recomputed.
+CHANGES_PER_SAMPLE = 4
+ROUNDING = 1e-7  # relative safety margin for rounding errors
 
 
 class SquaredHinge(KnownModel):
     r"""Newton's method on :math:`\tfrac12\|w\|^2 + \sum_i C_i \max(0, 1 - y_i f_i)^2`, from the last solution.
 
-    The loss is quadratic while the same samples lie inside the margin: with few changes of that set, few systems are
-    solved. In samples, w is a combination of rows and the system one of the kernel matrix.
+    The loss is quadratic while the same samples lie inside the margin: if that set changes rarely, few systems are
+    solved. With more features than samples, w is a combination of rows and the system is that of the kernel matrix.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class SquaredHinge(KnownModel):
 
     def _newton(self, c: int, columns: FloatArray, K: FloatArray | None) -> FloatArray | None:
         y = self.targets[:, c]
-        # Signs of the last decision values tell which samples are inside; the rest starts from zero.
+        # The last decision values determine which samples are inside; everything else starts from zero.
         inside = y * self.decision[c] < 1.0
         decision, weights = np.zeros(len(y)), np.zeros(columns.shape[1])
         objective = np.inf
@@ -122,45 +124,45 @@ class SquaredHinge(KnownModel):
 
 
 class _Margin:
-    """The normal equations of the samples inside the margin, which follow as samples change sides.
+    """The normal equations of the samples inside the margin, updated as samples change sides.
 
-    A sample whose decision value was further from the margin than the weights have moved since, times its length,
-    is on the side where it was then: only the others are looked at.
+    By the Cauchy-Schwarz inequality, a sample stays on its side if its last decision value was further from the margin
+    than its norm times the change of the weights since: only the others are checked.
     """
 
     def __init__(self, rows: FloatArray, y: FloatArray, inside: BoolArray, cost: FloatArray) -> None:
         self.rows, self.y, self.cost, self.inside = rows, y, cost, inside
-        self.place = np.arange(rows.shape[1])
+        self.kept_columns = np.arange(rows.shape[1])
         self._note(np.zeros(rows.shape[1]))
         self._start()
 
     def _start(self) -> None:
-        """The equations from the data, into which no rounding of changes has gone."""
-        rows = self.rows[self.inside][:, self.place]
+        """Compute the equations from the data, without the rounding errors of updates."""
+        rows = self.rows[self.inside][:, self.kept_columns]
         cost = self.cost[self.inside]
-        self.system = np.eye(self.place.size) + rows.T @ (cost[:, None] * rows)
+        self.system = np.eye(self.kept_columns.size) + rows.T @ (cost[:, None] * rows)
         self.right = rows.T @ (cost * self.y[self.inside])
         self.n_changes = 0
 
     def _note(self, scale: FloatArray) -> None:
-        """Weights, zero for features that have gone, whose decision values are known from now on."""
+        """Store the weights (zero for removed features) at which all decision values were computed."""
         self.known, self.decision = scale, self.rows @ scale
         self.length = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
 
     def minimiser(self) -> FloatArray | None:
-        """The solution, found when no sample changes sides any more; None where that does not happen soon."""
+        """The solution, reached when no sample changes sides; None if that takes too many steps."""
         if self.n_changes > CHANGES_PER_SAMPLE * len(self.y):
             self._start()
         for _ in range(UNDAMPED_STEPS):
-            # Only the lower triangle is kept, which is the upper one for LAPACK.
+            # Only the lower triangle is stored, which is the upper one in LAPACK's column order.
             _, weights, info = dposv(self.system.T, self.right)
             if info != 0:
                 return None
             scale = np.zeros(self.rows.shape[1])
-            scale[self.place] = weights
+            scale[self.kept_columns] = weights
             moved = float(np.linalg.norm(scale - self.known)) * (1.0 + ROUNDING)
             n_changed, n_seen = change_sides(
-                self.rows, self.place, self.y, self.cost, weights, self.decision, self.length, moved,
+                self.rows, self.kept_columns, self.y, self.cost, weights, self.decision, self.length, moved,
                 self.inside, self.system, self.right,
             )  # fmt: skip
             if n_changed == 0:
@@ -171,19 +173,22 @@ class _Margin:
         return None
 
     def remove(self, positions: IntArray) -> None:
-        keep = np.delete(np.arange(self.place.size), positions)
+        keep = np.delete(np.arange(self.kept_columns.size), positions)
         self.system, self.right = self.system[np.ix_(keep, keep)], self.right[keep]
-        self.place = self.place[keep]
-        if 2 * self.place.size < self.rows.shape[1]:
-            self.rows, scale = np.ascontiguousarray(self.rows[:, self.place]), self.known[self.place]
-            self.place = np.arange(self.place.size)
+        self.kept_columns = self.kept_columns[keep]
+        if 2 * self.kept_columns.size < self.rows.shape[1]:
+            self.rows, scale = (
+                np.ascontiguousarray(self.rows[:, self.kept_columns]),
+                self.known[self.kept_columns],
+            )
+            self.kept_columns = np.arange(self.kept_columns.size)
             self._note(scale)
 
 
 @reduction
 def change_sides(
     rows: FloatArray,
-    place: IntArray,
+    kept_columns: IntArray,
     y: FloatArray,
     cost: FloatArray,
     weights: FloatArray,
@@ -194,17 +199,17 @@ def change_sides(
     system: FloatArray,
     right: FloatArray,
 ) -> tuple[int, int]:
-    """Let samples enter and leave the normal equations; how many did, and how many were looked at."""
+    """Add and remove samples in the normal equations; returns how many changed and how many were checked."""
     n_changed, n_seen = 0, 0
-    x = np.empty(place.size)
+    x = np.empty(kept_columns.size)
     for i in range(y.size):
         missing = 1.0 - y[i] * decision[i]
         if abs(missing) > length[i] * moved and inside[i] == (missing > 0.0):
             continue
         n_seen += 1
         value = 0.0
-        for j in range(place.size):
-            x[j] = rows[i, place[j]]
+        for j in range(kept_columns.size):
+            x[j] = rows[i, kept_columns[j]]
             value += x[j] * weights[j]
         is_inside = y[i] * value < 1.0
         if is_inside == inside[i]:
@@ -212,7 +217,7 @@ def change_sides(
         inside[i] = is_inside
         n_changed += 1
         change = cost[i] if is_inside else -cost[i]
-        for j in range(place.size):
+        for j in range(kept_columns.size):
             right[j] += change * y[i] * x[j]
             for k in range(j + 1):
                 system[j, k] += change * x[j] * x[k]
@@ -223,7 +228,7 @@ def change_sides(
 
 
 class PenalisedHinge(KnownModel):
-    """Dual variables between bounds, without a balance of the classes; samples are rows of few entries either way."""
+    """Dual variables with bounds and no equality constraint; the rows have at most as many entries as samples."""
 
     def __init__(self, X: FloatArray, targets: FloatArray, cost: FloatArray, scaling: float) -> None:
         super().__init__(X.shape[1])
@@ -245,7 +250,7 @@ class PenalisedHinge(KnownModel):
         return True
 
     def _rows(self) -> FloatArray:
-        """The samples, or others with the same inner products where features outnumber samples."""
+        """The samples, or shorter rows with the same inner products where features outnumber samples."""
         n = self.cost.size
         if self.active.size < n:
             if self.rows is None:

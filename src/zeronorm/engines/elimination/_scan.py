@@ -1,12 +1,12 @@
 """Exact one-at-a-time elimination inside a block of candidate features.
 
-The features with the smallest weights at a reference dual are loaded as a block. While the machines change
-little, a feature outside the block provably cannot be the next to leave:
+The features with the smallest weights at a reference dual solution are loaded as a block. While the models change
+little, a feature outside the block provably cannot be the next to be removed:
 
     | |w_j(v)| - s |w_j(v_ref)| |  <=  ||x_j|| * ||v - s v_ref||     for every s >= 0.
 
 So the loop trains, scans a prefix of the block, removes the smallest, and leaves the block only when that
-bound no longer decides. Every step is exact; nothing is approximated.
+bound no longer rules out the other features. Every step is exact; nothing is approximated.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from zeronorm.engines.elimination._loop import DOWNDATED_ENERGY
 from zeronorm.solvers.svm._smo import UNBOUNDED, smo
 from zeronorm.solvers.svm._tracked_set import TrackedSets, follow, forget_column, start_tracking
 
-RERANK_AFTER = 6  # sweeps over what is left of the block: about the cost of new keys
-RANKED_SHARE = 12  # one in so many of the columns is put in order; the others are rarely looked at
+RERANK_AFTER = 6  # passes over the rest of the block that take about as long as a new order
+RANKED_SHARE = 12  # one in this many of the columns is sorted; the others are rarely needed
 FEWEST_RANKED = 256
 
 
@@ -50,7 +50,7 @@ def train_models(
     tol: float,
     max_iter: int,
 ) -> tuple[int, int]:
-    """Train every machine from its last solution; returns the worst status and the iterations."""
+    """Train every model from its last solution; returns the worst status and the iterations."""
     worst, n_iter = 0, 0
     for c in range(alpha.shape[0]):
         reached = False
@@ -73,7 +73,7 @@ def train_models(
 
 @kernel
 def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) -> None:
-    """Take the column x out of the Gram matrix and out of f = K v of every machine."""
+    """Subtract the column x from the Gram matrix and from f = K v of every model."""
     n = x.shape[0]
     for i in range(n):
         xi = x[i]
@@ -89,7 +89,7 @@ def remove_column(K: FloatArray, f: FloatArray, v: FloatArray, x: FloatArray) ->
 
 @reduction
 def squared_weight(x: FloatArray, v: FloatArray) -> float:
-    """Sum over machines of (x'v)²."""
+    """Sum over models of (x'v)²."""
     total = 0.0
     for c in range(v.shape[0]):
         inner = 0.0
@@ -100,9 +100,9 @@ def squared_weight(x: FloatArray, v: FloatArray) -> float:
 
 
 class Order(NamedTuple):
-    """The columns with the smallest weights when the coefficients were ``v``, ascending.
+    """The columns with the smallest weights at the coefficients ``v``, in ascending order.
 
-    Positions, weights and copies of the columns, and the weight which no other column is below.
+    Holds positions, weights and copies of the columns, and a lower bound on the weights of all others.
     """
 
     ranked: Int64Array
@@ -114,7 +114,7 @@ class Order(NamedTuple):
 
 @kernel
 def nth_smallest(values: FloatArray, n: int) -> float:
-    """The value that is at place ``n`` in ascending order (Hoare 1961); changes the order of ``values``.
+    """The value at position ``n`` in ascending order (Hoare 1961); changes the order of ``values``.
 
     ``np.partition`` returns the same, but takes numba nine seconds to compile.
     """
@@ -141,7 +141,7 @@ def nth_smallest(values: FloatArray, n: int) -> float:
 
 @kernel
 def ascending_order(values: FloatArray) -> Int64Array:
-    """The places of the values from the smallest to the largest: short runs in order, then merged.
+    """The positions of the values from the smallest to the largest, by merging sorted runs.
 
     ``np.argsort`` returns the same, but takes numba two seconds to compile.
     """
@@ -157,9 +157,9 @@ def ascending_order(values: FloatArray) -> Int64Array:
     while width < n:
         for start in range(0, n, 2 * width):
             i, j = start, min(start + width, n)
-            middle, stop = j, min(j + width, n)
+            boundary, stop = j, min(j + width, n)
             for k in range(start, stop):
-                if i < middle and (j >= stop or values[order[i]] <= values[order[j]]):
+                if i < boundary and (j >= stop or values[order[i]] <= values[order[j]]):
                     merged[k] = order[i]
                     i += 1
                 else:
@@ -172,10 +172,10 @@ def ascending_order(values: FloatArray) -> Int64Array:
 
 @kernel
 def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: int) -> Order:
-    """The order of the ``n_ranked`` smallest columns that are left.
+    """The order of the ``n_ranked`` remaining columns with the smallest weights.
 
-    Ordering all of them would take longer than
-    computing the weights; columns copied in the order of reading are read several times faster.
+    Sorting all of them would take longer than computing the weights; columns copied in the order of access are read
+    several times faster.
     """
     left = np.flatnonzero(active)
     weight = np.empty(left.shape[0])
@@ -197,10 +197,10 @@ def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: 
 
 @reduction
 def drift(v: FloatArray, reference: FloatArray) -> tuple[float, float]:
-    """The multiple of the reference nearest to v, and the Frobenius distance to it.
+    """Return the factor s for which s times the reference is nearest to v, and the Frobenius distance to it.
 
-    As features leave, the margin shrinks and the duals mostly grow together: a bound around the multiple is
-    much tighter than one around the reference.
+    As features are removed, the margin shrinks and the dual variables mostly grow together: a bound around the multiple
+    is much tighter than one around the reference.
     """
     inner, square, whole = 0.0, 0.0, 0.0
     for c in range(v.shape[0]):
@@ -226,9 +226,9 @@ def smallest_in_block(
 ) -> tuple[int, float, int, bool]:
     """Position and value of the smallest squared weight in the block, and how many columns were read.
 
-    No weight is further than ``reach`` from ``scale`` times its key in the order: the scan ends where even the
-    bound exceeds the best value found. The last value says whether that happened, so that nothing was missed.
-    On ties the higher feature index is taken: the lower one stays.
+    No weight is further than ``reach`` from ``scale`` times its weight in the order: the scan ends where even the lower
+    bound exceeds the best value found. The last value returned states whether it ended so, that is, nothing was missed.
+    On ties the higher feature index is taken.
     """
     best, best_value, scanned = -1, math.inf, 0
     for r in range(order.ranked.shape[0]):
@@ -259,9 +259,9 @@ def find_smallest(
     v: FloatArray,
     tie: float,
 ) -> tuple[int, float, int, Order]:
-    """Position and squared weight of the column to leave, how much was scanned since the order was made, the order.
+    """Position and squared weight of the column to remove, columns scanned since the order was made, the order.
 
-    The order is made anew when scanning has cost as much as that.
+    The order is made anew when scanning has taken as long as that.
     """
     scale, far = drift(v, order.v)
     best, best_value, read, decided = smallest_in_block(order, active, feature, scale, max_norm * far, v, tie)
@@ -272,7 +272,7 @@ def find_smallest(
         best, best_value, scanned, decided = smallest_in_block(order, active, feature, 1.0, 0.0, v, tie)
         if n_ranked >= n_left:
             break
-        # Columns tied with the boundary are told apart only when all are in order.
+        # Columns tied with the boundary can be ordered only when all columns are sorted.
         n_ranked = n_left
     return best, best_value, scanned, order
 
@@ -302,11 +302,11 @@ def eliminate_in_block(
     removed: Int64Array,
     values: FloatArray,
 ) -> tuple[int, int, int]:
-    """Train and remove until the bound on the features outside fails or ``removed`` is full.
+    """Train and remove until the bound on the features outside the block fails or ``removed`` is full.
 
-    It also ends when the squared norms of what has gone outweigh what is left so far that rounding in K matters.
-    Returns how many left (listed in ``removed`` by position in the block, with their squared weights in ``values``),
-    the worst solver status and the number of solver iterations.
+    It also ends when the squared norms of the removed columns are so large that rounding errors in K matter.
+    Returns how many were removed (listed in ``removed`` by position in the block, with their squared weights in
+    ``values``), the worst solver status and the number of solver iterations.
     """
     active = np.ones(columns.shape[0], np.bool_)
     v_outside = v.copy()

@@ -1,4 +1,4 @@
-"""Linear models whose exact solution is followed as features leave: what they share, and least squares."""
+"""Linear models whose exact solution is updated as features are removed: their base class, and least squares."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from zeronorm._jit import sweep
 from zeronorm._types import FloatArray, IntArray
 
-RESIDUAL = 1e-12  # of normal equations, relative to their terms
+RESIDUAL = 1e-12  # largest residual of the normal equations, relative to their terms
 WORST_CONDITION = 1e8
 WEAKEST_PENALTY = 1e-10  # relative to the sum of squares of X
-DOWNDATES = 64  # removals after which a matrix is computed afresh
-FEW = 4  # rows that leave an inverse one after another; more leave together
-CHECKED_EVERY = 8  # removals between two looks at the condition of an inverse
-LEAST_LEFT = 1e-6  # of a column's share in the inverse: below, too many digits are lost
+DOWNDATES = 64  # removals after which a matrix is recomputed
+FEW = 4  # up to this many rows are removed from an inverse one by one; more are removed together
+CHECKED_EVERY = 8  # removals between two checks of the condition of an inverse
+LEAST_LEFT = 1e-6  # least pivot of a removal, relative: below this, too many digits are lost
 
 
 class KnownModel(ABC):
@@ -26,41 +26,41 @@ class KnownModel(ABC):
 
     weights: FloatArray
     intercept: FloatArray
-    precision = 1e-9  # relative error of the weights at which an iteration may end
-    smallest_suffices = False  # whether weights need only tell which feature has the smallest
+    precision = 1e-9  # relative error of the weights at which an iteration ends
+    smallest_suffices = False  # whether only the feature with the smallest weight is needed
 
     def __init__(self, n_features: int) -> None:
         self.active: IntArray = np.arange(n_features)
 
     @abstractmethod
     def train(self) -> bool:
-        """Solve on the features that are left; False where the solution is not accurate."""
+        """Solve on the remaining features; False if the solution is not accurate."""
 
     def remove(self, features: IntArray) -> None:
-        """Take features out."""
+        """Remove features."""
         self.active = without(self.active, np.searchsorted(self.active, features))
 
 
-# -- Ridge regression on few features: the one that is missed least leaves first --
+# -- Ridge regression on few features: backward elimination by the increase of the objective --
 
 NEARLY_EQUAL = 1e-9
 
 
 def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) -> IntArray:
-    r"""The order in which features leave a ridge regression, backwards: the last that is left comes first.
+    r"""Features by backward elimination from a ridge regression, in reverse order: the last one left comes first.
 
     With :math:`H = X^\top X + \lambda I` (``square`` and ``penalty``) and the weights :math:`W = H^{-1} X^\top T`
-    (``pull`` is :math:`X^\top T`) the objective rises by exactly :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}` when
-    feature j leaves and all other weights are fitted again. Of equal features the later one leaves.
+    (``gradient`` is :math:`X^\top T`) the objective rises by exactly :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}` when
+    feature j is removed and all other weights are refitted. Of equal features the later one is removed.
     """
     inverse = inverse_from(factor_of(square + penalty * np.eye(len(square))))
     weights = inverse @ gradient
     active = np.arange(len(square))
     left = np.empty(active.size, dtype=np.intp)
-    for place in range(active.size - 1, -1, -1):
+    for position in range(active.size - 1, -1, -1):
         rise = np.square(weights).sum(axis=1) / np.diagonal(inverse)
         k = int(np.flatnonzero(rise <= (1.0 + NEARLY_EQUAL) * rise.min())[-1])
-        left[place] = active[k]
+        left[position] = active[k]
         inverse, weights = without_row(inverse, weights, k)
         active = np.delete(active, k)
     return left
@@ -70,16 +70,16 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
 
 
 class LeastSquares(KnownModel):
-    r"""Closed form with an inverse that follows as features leave.
+    r"""Closed form with an inverse matrix that is updated as features are removed.
 
-    With at most as many features as samples it is that of :math:`X^\top X + \lambda I`, which without some features is
-    a Schur complement. With more, the weights are :math:`X^\top A^{-1} Y`, :math:`A = X X^\top + \lambda I`, and
+    With at most as many features as samples it is that of :math:`X^\top X + \lambda I`; removing features takes a
+    Schur complement. With more, the weights are :math:`X^\top A^{-1} Y`, :math:`A = X X^\top + \lambda I`, and
     without the column x
 
     .. math:: (A - x x^\top)^{-1} = A^{-1} + \frac{u u^\top}{1 - x^\top u}, \qquad u = A^{-1} x.
 
-    ``minimum_norm`` is for :math:`\lambda = 0`: of all solutions the shortest. Centred rows are orthogonal to the roots
-    of the weights; these are added to :math:`X X^\top`, which makes it regular and leaves the solution as it is.
+    ``minimum_norm`` is for :math:`\lambda = 0`: the solution of least norm. With centring, :math:`X X^\top` is singular
+    along the root of the sample weights; a term along it makes the matrix regular and leaves the solution unchanged.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class LeastSquares(KnownModel):
             self._start_in_features(self.columns.left().T)
         system, right = cast("tuple[FloatArray, FloatArray]", self.normal)
         for _ in range(2):
-            # Without a column the equations are at least as well conditioned as they were.
+            # Removing a column never makes the condition of the equations worse.
             if self.inverse is None or self.n_downdates > DOWNDATES:
                 self.inverse, self.n_downdates = _inverse_of(system), 0
                 if self.inverse is not None and not _is_regular(system, self.inverse):
@@ -186,7 +186,7 @@ class LeastSquares(KnownModel):
             self.n_downdates += 1
 
     def _downdate_samples(self, x: FloatArray) -> None:
-        """Take columns out of the inverse of the n×n matrix; a change too large for it leaves no inverse."""
+        """Remove columns from the inverse of the n×n matrix; the inverse is dropped if the change is too large."""
         if self.system is None or self.inverse is None or x.shape[1] > len(x) // 4:
             self.inverse = None
             return
@@ -201,7 +201,7 @@ class LeastSquares(KnownModel):
 
 
 def without(values: IntArray, positions: IntArray) -> IntArray:
-    """The values that are not at these positions; quick for one position."""
+    """The values that are not at these positions; fast for one position."""
     if positions.size == 1:
         k = int(positions[0])
         return np.concatenate((values[:k], values[k + 1 :]))
@@ -209,43 +209,43 @@ def without(values: IntArray, positions: IntArray) -> IntArray:
 
 
 class Columns:
-    """The columns that are left, as rows of an array that is packed anew when a quarter of them has gone.
+    """The remaining columns, as rows of an array that is compacted when a quarter of them are removed.
 
-    Columns of another array may stand behind those of X.
+    Columns of another array may follow those of X.
     """
 
     def __init__(self, X: FloatArray, further: FloatArray | None = None) -> None:
         if further is None:
             self.rows = np.ascontiguousarray(X.T)
-        else:  # a stack would lie in memory as its parts do
+        else:  # np.vstack would keep the memory order of its parts
             self.rows = np.empty((X.shape[1] + further.shape[1], len(X)))
             np.concatenate([X.T, further.T], out=self.rows)
-        self.place = np.arange(len(self.rows))
-        self._is_copy = further is not None  # else the rows may be columns of the caller's array
+        self.kept_rows = np.arange(len(self.rows))
+        self._is_copy = further is not None  # otherwise the rows may share memory with the caller's array
         self._buffer: FloatArray | None = None
 
     def of(self, positions: IntArray) -> FloatArray:
-        """Some columns, by their position among those left."""
-        return self.rows[self.place[positions]].T
+        """Some columns, by their position among the remaining ones."""
+        return self.rows[self.kept_rows[positions]].T
 
     def left(self) -> FloatArray:
-        """All columns that are left, as rows."""
-        n_left = self.place.size
+        """All remaining columns, as rows."""
+        n_left = self.kept_rows.size
         if n_left < len(self.rows):
             if self._is_copy:
-                move_up(self.rows, self.place)
+                move_up(self.rows, self.kept_rows)
                 self.rows = self.rows[:n_left]
             else:
-                self.rows, self._is_copy = self.rows[self.place], True
-            self.place = np.arange(n_left)
+                self.rows, self._is_copy = self.rows[self.kept_rows], True
+            self.kept_rows = np.arange(n_left)
         return self.rows
 
     def scaled(self, by_sample: FloatArray) -> FloatArray:
-        """All columns that are left, as rows, times one number for each sample; valid until the next call."""
-        if self._buffer is None:  # new memory each time would take longer than the products
-            self._buffer = np.empty((self.place.size, by_sample.size))
-        scaled = self._buffer[: self.place.size]
-        scale_rows(self.rows, self.place, by_sample, scaled)
+        """All remaining columns, as rows, times one number for each sample; valid until the next call."""
+        if self._buffer is None:  # allocating each time would take longer than the products
+            self._buffer = np.empty((self.kept_rows.size, by_sample.size))
+        scaled = self._buffer[: self.kept_rows.size]
+        scale_rows(self.rows, self.kept_rows, by_sample, scaled)
         return scaled
 
     def gram(self) -> FloatArray:
@@ -253,27 +253,27 @@ class Columns:
         return np.asarray(rows.T @ rows)
 
     def dot(self, w: FloatArray) -> FloatArray:
-        """The sums of the columns times the rows of ``w``, one row each."""
-        if self.place.size < len(self.rows):
+        """Linear combinations of the columns with the weights in each row of ``w``, one row each."""
+        if self.kept_rows.size < len(self.rows):
             scale = np.zeros((len(w), len(self.rows)))
-            scale[:, self.place] = w
+            scale[:, self.kept_rows] = w
             w = scale
         return np.asarray(w @ self.rows)
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:
         """Inner products of the columns with ``v``."""
         products = self.rows @ v
-        return np.asarray(products if self.place.size == len(self.rows) else products[self.place])
+        return np.asarray(products if self.kept_rows.size == len(self.rows) else products[self.kept_rows])
 
     def remove(self, positions: IntArray) -> None:
-        self.place = without(self.place, positions)
-        if self.place.size < 0.75 * len(self.rows):
+        self.kept_rows = without(self.kept_rows, positions)
+        if self.kept_rows.size < 0.75 * len(self.rows):
             self.left()
 
 
 @sweep
 def move_up(rows: FloatArray, chosen: IntArray) -> None:
-    """Some rows, in growing order, become the first ones."""
+    """Move the chosen rows, given in ascending order, to the front."""
     for i in range(chosen.size):
         if chosen[i] > i:
             for j in range(rows.shape[1]):
@@ -282,7 +282,7 @@ def move_up(rows: FloatArray, chosen: IntArray) -> None:
 
 @sweep
 def scale_rows(rows: FloatArray, chosen: IntArray, factors: FloatArray, scaled: FloatArray) -> None:
-    """Write some rows, each times the factors; to pick them first would take another pass over the data."""
+    """Write the chosen rows times the factors into ``scaled``, in one pass over the data."""
     for i in range(chosen.size):
         row = rows[chosen[i]]
         for j in range(factors.size):
@@ -294,7 +294,7 @@ def without_rows(
 ) -> tuple[FloatArray | None, FloatArray]:
     """The inverse of a positive definite matrix without some rows and columns, from the inverse with them.
 
-    ``point`` holds minima of quadratic functions with that matrix, one in each column, which move as well.
+    ``point`` holds the minima of quadratic functions with that matrix, one in each column; they are updated too.
     """
     if positions.size <= FEW:
         for k in np.sort(positions)[::-1].tolist():
@@ -314,7 +314,7 @@ def without_rows(
 
 @sweep
 def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """A Schur complement: the inverse, and the minima, when one row and column leave the matrix."""
+    """The inverse and the minima after one row and column are removed from the matrix (a Schur complement)."""
     n = len(inverse) - 1
     left, moved = np.empty((n, n)), np.empty((n, point.shape[1]))
     for i in range(n):
@@ -331,7 +331,7 @@ def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatAr
 
 
 def factor_of(system: FloatArray) -> FloatArray:
-    """The Cholesky factor in an upper triangle; the system is overwritten."""
+    """The upper triangular Cholesky factor; the system is overwritten."""
     factor, not_definite = dpotrf(system.T, overwrite_a=True)
     if not_definite:
         raise LinAlgError("not positive definite")
@@ -339,7 +339,7 @@ def factor_of(system: FloatArray) -> FloatArray:
 
 
 def inverse_from(factor: FloatArray) -> FloatArray:
-    """The inverse of the matrix that has this factor."""
+    """The inverse of the matrix with this Cholesky factor."""
     triangle = dpotri(factor)[0]
     inverse = triangle + triangle.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
@@ -354,14 +354,14 @@ def _inverse_of(system: FloatArray) -> FloatArray | None:
 
 
 def _solves(system: FloatArray, solution: FloatArray, right: FloatArray) -> bool:
-    """Whether the residual is as small as rounding allows."""
+    """Whether the residual is at the level of rounding errors."""
     residual = np.abs(system @ solution - right).max()
     terms = np.abs(system).max() * np.abs(solution).max() + np.abs(right).max()
     return bool(np.isfinite(residual) and residual <= RESIDUAL * terms)
 
 
 def _is_regular(system: FloatArray, inverse: FloatArray) -> bool:
-    """Whether columns of unit length would be far from dependent (condition number in the 1-norm)."""
+    """Whether the system, scaled to a unit diagonal, is well conditioned (condition number in the 1-norm)."""
     scale = np.sqrt(np.diagonal(system))
     if not np.all(scale > 0.0):
         return False

@@ -1,4 +1,4 @@
-"""Descent on scaling factors along the gradient of a criterion.
+"""Gradient descent on the scaling factors of the features.
 
-Serves RadiusMarginScaling and AdaptiveScaling; the choice of a kernel also JCFO and KernelMultiplicativeUpdate.
+Used by RadiusMarginScaling and AdaptiveScaling; JCFO and KernelMultiplicativeUpdate use its choice of a kernel.
 """

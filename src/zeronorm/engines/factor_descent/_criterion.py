@@ -1,4 +1,4 @@
-"""A criterion as a function of the squared scaling factors of all features, and the descent on such a function."""
+"""A criterion as a function of the squared scaling factors of the features, and projected gradient descent on it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from zeronorm.solvers._geometry import project_on_simplex
 from zeronorm.solvers._status import UnsolvableError
 
 CONSTANT = -3.0  # score of constant features, below all others
-COPY = -2.5  # score of copies of other features, below all that were given a chance
-IN_MEMORY_BYTES = 64 << 20  # data up to here are standardised once and kept, instead of in each product
+COPY = -2.5  # score of copies of other features, below all features that took part
+IN_MEMORY_BYTES = 64 << 20  # bytes; smaller data are standardised once and stored, instead of in each product
 
 
 class ScaledCriterion:
-    r"""G(K(σ²)) and its slopes in σ², with the machines started from their last solutions.
+    r"""G(K(σ²)) and its gradient in σ², with the models started from their last solutions.
 
     .. math:: \frac{\partial G}{\partial \sigma_k^2} = x_k^\top M x_k, \qquad
-        M = \frac{\partial G}{\partial K} \text{ pulled back through the kernel to the Gram matrix.}
+        M = \frac{\partial G}{\partial (\text{Gram matrix})} \text{ by the chain rule through the kernel.}
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ScaledCriterion:
         self._squared_norms: FloatArray | None = None
 
     def __call__(self, scale_sq: FloatArray) -> tuple[float, FloatArray]:
-        """Value and slopes; infinite where features that a hard margin needs are scaled away."""
+        """Value and gradient; infinite where a hard margin does not exist with these factors."""
         gram = self.design.gram(scale_sq)
         K = self.kernel.matrix(gram)
         try:
@@ -64,28 +64,28 @@ class ScaledCriterion:
         return found.value, self._slopes(found)
 
     def without(self, columns: IntArray, scale_sq: FloatArray) -> FloatArray:
-        """The value when one of the given features at a time is taken out and the machines are trained anew."""
+        """The value when each of the given features in turn is removed and the models are retrained."""
         gram = self.design.gram(scale_sq)
         warm = None if self.last is None else self.last.warm
         values = np.empty(columns.size)
-        for place, k in enumerate(columns):
+        for index, k in enumerate(columns):
             x = self.design.block(np.array([k]))[:, 0]
             K = self.kernel.matrix(gram - scale_sq[k] * np.outer(x, x))
             try:
-                values[place] = self.criterion.evaluate(K, self.target, warm).value
-            except UnsolvableError:  # a hard margin cannot do without the feature
-                values[place] = np.inf
+                values[index] = self.criterion.evaluate(K, self.target, warm).value
+            except UnsolvableError:  # no hard margin without the feature
+                values[index] = np.inf
         return values
 
     def take(self, columns: IntArray) -> ScaledCriterion:
-        """The same on some of the features, with the machines as they are."""
+        """The same function on some of the features, with the current models."""
         narrowed = ScaledCriterion(self.design.take(columns), self.kernel, self.criterion, self.target)
         narrowed.last = self.last
         return narrowed
 
     @property
     def converged(self) -> bool:
-        """Whether the machines of the last evaluation met their tolerance."""
+        """Whether the models of the last evaluation converged."""
         return self.last is None or self.last.converged
 
     def _slopes(self, found: CriterionValue) -> FloatArray:
@@ -94,7 +94,7 @@ class ScaledCriterion:
         return self.design.gram_adjoint(self.kernel.pullback(self.gram, self.K, found.gradient))
 
     def _factored_slopes(self, M: FactoredMatrix) -> FloatArray:
-        """x'Mx of all features by products with a few vectors."""
+        """x'Mx of all features, from products with a few vectors."""
         slopes = self.design.transpose_dot(M.vectors) ** 2 @ M.weights
         if np.all(M.diagonal == M.diagonal[0]):
             if self._squared_norms is None:
@@ -110,8 +110,8 @@ class ScaledCriterion:
 def standing(scale_sq: FloatArray, slope: FloatArray, zero_tol: float, top: float = np.inf) -> FloatArray:
     """Scores that order features by their factors.
 
-    Features without a factor have scores below zero and follow by how close they are to getting one; features at
-    the largest factor allowed are ordered by how much they press on it.
+    Features with a factor of zero have scores below zero and are ordered by their gradient; features at the largest
+    factor allowed are ordered by their gradient too.
     """
     steepest = float(np.abs(slope).max(initial=0.0))
     relative = slope / steepest if steepest > 0.0 else np.zeros_like(slope)
@@ -124,26 +124,26 @@ def standing(scale_sq: FloatArray, slope: FloatArray, zero_tol: float, top: floa
 
 
 def is_zero(scale_sq: FloatArray, zero_tol: float) -> NDArray[np.bool_]:
-    """Factors up to ``zero_tol`` times the largest; squares are compared with the square."""
+    """Mask of factors up to ``zero_tol`` times the largest; squared factors are compared with its square."""
     return np.asarray(scale_sq <= zero_tol**2 * scale_sq.max(initial=0.0))
 
 
 def varying_columns(design: Design) -> IntArray:
-    """The features that are not constant: a factor of a constant feature would only take up room."""
+    """The features that are not constant; a constant feature needs no factor."""
     return np.flatnonzero(~design.column_stats().is_constant(design.dtype))
 
 
 def distinct_columns(design: Design, kernel: ScaledKernel) -> tuple[IntArray, IntArray]:
     """The features that vary, each once, and for each feature the first one that is its copy.
 
-    Equal factors are where a descent starts, so copies would share theirs for ever. Kernels of differences and of
-    machines with a bias see no sign and no shift; a polynomial sees a shift.
+    The descent starts from equal factors, so copies would keep equal factors. Sign and shift of a column do not matter
+    for kernels of differences and for linear models with a bias; a shift matters for a polynomial kernel.
     """
     representative = first_copies(design, shifted=not isinstance(kernel, PolynomialKernel))
     return np.intersect1d(np.unique(representative), varying_columns(design)), representative
 
 
-# -- The kernel that a scaling method was asked for --
+# -- The kernel from the parameters of a scaling method --
 
 
 def chosen_kernel(selector: Any, design: Design) -> ScaledKernel:
@@ -162,22 +162,23 @@ def chosen_kernel(selector: Any, design: Design) -> ScaledKernel:
 
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
 
-MEMORY = 10  # a step may rise above the last value, not above all of the last ten
-SUFFICIENT = 1e-4  # share of the promised decrease that a step must deliver
-SHORTEST = 1e-10  # fraction of a step below which a line search gives up
-RESTING = 50  # iterations over which the value is watched
-REST_SHARE = 1e-3  # of the tolerance: a smaller relative decrease over these iterations is rest
+MEMORY = 10  # a step may increase the value, but not above all of the last ten values
+SUFFICIENT = 1e-4  # share of the decrease predicted by the gradient that a step must reach
+SHORTEST = 1e-10  # fraction of a step below which the line search fails
+RESTING = 50  # iterations over which the decrease of the value is measured
+# Fraction of the tolerance: with a smaller relative decrease over these iterations the descent ends.
+REST_SHARE = 1e-3
 NO_DECREASE = (
     "the line search found no decrease: the criterion has a kink there. Change C or choose another criterion."
 )
 
 
 class Region(ABC):
-    """Where the factors may be."""
+    """The feasible set of the factors."""
 
     @abstractmethod
     def project(self, point: FloatArray) -> FloatArray:
-        """The nearest point of the region."""
+        """Project a point on the region."""
 
     @abstractmethod
     def lowest(self, slope: FloatArray) -> float:
@@ -210,7 +211,7 @@ class UnitBox(Region):
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a descent ended; ``gap`` is the decrease that the slope there still promises, relative to the value."""
+    """Result of a descent; ``gap`` is the decrease that the gradient still predicts, relative to the value."""
 
     point: FloatArray
     value: float
@@ -224,16 +225,16 @@ class Descent:
 def descend(evaluate: Evaluate, start: FloatArray, region: Region, *, tol: float, max_iter: int) -> Descent:
     r"""Follow the projected gradient with steps of Barzilai and Borwein (Birgin, Martínez & Raydan 2000).
 
-    The descent ends where the slope g promises no more than a fraction ``tol`` of the value,
+    The descent ends where the gradient g predicts a decrease of at most a fraction ``tol`` of the value,
 
     .. math:: g^\top x - \min_{s} g^\top s \le \mathrm{tol}\,|f(x)|, \qquad s \text{ in the region},
 
-    which for a convex criterion bounds the distance from the smallest value. It also ends where the value itself
-    has come to rest: that is the best one can see where the criterion has kinks.
+    which for a convex criterion bounds the distance from the smallest value. It also ends where the value no longer
+    decreases, because at a kink of the criterion the gradient does not become small.
 
     Parameters
     ----------
-    evaluate : value and slope at a point; a value of infinity is a point to keep away from.
+    evaluate : value and gradient at a point; the value is infinite at points that are not allowed.
     start : projected on the region first; its value must be finite.
     """
     state = _State(evaluate, region.project(start), region)
@@ -275,11 +276,11 @@ class _State:
         return self.lowest[0] - self.lowest[-1] <= REST_SHARE * tol * abs(self.lowest[-1])
 
     def step(self) -> bool:
-        """One step down; False when no decrease is found."""
+        """Take one step; False when no decrease is found."""
         self.n_iter += 1
         if self._search(self.length):
             return True
-        # The curvature seen last may mislead: try once more with the cautious first length.
+        # The last curvature may be misleading: try again with the short first step length.
         return self.length != self.unit_length and self._search(self.unit_length)
 
     def _search(self, length: float) -> bool:

@@ -1,4 +1,4 @@
-"""Optimise the scaling factors, discard features, optimise those of the others, and so on."""
+"""Alternate between optimising the scaling factors and discarding features."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from zeronorm.solvers.svm._dual import SvmDual
 # -- Second derivatives of the radius/margin bound in every scaling factor, without a loop over features --
 #
 # Write s for the squared factor of one feature and K', K'' for the derivatives of the kernel matrix in s. On its
-# support vectors the machine is :math:`v = P y` with P the bordered inverse of the kernel matrix, so
+# support vectors the SVM is :math:`v = P y` with P the bordered inverse of the kernel matrix, so
 #
 # .. math:: W^2 = y^\top P y, \qquad (W^2)' = -v^\top K' v, \qquad (W^2)'' = 2 (K'v)^\top P (K'v) - v^\top K'' v .
 #
@@ -49,12 +49,12 @@ from zeronorm.solvers.svm._dual import SvmDual
 #     (R^2)'' = \beta^\top \mathrm{diag} K'' - \beta^\top K'' \beta + \tfrac12 g^\top Q g, \qquad
 #     g = \mathrm{diag} K' - 2 K' \beta .
 #
-# Both hold as long as the sets of support vectors stay the same. What a kernel must tell is how K' and K'' act on
-# given vectors, for a block of features at once
+# Both hold as long as the sets of support vectors stay the same. A kernel must provide the products of K' and K''
+# with given vectors, for a block of features at once
 
 
 class KernelChange(Protocol):
-    """Derivatives of the kernel matrix in the squared factor of each feature of a block."""
+    """Derivatives of the kernel matrix with respect to the squared factor of each feature of a block."""
 
     def times(self, v: FloatArray) -> FloatArray:
         """K' v, one column per feature."""
@@ -94,7 +94,7 @@ class RBFChange:
 
     def __init__(self, kernel: RBFKernel, K: FloatArray, block: FloatArray) -> None:
         self.gamma, self.K = kernel.gamma, K
-        self.block = block - block.mean(axis=0)  # only differences count; small numbers cancel less
+        self.block = block - block.mean(axis=0)  # only differences matter; centred values lose fewer digits
 
     def _moments(self, v: FloatArray, power: int) -> FloatArray:
         return np.asarray(self.K @ (v[:, None] * self.block**power))
@@ -119,7 +119,7 @@ class RBFChange:
 
 
 def kernel_change(kernel: ScaledKernel, gram: FloatArray, K: FloatArray, block: FloatArray) -> KernelChange:
-    """How the kernel matrix changes with the features of a block."""
+    """The derivatives of a kernel for a block of features."""
     if isinstance(kernel, RBFKernel):
         return RBFChange(kernel, K, block)
     if isinstance(kernel, LinearKernel):
@@ -130,7 +130,7 @@ def kernel_change(kernel: ScaledKernel, gram: FloatArray, K: FloatArray, block: 
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    """A quantity with its first and second derivatives in each squared factor."""
+    """A quantity with its first and second derivatives with respect to each squared factor."""
 
     value: float
     first: FloatArray
@@ -145,7 +145,7 @@ class Derivatives:
 
 
 def margin_derivatives(dual: SvmDual, K: FloatArray, C: float, change: KernelChange) -> Derivatives:
-    """Those of the inverse squared margin."""
+    """Derivatives of the inverse squared margin."""
     v = dual.dual_coef
     support = support_of(dual.alpha)
     P = bordered_inverse(with_ridge(K[np.ix_(support, support)], C))[:-1, :-1]
@@ -156,7 +156,7 @@ def margin_derivatives(dual: SvmDual, K: FloatArray, C: float, change: KernelCha
 
 
 def variance_derivatives(value: float, change: KernelChange, n_samples: int) -> Derivatives:
-    """Those of the variance in feature space."""
+    """Derivatives of the variance in feature space."""
     mean = np.full(n_samples, 1.0 / n_samples)
     first, second = change.diagonals()
     return Derivatives(
@@ -165,7 +165,7 @@ def variance_derivatives(value: float, change: KernelChange, n_samples: int) -> 
 
 
 def radius_derivatives(sphere: EnclosingSphere, K: FloatArray, C: float, change: KernelChange) -> Derivatives:
-    """Those of the squared radius of the enclosing sphere."""
+    """Derivatives of the squared radius of the enclosing sphere."""
     beta = sphere.beta
     support = support_of(beta)
     Q = bordered_inverse(with_ridge(K[np.ix_(support, support)], C))[:-1, :-1]
@@ -180,19 +180,19 @@ def radius_derivatives(sphere: EnclosingSphere, K: FloatArray, C: float, change:
     )
 
 
-# -- What each feature is worth once the scaling factors have been optimised, beyond its own factor --
+# -- Rules for the value of each feature after the scaling factors have been optimised --
 
 
 Worth = Callable[[ScaledCriterion, FloatArray], FloatArray]
 
 
 def removal_value(objective: ScaledCriterion, scale_sq: FloatArray) -> FloatArray:
-    """The value of the criterion when each feature in turn is taken out and the machines are trained anew."""
+    """The value of the criterion when each feature in turn is removed and the models are retrained."""
     return objective.without(np.arange(scale_sq.size), scale_sq)
 
 
 def curvature_saliency(objective: ScaledCriterion, scale_sq: FloatArray) -> FloatArray:
-    r"""σ² ∂²(R²W²)/∂σ² at the given factors, summed over machines.
+    r"""σ² ∂²(R²W²)/∂σ² at the given factors, summed over models.
 
     With s = σ² it is :math:`4 s^2\,\partial^2 (R^2W^2)/\partial s^2 + 2 s\,\partial (R^2W^2)/\partial s`.
     """
@@ -208,7 +208,7 @@ def curvature_saliency(objective: ScaledCriterion, scale_sq: FloatArray) -> Floa
 
 
 def _bounds(objective: ScaledCriterion, change: KernelChange) -> list[Derivatives]:
-    """R²W² with its derivatives, one for each machine."""
+    """R²W² and its derivatives for each model."""
     assert isinstance(objective.criterion, Summed)
     assert isinstance(objective.criterion.criterion, RadiusMargin)
     assert objective.last is not None
@@ -224,17 +224,17 @@ def _bounds(objective: ScaledCriterion, change: KernelChange) -> list[Derivative
     return found
 
 
-# How much a feature is worth, bigger is better. The third rule, the factor itself, needs no computation.
+# Value of a feature, bigger is better. The third rule, the factor itself, needs no computation.
 WORTH: dict[str, Worth] = {"removal": removal_value, "curvature": curvature_saliency}
 
 
 @dataclass
 class Discarding:
-    """The rounds of optimising and discarding, and what they left behind.
+    """Rounds of optimising factors and discarding features, and their results.
 
     Parameters
     ----------
-    rule, step : which features leave in each round and how many; without a step there is one round only.
+    rule, step : which features are discarded in each round and how many; without a step there is one round only.
     bounded : factors between 0 and 1 instead of a constant sum of squares.
     """
 
@@ -252,7 +252,7 @@ class Discarding:
     first: Descent | None = None
 
     def run(self, objective: ScaledCriterion, progress: Progress) -> None:
-        """All rounds, until one feature is left or a hard margin cannot do with fewer."""
+        """Run all rounds, until one feature is left or no hard margin exists with fewer."""
         m = objective.design.n_features
         region: Region = UnitBox() if self.bounded else ConstantSum(float(m))
         active, start = np.arange(m), np.ones(m)
@@ -277,16 +277,16 @@ class Discarding:
         self.n_iter += found.n_iter
         self.remedy = self.remedy or found.remedy
         if not objective.converged:
-            self.remedy = self.remedy or "the machines did not meet their tolerance; lower C or standardize."
+            self.remedy = self.remedy or "the models did not meet their tolerance; lower C or standardize."
         self.first = self.first or found
         self.sizes.append(int(np.count_nonzero(~is_zero(found.point, self.zero_tol))))
         self.values.append(found.value)
         return found
 
     def _ranked(self, objective: ScaledCriterion, found: Descent) -> tuple[IntArray, int]:
-        """The features, the worst first, and how many leave: those without a factor, then the least worth."""
-        place = standing(found.point, found.slope, self.zero_tol, top=1.0 if self.bounded else np.inf)
-        by_scale = order_by_score(place)[::-1]
+        """Features, the worst first, and how many to discard: factors of zero first, then the lowest values."""
+        score = standing(found.point, found.slope, self.zero_tol, top=1.0 if self.bounded else np.inf)
+        by_scale = order_by_score(score)[::-1]
         zero = is_zero(found.point, self.zero_tol)[by_scale]
         gone, rest = by_scale[zero], by_scale[~zero]
         if self.rule in WORTH and rest.size > 1:
@@ -299,7 +299,7 @@ class Discarding:
         return np.concatenate([gone, rest]), gone.size + n_out
 
     def path(self, varying: IntArray, scale: FloatArray) -> SelectionPath:
-        """The path over all features; those that took no part come last."""
+        """The path over all features; constant features and copies come last."""
         left_out = np.setdiff1d(np.arange(scale.size), varying)
         eliminated = varying[np.asarray(self.eliminated, dtype=np.intp)]
         return SelectionPath.from_elimination(

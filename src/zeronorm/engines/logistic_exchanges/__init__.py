@@ -1,4 +1,4 @@
-"""Best subsets for logistic regression by exchanging features in and out.
+"""Best-subset selection for logistic regression by exchanging features.
 
-Serves ZeroNormLogistic; the machines also serve LogisticLasso.
+Used by ZeroNormLogistic; LogisticLasso uses its models.
 """

@@ -1,4 +1,4 @@
-"""What an exchange of features would change, read from the quadratic model of the objective at a fit."""
+"""The predicted effect of exchanging features, from the quadratic model of the objective at a fit."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from zeronorm.design import Design
 from zeronorm.design._base import SMALL_COPY_BYTES
 from zeronorm.engines.logistic_exchanges._kernels import expand_models, fit_logistic
 
-# -- Logistic machines on subsets of the features: the columns in memory, and exact fits --
+# -- Logistic regression on subsets of the features: columns in memory, and exact fits --
 
 
 FIT_TOLERANCE = 1e-6  # expected relative gain at which Newton's method takes its last step
 FIT_STEPS = 200
-BLOCK_BYTES = 1 << 22  # of columns that are read at a time
-DENSE_BYTES = 1 << 23  # of candidates in sparse data; larger ones stay as they are stored
+BLOCK_BYTES = 1 << 22  # bytes of columns that are read at a time
+DENSE_BYTES = 1 << 23  # bytes of sparse candidates that are made dense; larger ones stay sparse
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetFit:
-    """The machines on one subset.
+    """The fitted models on one subset.
 
-    ``coef`` has one row per machine: the weights in the order of the sorted ``columns``, then the bias.
+    ``coef`` has one row per model: the weights in the order of the sorted ``columns``, then the bias.
     """
 
     columns: IntArray
@@ -40,20 +40,20 @@ class SubsetFit:
         return int(self.columns.size)
 
     def start_on(self, columns: IntArray) -> FloatArray:
-        """Weights for another sorted subset: those of the shared features, zero for the others."""
+        """Starting weights for another sorted subset: those of the shared features, zero for the others."""
         coef = np.zeros((len(self.coef), columns.size + 1))
         coef[:, -1] = self.coef[:, -1]
         if columns.size and self.size:
-            place = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
-            shared = columns[place] == self.columns
-            coef[:, place[shared]] = self.coef[:, :-1][:, shared]
+            position = np.minimum(np.searchsorted(columns, self.columns), columns.size - 1)
+            shared = columns[position] == self.columns
+            coef[:, position[shared]] = self.coef[:, :-1][:, shared]
         return coef
 
 
 class LogisticSubsets:
     r"""Minimise :math:`\sum_c [\sum_i s_i \log(1 + e^{-y_{ic} f_c(x_i)}) + \tfrac{\lambda}{2} \|w_c\|^2]` on subsets.
 
-    Columns that were needed stay in memory, one per row, until ``forget``.
+    Columns that were used are kept in memory, one per row, until ``forget``.
     """
 
     def __init__(self, design: Design, signs: FloatArray, weight: FloatArray, ridge: float) -> None:
@@ -63,13 +63,13 @@ class LogisticSubsets:
         self.ridge = float(ridge)
         self.n_steps = 0
         self.all_converged = True
-        self._place = np.full(design.n_features, -1, dtype=np.intp)
+        self._row_of = np.full(design.n_features, -1, dtype=np.intp)
         self._stored = np.empty((0, design.n_samples))
         self.n_stored = 0
         self._floor: dict[bytes, float] = {}
 
     def part(self, n_samples: int) -> LogisticSubsets:
-        """The same for a part of the samples, drawn from each class alike, with weights that sum to those of all."""
+        """The same objective on a subsample with equally many samples per class, weighted to the same total."""
         classes = np.unique(self.signs, axis=1, return_inverse=True)[1].ravel()
         n_classes = int(classes.max()) + 1
         rng = np.random.default_rng(0)
@@ -85,48 +85,49 @@ class LogisticSubsets:
 
     def rows(self, columns: IntArray) -> FloatArray:
         """Columns of the data, one per row."""
-        places = self._places(columns)
-        return self._stored[places]
+        stored_rows = self._rows_of(columns)
+        return self._stored[stored_rows]
 
     def rows_and_ones(self, columns: IntArray) -> FloatArray:
         """Columns of the data, one per row, and ones in the last row, for the bias."""
         rows = np.empty((columns.size + 1, self.design.n_samples))
-        places = self._places(columns)
-        np.take(self._stored, places, axis=0, out=rows[:-1], mode="clip")
+        stored_rows = self._rows_of(columns)
+        np.take(self._stored, stored_rows, axis=0, out=rows[:-1], mode="clip")
         rows[-1] = 1.0
         return rows
 
     def forget(self, keep: IntArray) -> None:
         """Drop all stored columns but these."""
-        keep = keep[np.argsort(self._places(keep), kind="stable")]
-        for new, old in enumerate(self._place[keep].tolist()):  # never overtakes what is still to be moved
+        keep = keep[np.argsort(self._rows_of(keep), kind="stable")]
+        # In this order a row never overwrites one that is still to be moved.
+        for new, old in enumerate(self._row_of[keep].tolist()):
             self._stored[new] = self._stored[old]
         self._stored.resize((keep.size, self.design.n_samples), refcheck=False)
-        self._place[:] = -1
-        self._place[keep] = np.arange(keep.size)
+        self._row_of[:] = -1
+        self._row_of[keep] = np.arange(keep.size)
         self.n_stored = keep.size
 
-    def _places(self, columns: IntArray) -> IntArray:
+    def _rows_of(self, columns: IntArray) -> IntArray:
         """Rows of the store that hold these columns, after reading those that are missing."""
-        places = self._place[columns]
-        if columns.size and places.min() < 0:
-            self._load(columns[places < 0])
-            places = self._place[columns]
-        return places
+        stored_rows = self._row_of[columns]
+        if columns.size and stored_rows.min() < 0:
+            self._load(columns[stored_rows < 0])
+            stored_rows = self._row_of[columns]
+        return stored_rows
 
     def _load(self, missing: IntArray) -> None:
         start, end = self.n_stored, self.n_stored + missing.size
         if end > len(self._stored):
-            # Long columns, which take long to compute anyway, get less to spare. No view of the store is ever given
-            # away, so that it can grow where it is, without a second one for a moment.
+            # Long columns, which take long to compute anyway, get less spare memory. No view of the store is ever
+            # returned, so it can be resized in place, without a second copy.
             spare = len(self._stored) // (2 if self._stored.nbytes <= SMALL_COPY_BYTES else 8)
             self._stored.resize((max(end, len(self._stored) + spare), self.design.n_samples), refcheck=False)
-        # Of data in files all columns share one reading.
+        # For data in files all columns are read in one pass.
         width = max(1, BLOCK_BYTES // (8 * self.design.n_samples)) if self.design.is_sparse else missing.size
         for first in range(0, missing.size, width):
             part = missing[first : first + width]
             self._stored[start + first : start + first + part.size] = self.design.block(part).T
-        self._place[missing] = np.arange(start, end)
+        self._row_of[missing] = np.arange(start, end)
         self.n_stored = end
 
     # -- fits -----------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ class LogisticSubsets:
     def fit_below(self, goal: float, columns: IntArray, start: FloatArray) -> SubsetFit | None:
         """Fit on a sorted subset from the weights ``start``, which are overwritten.
 
-        None, mostly after a step or two, when the objective stays above ``goal``.
+        Returns None, mostly after one or two steps, when the objective will stay above ``goal``.
         """
         key = columns.tobytes()
         if self._floor.get(key, -np.inf) >= goal:
@@ -163,17 +164,17 @@ class LogisticSubsets:
         return SubsetFit(columns, start, float(objective), key)
 
     def residuals(self, fit: SubsetFit, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Negative first and second derivative of the loss by the decision values, (machines, samples)."""
+        """Negative first and second derivative of the loss by the decision values, of shape (models, samples)."""
         margins = (fit.coef @ own) * self.signs
         wrong = 1.0 / (1.0 + np.exp(np.minimum(margins, 700.0)))
         return self.weight * self.signs * wrong, self.weight * wrong * (1.0 - wrong)
 
 
-COLLINEAR = 1e-9  # share of its curvature that must remain of a feature given the others
+COLLINEAR = 1e-9  # least share of the curvature of a feature that the others may leave unexplained
 
 
 class Candidates:
-    """Features that may enter, sorted, with their values and the squares of these, one feature per row."""
+    """Sorted features that may enter, with their values and squared values, one feature per row."""
 
     def __init__(self, columns: IntArray, values: FloatArray) -> None:
         self.columns, self._values = columns, values
@@ -184,7 +185,7 @@ class Candidates:
 
     @classmethod
     def of(cls, model: LogisticSubsets, columns: IntArray) -> Candidates | SparseCandidates:
-        """Dense, or as they are stored where dense ones would be large."""
+        """Read the candidates as a dense array, or as sparse columns where that would be large."""
         large = 8 * model.design.n_samples * columns.size > DENSE_BYTES
         stored = model.design.stored_columns(columns) if large else None
         if stored is not None:
@@ -195,18 +196,18 @@ class Candidates:
         return Candidates(self.columns[kept], self._values[kept])
 
     def products(self, vectors: FloatArray) -> FloatArray:
-        """Of each vector, a row, with each feature; stacks of vectors give stacks of products, features first."""
+        """Products of each row vector with each feature; stacks of vectors give stacks of products, features first."""
         if vectors.ndim == 2:
             return np.asarray(vectors @ self._values.T)
         return np.asarray(self._values @ vectors.transpose(0, 2, 1))
 
     def square_products(self, vectors: FloatArray) -> FloatArray:
-        """The same with the squares of the values."""
+        """Products with the squared values."""
         return np.asarray(vectors @ self._squares.T)
 
 
 class SparseCandidates:
-    """The same for the sparse columns S and the shift of which S - shift are the values."""
+    """Products with the sparse columns S minus their shift."""
 
     def __init__(self, columns: IntArray, stored: Any, shift: FloatArray) -> None:
         self.columns, self._stored, self._shift = columns, stored, shift
@@ -226,14 +227,14 @@ class SparseCandidates:
         return np.asarray(squares - 2.0 * self._shift * plain + np.outer(total, self._shift**2))
 
 
-def without(values: NDArray[Any], place: int) -> NDArray[Any]:
-    """The values but one, along the last axis; np.delete takes longer for small arrays."""
-    return np.concatenate([values[..., :place], values[..., place + 1 :]], axis=-1)
+def without(values: NDArray[Any], position: int) -> NDArray[Any]:
+    """The values without one along the last axis; faster than np.delete for small arrays."""
+    return np.concatenate([values[..., :position], values[..., position + 1 :]], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class Removals:
-    """``loss[i]``: predicted change of the objective when the i-th feature of a fit leaves."""
+    """Predicted effect of removals; ``loss[i]`` is the change of the objective without the i-th feature."""
 
     loss: FloatArray
     inverses: FloatArray
@@ -246,7 +247,7 @@ class Removals:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """``gain[j]``: predicted gain when the j-th of these columns enters, ``weight[:, j]`` its weights then.
+    """Predicted effect of additions; ``gain[j]`` is the gain by the j-th column, ``weight[:, j]`` its weights.
 
     The weights of the fit then move by ``-projection[:, j]`` times that.
     """
@@ -259,13 +260,13 @@ class Additions:
     def start(self, fit: SubsetFit, j: int) -> FloatArray:
         """Predicted weights with the j-th column."""
         weight = self.weight[:, j, None]
-        place = int(np.searchsorted(fit.columns, self.columns[j]))
+        position = int(np.searchsorted(fit.columns, self.columns[j]))
         moved = fit.coef - weight * self.projection[:, j]
-        return np.concatenate([moved[:, :place], weight, moved[:, place:]], axis=1)
+        return np.concatenate([moved[:, :position], weight, moved[:, position:]], axis=1)
 
 
 class QuadraticModel:
-    """Second-order expansion of the objective at a fit; machines are summed."""
+    """Second-order expansion of the objective at a fit, summed over models."""
 
     def __init__(self, model: LogisticSubsets, fit: SubsetFit) -> None:
         own = model.rows_and_ones(fit.columns)
@@ -296,12 +297,12 @@ class QuadraticModel:
         return Removals((self.fit.coef[:, :-1] ** 2 / (2.0 * self.scale)).sum(axis=0), self.inverses)
 
     def additions(self, candidates: Candidates | SparseCandidates, count: int | None = None) -> Additions:
-        """What the candidates outside the fit would gain, or those ``count`` with the steepest slopes."""
+        """Predicted gains of the candidates outside the fit, or of the ``count`` with the largest gradients."""
         slopes = candidates.products(self.residuals)
         bends = candidates.square_products(self.curvatures) + self.ridge
         kept = np.flatnonzero(_outside(candidates.columns, self.fit.columns))
         if count is not None and count < kept.size:
-            # A lower bound of the gain: correlation with the features of the fit only lessens the bend.
+            # A lower bound of the gain: correlation with the features of the fit only decreases the curvature.
             least = (slopes**2 / bends).sum(axis=0)[kept]
             kept = kept[np.argpartition(-least, count)[:count]]
         slopes, bends = slopes[:, kept], bends[:, kept]
@@ -312,11 +313,11 @@ class QuadraticModel:
         return Additions(candidates.columns[kept], gain, weight, projection)
 
     def swap_gains(self, candidates: Candidates | SparseCandidates) -> FloatArray:
-        """Predicted gain by putting candidate j, none of the fit, in the place of feature i of the fit: [j, i]."""
+        """Predicted gain [j, i] when candidate j outside the fit replaces feature i of the fit."""
         slopes = candidates.products(self.residuals)
         bends = candidates.square_products(self.curvatures) + self.ridge
         projection, remaining = self._project(candidates, bends)
-        # Leaving out feature i moves the others along the i-th column of the inverse, which changes the slopes.
+        # Removing feature i moves the others along the i-th column of the inverse, which changes the gradients.
         own = projection[:, :, :-1]
         ratio = (self.fit.coef[:, :-1] / self.scale)[:, None, :]
         slope_without = slopes[:, :, None] + own * ratio
@@ -327,14 +328,14 @@ class QuadraticModel:
     def _project(
         self, candidates: Candidates | SparseCandidates, bends: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Coefficients of candidates on the features of the fit, and the curvature that is left of them."""
+        """Regression coefficients of candidates on the features of the fit, and their remaining curvature."""
         cross = candidates.products(self.weighted)
         projection = cross @ self.inverses
         return projection, bends - np.einsum("cji,cji->cj", projection, cross)
 
 
 def _outside(columns: IntArray, subset: IntArray) -> NDArray[np.bool_]:
-    """Which of the sorted columns are not in the sorted subset."""
+    """Mask of the sorted columns that are not in the sorted subset."""
     if subset.size == 0:
         return np.ones(columns.size, dtype=bool)
     return np.asarray(subset[np.minimum(np.searchsorted(subset, columns), subset.size - 1)] != columns)

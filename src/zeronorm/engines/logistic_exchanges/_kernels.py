@@ -9,12 +9,12 @@ from zeronorm._jit import kernel, reduction, sweep
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
-PART = 512  # samples of which all features stay close to the processor
+PART = 512  # samples per block, so that the features of a block fit in the cache
 
-LARGEST_DECAY = 745.0  # exp(-745) is the smallest number
+LARGEST_DECAY = 745.0  # exp(-745) is the smallest positive double
 LOG2_E, LOG_2_HEAD, LOG_2_TAIL = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
 HALVES = np.ldexp(1.0, -np.arange(1080))
-GAIN_ROUNDING = 1e-9  # relative gain that may drown in rounding
+GAIN_ROUNDING = 1e-9  # relative gain below the rounding error
 
 
 @reduction
@@ -34,7 +34,7 @@ def add_multiple(factor, values, out):
 
 @sweep
 def decays(values, out):
-    """exp(-|v|) of each value, by a polynomial and a table of powers of two, which use vector instructions."""
+    """exp(-|v|) of each value, by a polynomial and a table of powers of two, in vector instructions."""
     for i in range(values.shape[0]):
         size = abs(values[i])
         size = size if size < LARGEST_DECAY else LARGEST_DECAY
@@ -92,7 +92,7 @@ def slopes_of_decays(margins, small, sign, weight, residual, curvature):
 
 @kernel
 def part_of_loss(rows, begin, w, sign, weight, margins, small, residual, curvature):
-    """Loss of samples from ``begin`` on, with the derivatives; ``margins`` and ``small`` are scratch."""
+    """Loss of the samples from ``begin`` on, with derivatives; ``margins`` and ``small`` are work arrays."""
     end = begin + margins.shape[0]
     margins[:] = 0.0
     for j in range(rows.shape[0]):
@@ -108,11 +108,11 @@ def part_of_loss(rows, begin, w, sign, weight, margins, small, residual, curvatu
 
 @kernel
 def expand(rows, sign, weight, ridge, w, with_hessian, residual, curvature, weighted, H, gradient):
-    """The objective at ``w``; the negative gradient and, where wanted, the lower triangle of the Hessian.
+    """Compute the objective at ``w``, the negative gradient and optionally the lower triangle of the Hessian.
 
-    Samples come in parts that stay close to the processor. ``residual`` and ``curvature`` are the derivatives by
+    Samples are processed in blocks that fit in the cache. ``residual`` and ``curvature`` are the derivatives by
     the decision values, ``weighted`` the rows times the curvature: of all samples, or, where these arrays have
-    room for a part alone, of the last one.
+    the size of a block, of the last block.
     """
     size, n = rows.shape
     keep_all = residual.shape[0] == n
@@ -151,7 +151,7 @@ def solve_in_place(H, step):
         floor = 1e-14 * pivot
         for m in range(j):
             pivot -= H[j, m] * H[j, m]
-        # A dependent column: a tiny pivot would send its weight anywhere, a huge one keeps it where it is.
+        # A dependent column: a huge pivot keeps its weight unchanged, where a tiny one would give a random weight.
         H[j, j] = np.sqrt(pivot) if pivot > floor and pivot > 0.0 else 1e150
         for i in range(j + 1, size):
             value = H[i, j]
@@ -177,7 +177,7 @@ def solve_triangles(L, step):
 
 @kernel
 def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
-    """Newton's method for one machine from ``w``, which becomes the result.
+    """Fit one model by Newton's method from ``w``, which becomes the result.
 
     Returns the objective, infinity when given up, the steps taken, and whether it converged.
     """
@@ -187,7 +187,7 @@ def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
     residual, curvature, weighted = np.empty(width), np.empty(width), np.empty((size, width))
     objective = expand(rows, sign, weight, ridge, w, True, residual, curvature, weighted, H, gradient)
     if not objective <= np.log(2.0) * np.sum(weight):
-        # Weights of classes that are separated are huge, and no start for a subset that does not separate.
+        # Weights of a fit that separates the classes are huge, and a bad start for a subset that does not.
         w[:] = 0.0
         objective = expand(rows, sign, weight, ridge, w, True, residual, curvature, weighted, H, gradient)
     for steps in range(1, max_iter + 1):
@@ -195,7 +195,7 @@ def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
         slope[:] = gradient
         solve_in_place(H, step)
         decrement = inner_product(slope, step)
-        # Half the decrement is what Newton's model still expects to gain.
+        # Half the Newton decrement is the expected gain.
         if objective - 2.0 * decrement > hopeless and decrement < 0.5 * objective:
             return np.inf, steps, True
         is_last = decrement <= tol * objective
@@ -219,10 +219,10 @@ def fit_model(rows, sign, weight, ridge, w, tol, max_iter, hopeless):
 
 @kernel
 def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
-    """Fit one logistic machine per row of ``signs`` by Newton's method; ``coef`` is the start and the result.
+    """Fit one logistic model per row of ``signs`` by Newton's method; ``coef`` is the start and the result.
 
     ``rows`` holds one feature per row and ones in the last row, the bias, which is not penalised. Returns
-    the sum of the objectives, and the steps taken, negative when a machine did not converge. Gives up
+    the sum of the objectives, and the steps taken, negative when a model did not converge. Gives up
     with infinity as soon as the sum will surely stay above ``hopeless``.
     """
     total, n_steps, failed = 0.0, 0, False
@@ -240,9 +240,9 @@ def fit_logistic(rows, signs, weight, ridge, coef, tol, max_iter, hopeless):
 
 @kernel
 def invert(H, collinear, inverse):
-    """The inverse from the lower triangle of a symmetric matrix, which becomes its Cholesky factor.
+    """Invert a symmetric matrix given by its lower triangle, which becomes its Cholesky factor.
 
-    False when less than the share ``collinear`` of a diagonal element is left given the other rows.
+    Returns False when a pivot is below the share ``collinear`` of its diagonal element.
     """
     size = H.shape[0]
     column, curvature = np.empty(size), np.diag(H).copy()
@@ -262,7 +262,7 @@ def invert(H, collinear, inverse):
 
 @kernel
 def expand_models(rows, signs, weight, ridge, coef, collinear, residuals, curvatures, weighted, inverses):
-    """Quadratic model of the loss of each machine; False when a Hessian has no trustworthy inverse."""
+    """Second-order expansion of the loss of each model; False when a Hessian is too close to singular."""
     size = rows.shape[0]
     H, gradient = np.empty((size, size)), np.empty(size)
     usable = True
@@ -275,7 +275,7 @@ def expand_models(rows, signs, weight, ridge, coef, collinear, residuals, curvat
 
 @kernel
 def add_squares(products, start_anew, factor, values, first, last):
-    """Add squared products to some values, or begin with them; then multiply by the factors, if there are any."""
+    """Set values to squared products, or add these; then multiply by the factors, if there are any."""
     for i in range(first, last):
         square = products[i] * products[i]
         values[i] = square if start_anew else values[i] + square
@@ -284,17 +284,17 @@ def add_squares(products, start_anew, factor, values, first, last):
             values[i] *= factor[i]
 
 
-# -- A copy of the data with one byte for each number --
+# -- A quantised copy of the data with one byte per number --
 
 LARGEST_BYTE = 127
-TILE = 4096  # features whose sums stay close to the processor
+TILE = 4096  # features per block, so that their sums fit in the cache
 
 
 @kernel
 def to_bytes(block, factor, start, values, step, lost, length):
-    """Write columns times their factors as multiples of steps, what is lost of each, and the length of what is left.
+    """Quantise columns times their factors; write the norm of the rounding error and of the quantised column.
 
-    ``start`` is the place of the first of these columns in the arrays for all of them.
+    ``start`` is the position of the first of these columns in the arrays for all columns.
     """
     n, p = block.shape
     top, error, square, inverse = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
@@ -323,7 +323,7 @@ def to_bytes(block, factor, start, values, step, lost, length):
 
 @kernel
 def coarse_sums(values, rows, shares, begin, end, sums):
-    """Products of the features from ``begin`` to ``end`` with a vector, from some samples of the bytes."""
+    """Products of the quantised features from ``begin`` to ``end`` with a vector, over some samples."""
     m, in_eights, width = rows.shape[0], rows.shape[0] // 8 * 8, end - begin
     sums[:] = 0.0
     for t in range(0, in_eights, 8):
@@ -350,10 +350,10 @@ def coarse_sums(values, rows, shares, begin, end, sums):
 def coarse_reach(
     values, rows, shares, starts, query, step, lost, length, total, rest, least, found, estimate, first, last
 ):
-    """Features whose length of products may reach the ``least`` of a query, and their estimated lengths.
+    """Features whose norm of products may reach the ``least`` of a query, and their estimated norms.
 
-    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one reading of
-    the bytes. ``found`` and ``estimate`` are written from ``first`` on; returns how many there are for each query.
+    Vector v has the samples rows[starts[v] : starts[v + 1]] and belongs to query[v]; all queries share one pass over
+    the copy. ``found`` and ``estimate`` are written from ``first`` on; returns their number for each query.
     """
     count = np.zeros(least.shape[0], dtype=np.int64)
     sums, squares = np.empty(TILE, dtype=np.float32), np.empty((least.shape[0], TILE), dtype=np.float32)
@@ -373,16 +373,16 @@ def coarse_reach(
             )
             for j in range(width):
                 if top[j] >= least[q]:
-                    place = first + count[q]
-                    found[q, place] = begin + j
-                    estimate[q, place] = squares[q, j]
+                    index = first + count[q]
+                    found[q, index] = begin + j
+                    estimate[q, index] = squares[q, j]
                     count[q] += 1
     return count
 
 
 @kernel
 def coarse_bounds(squares, step, lost, length, total, rest, top):
-    """Replace squared sums by estimated lengths; ``top`` is what these may be at most."""
+    """Replace squared sums by estimated norms; ``top`` receives upper bounds on the norms."""
     for j in range(step.shape[0]):
         squares[j] = np.sqrt(squares[j]) * step[j]
         top[j] = squares[j] + total * lost[j] + rest * length[j]
@@ -390,7 +390,7 @@ def coarse_bounds(squares, step, lost, length, total, rest, top):
 
 @kernel
 def exact_squares(rows, V, factor, out):
-    """Sum of squared products of each of the rows with those of V, times its factor."""
+    """For each row the sum of its squared products with the rows of V, times its factor."""
     for k in range(rows.shape[0]):
         total = 0.0
         for q in range(V.shape[0]):

@@ -1,12 +1,12 @@
-r"""The features with the largest products with a vector, found in a copy of the data with one byte for each number.
+r"""Search for the features with the largest products with a vector, in a copy of the data quantised to bytes.
 
-With :math:`z_k = \tilde z_k + e_k`, where :math:`\tilde z_k` are the bytes times a step, and the large entries of v
-apart from its rest r,
+Let :math:`z_k = \tilde z_k + e_k`, where :math:`\tilde z_k` are the bytes times a step, and let r hold the small
+entries of v. Then
 
 .. math:: \bigl| z_k \cdot v - \tilde z_k \cdot (v - r) \bigr| \le \|e_k\|\,\|v\| + \|\tilde z_k\|\,\|r\| .
 
-A fit that separates the classes leaves large residuals in few samples, so that few rows of the bytes are read. The
-features that the bound leaves in doubt are read as they are: the answer is that of the data.
+A fit that separates the classes has large residuals in few samples, so that few rows of the bytes are read. The
+features that the bound does not decide are read from the data: the result is exact.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ from zeronorm.engines.logistic_exchanges._kernels import (
 
 Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
 
-TOGETHER = 8  # products in one reading of the data
-COARSE_FROM = 1 << 22  # numbers: of fewer a copy would not pay
-COARSE_SHARE = 1 / 4  # of the free memory, that the copy may take
-BUDGET_SHARE = 1 / 2  # the same of the budget for data in files
-REST = 0.004  # of the length of a vector, in samples that are not read
-MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one takes longer than to read all
+TOGETHER = 8  # vectors per pass over the data
+COARSE_FROM = 1 << 22  # numbers in the data; for fewer a copy is not worthwhile
+COARSE_SHARE = 1 / 4  # share of the free memory that the copy may take
+BUDGET_SHARE = 1 / 2  # share of the memory budget for data in files
+REST = 0.004  # share of the norm of a vector in samples that are not read
+# Share of the features: reading more of them one by one takes longer than reading all.
+MOST_IN_DOUBT = 1 / 256
 BLOCK_NUMBERS = 1 << 17
-SAMPLED, OVERSAMPLED = 4096, 4  # of many values, to find the largest of them
+SAMPLED, OVERSAMPLED = 4096, 4  # sample of many values, used to find the largest
 
-FIRST_SHARE, FIRST_FEATURES = 16, 4096  # features that are looked at first
+FIRST_SHARE, FIRST_FEATURES = 16, 4096  # features that are examined first
 
 Found = tuple[IntArray, NDArray[np.float32]]
 
@@ -51,7 +52,7 @@ _NO_PLACE = np.empty(0, dtype=np.intp)
 
 
 class StrongestFeatures:
-    """Answers which eligible features have the largest sum of squared products over their variance."""
+    """Finds the eligible features with the largest sum of squared products over their variance."""
 
     def __init__(self, model: LogisticSubsets, eligible: IntArray, variance: FloatArray) -> None:
         self.model = model
@@ -63,7 +64,7 @@ class StrongestFeatures:
         self._may_copy = _worth_a_copy(model.design)
 
     def search(self, queries: list[Query]) -> list[IntArray]:
-        """For each query its features, the strongest first."""
+        """For each query the features with the largest scores, in descending order."""
         if self._may_copy and self._coarse is None:
             factor = np.sqrt(self._precision)
             factor[self._not_eligible] = 0.0
@@ -73,7 +74,9 @@ class StrongestFeatures:
         if self._coarse is not None:
             doubtful = self._coarse.in_doubt(wanted)
             found = [self._screened(*query, doubt) for query, doubt in zip(wanted, doubtful, strict=True)]
-        exact = self._by_reading([query for query, known in zip(wanted, found, strict=True) if known is None])
+        exact = self._by_products(
+            [query for query, known in zip(wanted, found, strict=True) if known is None]
+        )
         return [next(exact) if known is None else known for known in found]
 
     def _screened(self, vectors: FloatArray, count: int, doubtful: IntArray) -> IntArray | None:
@@ -84,24 +87,24 @@ class StrongestFeatures:
         exact_squares(self.model.rows(doubtful), vectors, self._precision[doubtful], values)
         return doubtful[np.lexsort((doubtful, -values))[:count]]
 
-    def _by_reading(self, queries: list[Query]) -> Iterator[IntArray]:
+    def _by_products(self, queries: list[Query]) -> Iterator[IntArray]:
         products = self._products(np.vstack([vectors for vectors, _ in queries])) if queries else iter(())
         for vectors, count in queries:
-            for place in range(len(vectors)):
-                factor = self._precision if place == len(vectors) - 1 else _NO_FACTOR
-                add = partial(add_squares, next(products), place == 0, factor, self._values)
+            for index in range(len(vectors)):
+                factor = self._precision if index == len(vectors) - 1 else _NO_FACTOR
+                add = partial(add_squares, next(products), index == 0, factor, self._values)
                 in_threads(add, self._values.size)
             self._values[self._not_eligible] = -1.0
             yield largest(self._values, count)
 
     def _products(self, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Products of all features with each of the vectors; several of these share one reading of the data."""
+        """Products of all features with each of the vectors; several vectors share one pass over the data."""
         for start in range(0, len(vectors), TOGETHER):
             yield from self.model.design.transpose_dot(vectors[start : start + TOGETHER].T).T
 
 
 def _worth_a_copy(design: Design) -> bool:
-    """Large dense data in memory, beside which there is room, or in files, where it is less than the budget."""
+    """Whether a copy is worthwhile: large dense data, and a copy that fits in memory or in the budget."""
     backend = design.base if isinstance(design, StandardizedDesign) else design
     n_bytes, free = design.n_samples * design.n_features, available_bytes()
     if n_bytes < COARSE_FROM or n_bytes > COARSE_SHARE * (free or np.inf):
@@ -112,7 +115,7 @@ def _worth_a_copy(design: Design) -> bool:
 
 
 class CoarseCopy:
-    """The features times their factors, a byte for each number, with what each of them has lost."""
+    """The features times their factors, quantised to bytes, with the norm of each rounding error."""
 
     def __init__(self, design: Design, factor: FloatArray) -> None:
         n, p = design.shape
@@ -132,9 +135,9 @@ class CoarseCopy:
             copy(0, p)
 
     def in_doubt(self, queries: list[Query]) -> list[IntArray]:
-        """For each query the features that may be among its strongest, in order; all queries share the readings.
+        """For each query the features that may have the largest scores, sorted; all queries share the passes.
 
-        The first of the features tell a length that enough of all will reach, and few of the others have to be kept.
+        The first features give a lower bound that enough features reach, so few of the others have to be kept.
         """
         n_first = min(self._step.size, max(self._step.size // FIRST_SHARE, FIRST_FEATURES))
         asked = _Asked(queries)
@@ -152,7 +155,7 @@ class CoarseCopy:
         return doubtful
 
     def _reaching(self, asked: _Asked, first: int, last: int) -> list[Found]:
-        """For each query the features of a part of all that may reach its least length, with their estimates."""
+        """For each query the features of a range that may reach its lower bound, with their estimated norms."""
         n_queries, size = asked.least.size, last - first
         found = np.empty((n_queries, last), dtype=np.intp)
         estimate = np.empty((n_queries, last), dtype=np.float32)
@@ -167,16 +170,16 @@ class CoarseCopy:
 
         if size:
             in_threads(read, size)
-        places = [
+        slices = [
             np.concatenate([_NO_PLACE, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
             for q in range(n_queries)
         ]
-        return [(found[q, place], estimate[q, place]) for q, place in enumerate(places)]
+        return [(found[q, index], estimate[q, index]) for q, index in enumerate(slices)]
 
     def _least(
         self, asked: _Asked, q: int, found: IntArray, estimate: NDArray[np.float32], count: int
     ) -> float:
-        """A length that at least ``count`` features reach: what the strongest of these have without doubt."""
+        """A norm that at least ``count`` features certainly reach."""
         if found.size < count:
             return -np.inf
         first = largest(estimate, count)
@@ -185,7 +188,7 @@ class CoarseCopy:
 
 
 class _Asked:
-    """Queries in the form of arrays, all one after the other, as compiled loops take them."""
+    """Queries as concatenated arrays, for compiled loops."""
 
     def __init__(self, queries: list[Query]) -> None:
         parts, rest = zip(*(_large_rows(vectors) for vectors, _ in queries), strict=True)
@@ -207,7 +210,7 @@ class _Asked:
 
 
 def _large_rows(vectors: FloatArray) -> tuple[IntArray, float]:
-    """Samples that hold nearly all of the vectors, and the length of the rest; all where it would be most of them."""
+    """Samples with nearly all of the norm of a vector, and the norm of the rest; all samples if most are needed."""
     squares = (vectors**2).sum(axis=0)
     order = np.argsort(-squares, kind="stable")
     rest = np.cumsum(squares[order][::-1])[::-1]
@@ -218,9 +221,9 @@ def _large_rows(vectors: FloatArray) -> tuple[IntArray, float]:
 
 
 def largest(values: FloatArray | NDArray[np.float32], count: int) -> IntArray:
-    """Places of the largest values, the largest first; of equal ones the first.
+    """Positions of the largest values in descending order; of ties the first.
 
-    A sample tells a value that few, but enough, of many are expected to reach.
+    A random sample gives a threshold that few, but enough, of many values are expected to reach.
     """
     stride = values.size // SAMPLED
     chosen: IntArray = np.empty(0, dtype=np.intp)

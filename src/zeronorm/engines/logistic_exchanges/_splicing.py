@@ -1,4 +1,4 @@
-"""Best subsets of every size: a beam over the sizes, splicing and swaps at each of them."""
+"""Best subsets of every size by beam search over the sizes, with splicing and swaps at each size."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures
 from zeronorm.selection._path import order_by_score
 from zeronorm.selection._problem import Advance
 
-Proposal = tuple[IntArray, Callable[[], FloatArray]]  # a subset, and what tells weights to start from
+Proposal = tuple[IntArray, Callable[[], FloatArray]]  # a subset, and a function that gives starting weights
 
-IMPROVEMENT = 1e-9  # relative gain that counts
+IMPROVEMENT = 1e-9  # relative gain that counts as an improvement
 BEAM_PER_FEATURE = 3  # subsets of one size from which the neighbouring sizes are built,
-NARROWEST, WIDEST = 8, 32  # at least and at most; as many exact fits are tried
+NARROWEST, WIDEST = 8, 32  # at least and at most; also the number of exact fits tried
 SPLICED = 4  # features exchanged at once
-ALL_SWAPPED = 64  # up to here all swaps are tried exactly
-SWAPPED = 8  # beyond, this many, the most promising first
-SCREENED = 100  # candidates by the slope of the loss
-TAKEN_OVER = 60  # candidates of the best subset of a beam that the others look at
-LOOKED_AT = 20  # of these, the steepest, whose gain is predicted
-NEIGHBOURS = 10  # candidates by correlation, for each feature of a subset
-BEYOND = 3  # sizes above the largest, so that it is reached from both sides, too
-FEW_FEATURES = 200  # up to here all features are candidates
+ALL_SWAPPED = 64  # up to this number all swaps are tried exactly
+SWAPPED = 8  # beyond it, this many, the most promising first
+SCREENED = 100  # candidates by the gradient of the loss
+TAKEN_OVER = 60  # candidates of the best subset of a beam that the others use too
+LOOKED_AT = 20  # those of them with the largest gradients, whose gain is predicted
+NEIGHBOURS = 10  # candidates by correlation with each feature of a subset
+BEYOND = 3  # sizes above the largest requested, so that it is also reached from above
+FEW_FEATURES = 200  # up to this number all features are candidates
 STORED = 1000  # columns kept in memory, or a share of all
 STORED_SHARE = 1 / 8
-FEWEST_STORED, STORED_BYTES = 32, 1 << 24  # of many samples fewer columns, but what one size needs
+# With many samples fewer columns, but at least those that one size needs.
+FEWEST_STORED, STORED_BYTES = 32, 1 << 24
 PASSES = 10
-MANY_SAMPLES = 100_000  # from here on a part of the samples is searched first,
-PART_OF_SAMPLES = 25_000  # with about this many,
-NARROWEST_AFTER, WIDEST_AFTER = 2, 4  # and all samples judge what it found, and what stands beside that
+MANY_SAMPLES = 100_000  # from this number on a subsample is searched first,
+PART_OF_SAMPLES = 25_000  # of about this size,
+NARROWEST_AFTER, WIDEST_AFTER = 2, 4  # and its subsets and their neighbours are scored on all samples
 
 Beams = dict[int, list[SubsetFit]]
 
@@ -51,9 +52,9 @@ Beams = dict[int, list[SubsetFit]]
 def best_subsets(
     model: LogisticSubsets, eligible: IntArray, forced: IntArray, variance: FloatArray
 ) -> SubsetSearch:
-    """The search for a problem: of many samples, a wide one in a part of them shows a narrow one in all where to look.
+    """Create the search for a problem; with many samples, a wide search in a subsample guides a narrow one in all.
 
-    The part takes as many samples of each class, or all there are, with weights that make up for the others.
+    The subsample has equally many samples of each class, or all there are, with weights that keep the class totals.
     """
     if model.design.n_samples < MANY_SAMPLES:
         return SubsetSearch(model, eligible, forced, variance)
@@ -65,12 +66,12 @@ def best_subsets(
 
 
 class SubsetSearch:
-    """Searches subsets of ``eligible`` features that hold all ``forced`` ones.
+    """Searches for the best subsets of ``eligible`` features that contain all ``forced`` ones.
 
-    The sizes are visited upwards, to a few beyond the largest that is asked for, and downwards, until no best
-    subset changes. Each size keeps a beam of subsets, also such as are no local optima: what is second best
-    at one size often leads to the best at the next. The best of a beam is improved by splicing (the weakest
-    features against the most promising others) and by swaps, whose effect on the quadratic model of the
+    The sizes are visited upwards, to a few beyond the largest requested, and downwards, until no best
+    subset changes. Each size keeps a beam of subsets, including some that are not local optima: the second best
+    at one size often leads to the best at the next. The best of a beam is improved by splicing (exchanging the
+    weakest features for the most promising others) and by swaps, whose effect on the quadratic model of the
     loss is known for all pairs.
 
     Parameters
@@ -79,7 +80,7 @@ class SubsetSearch:
     eligible : features that may be chosen, sorted, without the forced ones
     forced : features in every subset, sorted
     variance : weighted variance of each feature, for screening
-    in_part : the search in a part of the samples, whose subsets this one begins with
+    in_part : the search in a subsample, whose subsets this one starts with
     """
 
     def __init__(
@@ -129,10 +130,10 @@ class SubsetSearch:
                 break
         return n_passes
 
-    # -- from size to size ----------------------------------------------------------------------
+    # -- from one size to the next --------------------------------------------------------------
 
     def _visit(self, size: int, source: int) -> bool:
-        """Build subsets from the beam of a neighbouring size, improve the best; True when it changed."""
+        """Build subsets from the beam of a neighbouring size and improve the best; True when it changed."""
         before = self.beams[size][0] if size in self.beams else None
         if before is None and self.in_part is not None:
             for found in self.in_part.beams.get(size, [])[: self._beam_width(size)]:
@@ -168,7 +169,7 @@ class SubsetSearch:
             yield columns, partial(found[b].start, bases[b], j)
 
     def _removals(self, bases: list[SubsetFit]) -> Iterator[Proposal]:
-        """Subsets with one feature less, the smallest predicted objective first; the forced ones stay."""
+        """Subsets with one feature less, the smallest predicted objective first; forced ones are kept."""
         found = [self._removals_from(base) for base in bases]
         predicted = [
             np.where(self._is_forced(base), np.inf, base.objective + removals.loss)
@@ -187,7 +188,7 @@ class SubsetSearch:
         return np.isin(fit.columns, self.forced) if self.forced.size else np.zeros(fit.size, dtype=bool)
 
     def _beam_width(self, size: int) -> int:
-        """Larger subsets have more rivals that are nearly as good; those were seen in the part, if there was one."""
+        """Width of the beam, proportional to the size within limits; narrower after a search in a subsample."""
         least, most = (NARROWEST, WIDEST) if self.in_part is None else (NARROWEST_AFTER, WIDEST_AFTER)
         return min(max(BEAM_PER_FEATURE * size, least), most)
 
@@ -201,17 +202,17 @@ class SubsetSearch:
         beam = self.beams.setdefault(fit.size, [])
         if fit.key in [known.key for known in beam]:
             return
-        # Equally good subsets keep the order in which they were found, whatever the rounding.
-        place = len(beam)
-        while place and beam[place - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
-            place -= 1
-        beam.insert(place, fit)
+        # Equally good subsets stay in the order in which they were found, regardless of rounding.
+        index = len(beam)
+        while index and beam[index - 1].objective * (1.0 - IMPROVEMENT) > fit.objective:
+            index -= 1
+        beam.insert(index, fit)
         del beam[self._beam_width(fit.size) :]
 
     # -- at one size ----------------------------------------------------------------------------
 
     def _improve(self, fit: SubsetFit | None) -> None:
-        """Splice and swap until nothing improves."""
+        """Splice and swap until the objective no longer improves."""
         while fit is not None and fit.key not in self._searched:
             self._searched.add(fit.key)
             candidates = Candidates.of(self.model, self._candidates(fit))
@@ -229,14 +230,14 @@ class SubsetSearch:
             self._enter(fit)
 
     def _splices(self, fit: SubsetFit, loss: FloatArray, promising: IntArray) -> Iterator[IntArray]:
-        """The weakest features leave for the most promising ones, several at once."""
+        """Exchange the weakest features for the most promising candidates, several at once."""
         order = order_by_score(-loss)
         leaving = order[~self._is_forced(fit)[order]]
         for count in range(min(SPLICED, leaving.size, promising.size), 1, -1):
             yield np.sort(np.append(np.delete(fit.columns, leaving[:count]), promising[:count]))
 
     def _swaps(self, fit: SubsetFit, gain: FloatArray, candidates: IntArray) -> Iterator[IntArray]:
-        """One feature against another; ``gain`` is predicted for [candidate, feature of the fit]."""
+        """Swap one feature for another; ``gain`` is predicted for [candidate, feature of the fit]."""
         shape = gain.shape
         gain = np.where(self._is_forced(fit), -np.inf, gain).ravel()
         count = gain.size if gain.size <= ALL_SWAPPED else SWAPPED
@@ -251,7 +252,7 @@ class SubsetSearch:
     # -- candidates -----------------------------------------------------------------------------
 
     def _candidates_of_beam(self, size: int) -> IntArray:
-        """The subsets of a beam share most features with its best, and take over what is promising there."""
+        """Candidates for a subset of a beam; it takes over those of the best, with which it shares most features."""
         best = self.beams[size][0]
         if self.eligible.size <= FEW_FEATURES:
             return self.eligible
@@ -261,7 +262,7 @@ class SubsetSearch:
         return np.unique(np.concatenate([promising[:TAKEN_OVER], best.columns]))
 
     def _candidates(self, fit: SubsetFit) -> IntArray:
-        """Features worth a closer look: steep slope of the loss, or similar to a feature of the subset."""
+        """Features with a large gradient of the loss, or correlated with a feature of the subset."""
         if self.eligible.size <= FEW_FEATURES:
             return np.setdiff1d(self.eligible, fit.columns, assume_unique=True)
         residuals, _ = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
@@ -274,12 +275,12 @@ class SubsetSearch:
         return np.setdiff1d(np.concatenate([steepest, *similar]), fit.columns)
 
     def _centred(self, columns: IntArray) -> FloatArray:
-        """Columns without their means, times the weights of the samples, one per row."""
+        """Centred columns times the sample weights, one per row."""
         values, weight = self.model.rows(columns), self.model.weight
         return np.asarray(weight * (values - (values @ weight / weight.sum())[:, None]))
 
     def _save_memory(self, size: int) -> None:
-        """Keep what is known of the subsets in the beams alone, and few columns."""
+        """Free what is stored for subsets outside the beams, and most columns."""
         active = {fit.key for beam in self.beams.values() for fit in beam}
         self._known_removals = {key: known for key, known in self._known_removals.items() if key in active}
         self._promising = {key: known for key, known in self._promising.items() if key in active}
@@ -289,7 +290,7 @@ class SubsetSearch:
 
 
 def _smallest_first(values: list[FloatArray]) -> Iterator[tuple[int, int]]:
-    """Place of an array in the list and of a value in the array, the smallest of all values first."""
+    """Yield (index of an array, index of a value in it) in ascending order of all values."""
     if values:
         ends = np.cumsum([array.size for array in values])
         order = order_by_score(-np.concatenate(values))

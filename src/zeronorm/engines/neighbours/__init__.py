@@ -1,4 +1,4 @@
-"""Nearest samples of the same and of other classes, and the differences to them.
+"""Nearest neighbours of each sample in its own and in other classes, and their differences.
 
-Serves Relief, GramSchmidtRelief and GFlip.
+Used by Relief, GramSchmidtRelief and GFlip.
 """

@@ -1,7 +1,7 @@
 """Compiled loops behind the nearest-neighbour filters.
 
-The data lie in blocks with one sample per row. Distances add up along the rows, for two by two samples at a
-time; differences of single features run along the rows without a sum.
+The data are in blocks with one sample per row. Distances are summed along the rows, for two by two samples at a
+time; differences of single features are computed along the rows without a sum.
 """
 
 # mypy: allow-untyped-defs
@@ -21,11 +21,11 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design, require_finite
 from zeronorm.design._stats_kernels import LARGEST_VALUE
 
-# What one column adds to the distance of two samples.
+# Contribution of one column to the distance of two samples.
 ABSOLUTE, SQUARED, MISMATCH = 0, 1, 2
 
 # Rows of one tile that stay in the cache of a core while rows of another are compared with them, and
-# columns to sum at once: many, as the end of a sum costs as much as a dozen of its terms.
+# columns to sum at once: many, as the final reduction of a sum takes as long as a dozen of its terms.
 _TILE_ROWS = 32
 COLUMNS_PER_SUM = 512
 
@@ -43,7 +43,7 @@ def scale_columns(block, shift, factor):
 def add_distances(left, right, n_columns, distance, same, kind, missing, first, last):
     """Add columns to the distances between rows ``first`` to ``last`` of one tile and all of another.
 
-    The numbers of rows are even. When both are the ``same`` tile only entries right of the diagonal count.
+    The numbers of rows are even. When both are the ``same`` tile only entries right of the diagonal are valid.
     """
     for top in range(0, n_columns, COLUMNS_PER_SUM):
         bottom = min(top + COLUMNS_PER_SUM, n_columns)
@@ -91,7 +91,7 @@ def _squared(x0, x1, z0, z1):
 
 @reduction
 def _general(x, z, kind):
-    """Any kind; pairs with a missing value add nothing."""
+    """Add columns of any kind; pairs with a missing value add nothing."""
     distance = 0.0
     for f in range(x.shape[0]):
         difference = abs(z[f] - x[f])
@@ -110,7 +110,7 @@ def offer_neighbours(
     """Enter all pairs of two tiles into the lists of nearest samples, one list per class and sample.
 
     ``worst`` holds the last distance of each list. Tiles must come in ascending order: then every list is
-    offered samples in the order of their index, and of equally distant ones the first stay.
+    offered samples in the order of their index, and of equally distant ones the first are kept.
     """
     same = first_left == first_right
     for a in range(n_left):
@@ -129,13 +129,13 @@ def offer_neighbours(
 def _enter(nearest_distance, nearest, c, i, distance, candidate):
     """Insert a candidate into a sorted list; returns the new last distance."""
     distances, members = nearest_distance[c, i], nearest[c, i]
-    place = distances.shape[0] - 1
-    while place > 0 and distance < distances[place - 1]:
-        distances[place] = distances[place - 1]
-        members[place] = members[place - 1]
-        place -= 1
-    distances[place] = distance
-    members[place] = candidate
+    index = distances.shape[0] - 1
+    while index > 0 and distance < distances[index - 1]:
+        distances[index] = distances[index - 1]
+        members[index] = members[index - 1]
+        index -= 1
+    distances[index] = distance
+    members[index] = candidate
     return distances[-1]
 
 
@@ -155,39 +155,39 @@ def fill_class_pairs(members, codes, prior, hits, hit_weights, misses, miss_weig
         for c in range(members.shape[0]):
             nearest = members[c, i]
             found = np.sum(nearest >= 0)
-            for place in range(found):
+            for index in range(found):
                 if c == own:
-                    hits[i, place] = nearest[place]
-                    hit_weights[i, place] = 1.0 / (found * n_references)
+                    hits[i, index] = nearest[index]
+                    hit_weights[i, index] = 1.0 / (found * n_references)
                 else:
-                    misses[i, n_misses] = nearest[place]
+                    misses[i, n_misses] = nearest[index]
                     miss_weights[i, n_misses] = prior[c] / (1.0 - prior[own]) / (found * n_references)
                     n_misses += 1
 
 
 @kernel
 def merge_mutual(neighbours, weights):
-    """Give a pair that is listed from both ends to the lower index, and put the rest of each row first.
+    """Merge pairs that are listed from both ends into the row of the lower index, and compact each row.
 
-    Returns the number of pairs left in each row; the places after them have weight zero.
+    Returns the number of pairs left in each row; the entries after them have weight zero.
     """
     n, m = neighbours.shape
     for i in range(n):
-        for place in range(m):
-            j = neighbours[i, place]
-            if weights[i, place] > 0.0 and j > i:
+        for index in range(m):
+            j = neighbours[i, index]
+            if weights[i, index] > 0.0 and j > i:
                 for back in range(m):
                     if neighbours[j, back] == i:
-                        weights[i, place] += weights[j, back]
+                        weights[i, index] += weights[j, back]
                         weights[j, back] = 0.0
     counts = np.zeros(n, dtype=np.intp)
     for i in range(n):
-        for place in range(m):
-            weight = weights[i, place]
+        for index in range(m):
+            weight = weights[i, index]
             if weight > 0.0:
-                weights[i, place] = 0.0
+                weights[i, index] = 0.0
                 weights[i, counts[i]] = weight
-                neighbours[i, counts[i]] = neighbours[i, place]
+                neighbours[i, counts[i]] = neighbours[i, index]
                 counts[i] += 1
     return counts
 
@@ -196,31 +196,31 @@ def merge_mutual(neighbours, weights):
 def add_differences(rows, neighbours, weights, counts, mismatch, missing, total, present):
     """Add weight times |difference| between each sample and its ``counts`` neighbours, for each column.
 
-    ``neighbours`` and ``weights`` have a multiple of four columns; a weight of zero fills up. ``present``
-    collects the weights of the pairs in which no value is missing.
+    ``neighbours`` and ``weights`` have a multiple of four columns, padded with weights of zero. ``present``
+    receives the weights of the pairs in which no value is missing.
     """
     for i in range(rows.shape[0]):
         x = rows[i]
-        for place in range(0, counts[i], 4):
+        for index in range(0, counts[i], 4):
             w0, w1, w2, w3 = (
-                weights[i, place],
-                weights[i, place + 1],
-                weights[i, place + 2],
-                weights[i, place + 3],
+                weights[i, index],
+                weights[i, index + 1],
+                weights[i, index + 2],
+                weights[i, index + 3],
             )
-            z0 = rows[neighbours[i, place]]
-            z1 = rows[neighbours[i, place + 1]]
-            z2 = rows[neighbours[i, place + 2]]
-            z3 = rows[neighbours[i, place + 3]]
+            z0 = rows[neighbours[i, index]]
+            z1 = rows[neighbours[i, index + 1]]
+            z2 = rows[neighbours[i, index + 2]]
+            z3 = rows[neighbours[i, index + 3]]
             if missing or mismatch:
                 _add_general_difference(x, z0, w0, mismatch, total, present)
                 _add_general_difference(x, z1, w1, mismatch, total, present)
                 _add_general_difference(x, z2, w2, mismatch, total, present)
                 _add_general_difference(x, z3, w3, mismatch, total, present)
-            elif counts[i] - place == 1:
+            elif counts[i] - index == 1:
                 for f in range(total.shape[0]):
                     total[f] += w0 * abs(x[f] - z0[f])
-            elif counts[i] - place == 2:
+            elif counts[i] - index == 2:
                 for f in range(total.shape[0]):
                     total[f] += w0 * abs(x[f] - z0[f]) + w1 * abs(x[f] - z1[f])
             else:
@@ -248,7 +248,7 @@ _CACHE_LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class ColumnRanges:
-    """Minimum and maximum of each column, missing values aside; from 0 to 0 without any value."""
+    """Minimum and maximum of each column, ignoring missing values; both 0 for a column without values."""
 
     minimum: FloatArray
     maximum: FloatArray
@@ -256,9 +256,9 @@ class ColumnRanges:
 
 
 def column_ranges(design: Design) -> ColumnRanges:
-    """The ranges of all columns, which must not be infinite; a second reading only where values are missing."""
+    """The finite ranges of all columns; a second pass is made only where values are missing."""
     minimum, maximum = design.column_range()
-    if not (np.all(minimum >= -LARGEST_VALUE) and np.all(maximum <= LARGEST_VALUE)):  # also where one is NaN
+    if not (np.all(minimum >= -LARGEST_VALUE) and np.all(maximum <= LARGEST_VALUE)):  # also true for NaN
         require_finite(design, allow_nan=True)
     if not np.isnan(minimum).any():
         return ColumnRanges(minimum, maximum, has_missing=False)
@@ -285,17 +285,17 @@ class ScaledColumns:
         return ScaledColumns(self.design.take_rows(rows), self.shift, self.factor)
 
     def slices(self, n_samples: int, n_threads: int = 1, narrowest: int = 64) -> Iterator[slice]:
-        """Blocks of columns that suit ``n_samples`` samples and leave no thread without a block."""
+        """Split the columns into blocks that suit ``n_samples`` samples, at least one for each thread."""
         p = self.design.n_features
         width = min(max(narrowest, block_width(n_samples)), -(-p // (64 * n_threads)) * 64)
         return (slice(start, min(start + width, p)) for start in range(0, p, width))
 
     def rows(self, columns: slice, scratch: BlockMemory | None = None) -> FloatArray:
-        """These columns, one sample per row: the rows start at cache lines, and their number is even.
+        """These columns, one sample per row; the rows are aligned to cache lines, and their number is even.
 
-        Not to be written to. Where one block holds all columns it is kept, as it is asked for twice. With
-        ``scratch`` they are good until the thread asks for the next ones: new memory for every block would make
-        many threads wait for the system.
+        The result is read-only. A block that holds all columns is cached, as it is used twice. With ``scratch`` the
+        result is valid until the thread requests the next block: allocating memory for every block would make
+        many threads wait for the operating system.
         """
         if columns == slice(0, self.design.n_features):
             return self._all_rows
@@ -315,13 +315,13 @@ class ScaledColumns:
 
 
 class BlockMemory(threading.local):
-    """Memory for one block in each thread."""
+    """A buffer for one block in each thread."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0)
 
     def aligned(self, n_rows: int, n_columns: int) -> FloatArray:
-        """An array whose rows start at cache lines when ``n_columns`` is a multiple of eight."""
+        """An array whose rows are aligned to cache lines when ``n_columns`` is a multiple of eight."""
         size = n_rows * n_columns + _CACHE_LINE_BYTES // 8
         if self._memory.size < size:
             self._memory = np.empty(size)
@@ -330,5 +330,5 @@ class BlockMemory(threading.local):
 
 
 def block_width(n_samples: int) -> int:
-    """Columns in one block, a multiple of 64: the same for all backends, so that sums round alike."""
+    """Columns in one block, a multiple of 64: the same for all backends, so that sums round equally."""
     return max(1, min(64, _BLOCK_ENTRIES // max(1, n_samples) // 64)) * 64

@@ -31,15 +31,15 @@ from zeronorm.selection._problem import Problem
 
 _TILE_ENTRIES = 1 << 22
 _SHARES_PER_THREAD = 4
-# Before the threads meet each has so many differences to compute, some 20 ms; a block takes no more memory than this.
+# Differences per thread between two synchronisations, about 20 ms of work; also the most entries of a block.
 _DIFFERENCES_PER_THREAD = 1 << 28
 _MERGED_BYTES = 1 << 26
-FEWEST_SUMS = 16  # of blocks of columns, where the samples are so few that many sums take little memory
+FEWEST_SUMS = 16  # partial sums over blocks of columns, for samples so few that many sums take little memory
 
 
 @dataclass(frozen=True)
 class ColumnPart:
-    """Columns of one kind: what a column of this kind adds to a distance is the same function."""
+    """Columns of one kind, whose contributions to a distance are the same function."""
 
     index: IntArray
     columns: ScaledColumns
@@ -48,7 +48,7 @@ class ColumnPart:
 
 @dataclass(frozen=True)
 class NearestLists:
-    """For each class and sample the nearest samples, best first; -1 where there are no more."""
+    """The nearest samples for each class and sample, nearest first; -1 where there are no more."""
 
     codes: IntArray
     distance: FloatArray  # (classes, n, k)
@@ -60,7 +60,7 @@ class NearestLists:
         return cls(codes.astype(np.intp), np.full(shape, np.inf), np.full(shape, -1, dtype=np.intp))
 
     def offer(self, distance: FloatArray, left: slice, right: slice) -> None:
-        """Enter the distances between two tiles of samples; tiles come in ascending order."""
+        """Insert the distances between two tiles of samples; tiles must come in ascending order."""
         sizes = (left.stop - left.start, right.stop - right.start)
         worst = np.ascontiguousarray(self.distance[:, :, -1])
         offer_neighbours(
@@ -71,10 +71,10 @@ class NearestLists:
 def nearest_by_columns(
     parts: list[ColumnPart], codes: NDArray[Any], k: int, has_missing: bool, n_jobs: int | None = None
 ) -> NearestLists:
-    """The k nearest samples of each class; the distance sums over all parts.
+    """Find the k nearest samples of each class; the distance is summed over all parts.
 
     With missing values the distance is the mean over the columns that both samples have. The number of threads
-    does not change any sum.
+    does not change the result.
     """
     lists = NearestLists.empty(codes, k)
     n_features = sum(part.index.size for part in parts)
@@ -98,7 +98,7 @@ def _tile_distances(
     parts: list[ColumnPart], left: slice, right: slice, has_missing: bool, n_threads: int
 ) -> FloatArray:
     first, last = left.stop - left.start, right.stop - right.start
-    distance = np.zeros((first + first % 2, last + last % 2))  # the loops take rows by twos
+    distance = np.zeros((first + first % 2, last + last % 2))  # the loops process two rows at a time
     if left == right and not has_missing and _add_where_data_live(parts, left, distance):
         return distance
     shared = np.zeros_like(distance) if has_missing else None
@@ -125,7 +125,7 @@ class _Tiles:
         self.blocks = list(part.columns.slices(n_samples, narrowest=COLUMNS_PER_SUM))
 
     def add_by_columns(self, distance: FloatArray, shared: FloatArray | None, n_threads: int) -> None:
-        """Few samples: consecutive blocks have sums of their own, so that threads share nothing.
+        """Distances for few samples: ranges of blocks have separate sums, so that threads share nothing.
 
         The number of sums depends on the data alone.
         """
@@ -135,21 +135,21 @@ class _Tiles:
         counts = None if shared is None else np.zeros_like(sums)
         left, right = BlockMemory(), BlockMemory()
 
-        def add(place: int, start: int, stop: int) -> None:
+        def add(index: int, start: int, stop: int) -> None:
             for block in self.blocks[start:stop]:
                 x, z = self._rows(block, left, right)
-                self._add(x, z, block, sums[place], 0, len(distance))
+                self._add(x, z, block, sums[index], 0, len(distance))
                 if counts is not None:
-                    counts[place] += _both_present(x, z, block)
+                    counts[index] += _both_present(x, z, block)
 
-        run_in_threads(add, [(place, *pair) for place, pair in enumerate(pairwise(bounds))], n_threads)
-        for place in range(n_sums):
-            distance += sums[place]
+        run_in_threads(add, [(index, *pair) for index, pair in enumerate(pairwise(bounds))], n_threads)
+        for index in range(n_sums):
+            distance += sums[index]
             if shared is not None and counts is not None:
-                shared += counts[place]
+                shared += counts[index]
 
     def add_by_rows(self, distance: FloatArray, shared: FloatArray | None, n_threads: int) -> None:
-        """Many samples: threads share the rows of one block, while the next is made."""
+        """Distances for many samples: threads share the rows of one block, while the next is prepared."""
         shares = _row_shares(
             len(distance), self.same, 1 if n_threads == 1 else _SHARES_PER_THREAD * n_threads
         )
@@ -161,9 +161,9 @@ class _Tiles:
                 shared += _both_present(x, z, block)
 
     def _merged(self, n_pairs: int, n_threads: int) -> list[slice]:
-        """Consecutive blocks in one, so that many threads meet less often.
+        """Merge consecutive blocks, so that many threads synchronise less often.
 
-        The sums stay as they are: where samples are many a block has as many columns as one sum.
+        The result does not change: with many samples a block has as many columns as one sum.
         """
         width = self.blocks[0].stop
         rows = self.first.design.n_samples + (0 if self.same else self.second.design.n_samples)
@@ -187,7 +187,7 @@ class _Tiles:
 
 
 def _add_where_data_live(parts: list[ColumnPart], tile: slice, distance: FloatArray) -> bool:
-    """Distances between all samples from a device that holds the data; False where there is none."""
+    """Compute the distances between all samples on the device that holds the data; False if there is none."""
     if any(part.kind == MISMATCH or part.columns.design.n_samples != tile.stop for part in parts):
         return False
     for part in parts:
@@ -229,7 +229,7 @@ def neighbour_classes(problem: Problem) -> NDArray[Any]:
 
 
 def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> int:
-    """The number of neighbours, cut to what the largest class offers; warns when a class is too small."""
+    """The number of neighbours, at most what the largest class offers; warns when a class is too small."""
     name, k = type(selector).__name__, int(selector.n_neighbors)
     sizes = np.bincount(codes)
     if sizes.max() < 2:
@@ -255,7 +255,7 @@ def usable_neighbours(selector: Any, problem: Problem, codes: NDArray[Any]) -> i
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """Neighbours of each sample with weights, filled up with weight zero to a multiple of four columns.
+    """Neighbours of each sample with weights, padded with weight zero to a multiple of four columns.
 
     Two samples that are neighbours of each other are one pair, with the sum of both weights.
     """
@@ -266,7 +266,7 @@ class WeightedPairs:
 
     @classmethod
     def of(cls, members: IntArray, weights: FloatArray) -> WeightedPairs:
-        """From lists in which -1 means no neighbour."""
+        """Build from lists in which -1 means no neighbour."""
         n, m = members.shape
         neighbours, padded = _empty_pairs(n, m)
         neighbours[:, :m] = np.maximum(members, 0)
@@ -275,7 +275,7 @@ class WeightedPairs:
 
     @classmethod
     def merged(cls, neighbours: IntArray, weights: FloatArray) -> WeightedPairs:
-        """From padded arrays, which are changed in place."""
+        """Build from padded arrays, which are changed in place."""
         return cls(neighbours, weights, merge_mutual(neighbours, weights))
 
     def add_to(
@@ -292,7 +292,7 @@ def class_pairs(lists: NearestLists) -> tuple[WeightedPairs, WeightedPairs]:
     r"""Hits and misses of each sample, weighted so that both sum to one over all samples.
 
     The misses of class c count in proportion to :math:`P(c) / (1 - P(c_i))`. A sample that is alone in its
-    class has no hit: it is nobody's reference, only a miss of others.
+    class has no hit: it is never a reference sample, only a miss of others.
     """
     q, n, k = lists.members.shape
     prior = np.bincount(lists.codes, minlength=q) / n
@@ -346,12 +346,12 @@ def mean_differences(
 def _set_where_data_live(
     part: ColumnPart, pairs: tuple[WeightedPairs, ...], means: tuple[FloatArray, ...]
 ) -> bool:
-    """Mean differences from a device that holds the data; False where there is none."""
+    """Compute the mean differences on the device that holds the data; False if there is none."""
     if part.kind == MISMATCH:
         return False
     for mean, chosen in zip(means, pairs, strict=True):
-        first, place = np.nonzero(chosen.weights)
-        weights, second = chosen.weights[first, place], chosen.neighbours[first, place]
+        first, index = np.nonzero(chosen.weights)
+        weights, second = chosen.weights[first, index], chosen.neighbours[first, index]
         sums = part.columns.design.difference_sums(first, second, weights)
         if sums is None:
             return False

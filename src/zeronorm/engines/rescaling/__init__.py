@@ -1,4 +1,4 @@
-"""Train a machine, rescale the features by its weights, repeat.
+"""Iterative rescaling: train a model, rescale the features by its weights, repeat.
 
-Serves AROM, ZeroNormSVM, SVMWeights, KernelMultiplicativeUpdate, JCFO, KernelAROM and SparseKernelSVC.
+Used by AROM, ZeroNormSVM, SVMWeights, KernelMultiplicativeUpdate, JCFO, KernelAROM and SparseKernelSVC.
 """

@@ -1,7 +1,7 @@
-r"""The iteratively rescaled machine: train on :math:`x * z`, rescale z by what the machine made of it, repeat.
+r"""Iterative rescaling: train a model on :math:`x * z`, update z by its weights, repeat.
 
-One engine serves AROM, the zero-norm SVM with any exponent and the kernel multiplicative update; they
-differ only in the machine and in the rule for z. Let :math:`u` be the weights of the machine on the rescaled
+AROM, the zero-norm SVM with any exponent and the kernel multiplicative update share this iteration; they
+differ only in the model and in the rule for z. Let :math:`u` be the weights of the model on the rescaled
 features, so that :math:`w = z * u` are its weights on the features themselves.
 
 * AROM (Weston et al. 2003) sets :math:`z \leftarrow z * |u|`, that is :math:`z \leftarrow |w|`.
@@ -13,16 +13,16 @@ features, so that :math:`w = z * u` are its weights on the features themselves.
 So for q = 0 the two methods are the same iteration; they differ in the loss (and in the factor ½ before
 the norm, which makes the C of one twice that of the other). For q = 2 nothing is rescaled: the plain SVM.
 
-Printed like this the price C of an error is in no fixed unit: the kernel of :math:`x * z` has a diagonal of about the
+In this form the cost C of an error has no fixed unit: the kernel of :math:`x * z` has a diagonal of about the
 number of features at the start, and it shrinks with every rescaling. In wide data all weights then shrink
-to zero unless C is very large. :class:`UnitFactors` cures it: the factors are multiplied by one number before each
+to zero unless C is very large. :class:`UnitFactors` avoids it: the factors are multiplied by one number before each
 training, so that the mean diagonal of the kernel stays one. C then means the same for any number of
-features and of survivors and for any unit of the columns, and zero weights are no resting point.
+features and for any unit of the columns, and the iteration does not converge to zero weights.
 With a hard margin both iterations are the same.
 
 The zero norm has many local minima, and the start decides which is found. :func:`correlated_start` begins with factors
 that follow the correlation of each feature with the target, as the adaptive lasso does where there are more features
-than samples (Huang, Ma & Zhang 2008): what one feature says alone and what it adds to the others then count both.
+than samples (Huang, Ma & Zhang 2008): then both the effect of a feature alone and its effect given the others count.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from zeronorm.selection._path import SelectionPath, Sort, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 
-# -- The path of a method whose iterates have fewer and fewer features, each with weights of its own --
+# -- The path of a method whose iterates have fewer and fewer features, each with its own weights --
 
 
 @dataclass(frozen=True)
 class IteratePath(SelectionPath):
     """Nested supports of iterates, each of which ranks its own features.
 
-    A size between two iterates is read off the last iterate with more features: its largest weights
+    A subset of a size between two iterates has the largest weights of the last iterate with more features
     (Weston et al. 2003). A size that an iterate has exactly is that iterate's support.
     """
 
@@ -66,8 +66,8 @@ class IteratePath(SelectionPath):
     ) -> IteratePath:
         """``iterates`` are pairs of sorted features and their weights, each inside the one before.
 
-        The order is that of falling: the longer a feature survives the better, then the larger its last
-        weight. ``fallback`` orders the features that were in no iterate.
+        Features are ordered by how long they survive, then by their last weight. ``fallback`` orders the features
+        that were in no iterate.
         """
         distinct: list[tuple[IntArray, FloatArray]] = []
         for features, weight in iterates:
@@ -88,7 +88,7 @@ class IteratePath(SelectionPath):
         )
 
     def _ordered(self, subset: IntArray) -> IntArray:
-        """By the weights of the iterate with this support; forced features and whole groups stay in front."""
+        """The features by the weights of the iterate with this support; forced features and whole groups come first."""
         assert self.subsets is not None
         matching = [i for i, s in enumerate(self.subsets) if np.array_equal(s, subset)]
         if not matching:
@@ -97,15 +97,15 @@ class IteratePath(SelectionPath):
         ranking = features[order_by_score(weight)]
         if self.groups is None and self.always_keep.size == 0:
             return ranking
-        place = self.n_features + self.position()  # behind all ranked features, in the total order
-        place[ranking] = np.arange(ranking.size)
-        place[self.always_keep] = -1
+        rank = self.n_features + self.position()  # after all ranked features, in the total order
+        rank[ranking] = np.arange(ranking.size)
+        rank[self.always_keep] = -1
         if self.groups is not None:
             best = np.full(int(self.groups.max()) + 1, 2 * self.n_features, dtype=np.intp)
-            np.minimum.at(best, self.groups, place)
-            # Groups that share a place are the forced ones: kept apart by their code.
-            return subset[np.lexsort((place[subset], self.groups[subset], best[self.groups[subset]]))]
-        return subset[np.argsort(place[subset], kind="stable")]
+            np.minimum.at(best, self.groups, rank)
+            # Only forced groups share a rank: they are separated by their code.
+            return subset[np.lexsort((rank[subset], self.groups[subset], best[self.groups[subset]]))]
+        return subset[np.argsort(rank[subset], kind="stable")]
 
 
 def _relative(weight: FloatArray) -> FloatArray:
@@ -116,19 +116,19 @@ def _relative(weight: FloatArray) -> FloatArray:
 
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
 
-# Once the survivors are this small a part of the features, they are held in memory as one dense block.
+# Once the remaining features are this small a share of all, they are held in memory as one dense block.
 IN_MEMORY_SHARE = 1 / 8
-# Weights this small against those of the first iterate: errors cost too little for any feature to help.
+# Weights this small relative to those of the first iterate: C is too small for any feature to help.
 COLLAPSED = 1e-10
 SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
 UNFINISHED = "raise max_iter or loosen tol."
-# The solver's own tolerance is far below what the rescaling needs: an answer at the limit of precision will do.
+# The solver's tolerance is far below what the rescaling needs: a solution at the limit of precision is enough.
 ACCURATE = (Status.CONVERGED, Status.STALLED)
 NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
 
 
 class Model(Protocol):
-    """A learner on rescaled features; ``status`` tells how the last training went."""
+    """A model on rescaled features; ``status`` is the status of the last training."""
 
     @property
     def status(self) -> Status: ...
@@ -139,16 +139,16 @@ class Model(Protocol):
         ...
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Train on x * scale; the strength |u_k| of each feature, summed over machines if there are several."""
+        """Train on x * scale; returns the absolute weight |u_k| of each feature, summed over models."""
         ...
 
     def keep(self, kept: BoolArray) -> None:
-        """Forget the features that do not stay; what remains of the solution is the next start."""
+        """Drop the features that are not kept; the rest of the solution is the next start."""
         ...
 
 
 class RescaledModel(Model, Protocol):
-    """A machine that is linear in the features: one column of weights and one bias per machine.
+    """Models that are linear in the features, with one column of weights and one bias per model.
 
     They belong to the last training that found a solution, and to the features before rescaling.
     """
@@ -177,25 +177,25 @@ def power_rule(q: float) -> Rule:
 
 
 def diagonal(factors: FloatArray) -> float:
-    """The size of factors for the ℓ2 norm: the root of the kernel's mean diagonal."""
+    """The size of the factors for the ℓ2 norm: the root of the kernel's mean diagonal."""
     return float(np.linalg.norm(factors))
 
 
 def largest(factors: FloatArray) -> float:
-    """The size of factors for the ℓ1 norm, which does not add up over features."""
+    """The size of the factors for the ℓ1 norm, which is not summed over features."""
     return float(factors.max(initial=0.0))
 
 
 @dataclass(frozen=True)
 class UnitFactors:
-    """Factors of size one, measured in standard deviations of the columns."""
+    """Scales factors to size one, in units of the standard deviations of the columns."""
 
     scale: FloatArray | BoolArray
     size: Callable[[FloatArray], float] = diagonal
 
     @classmethod
     def of(cls, problem: Problem, size: Callable[[FloatArray], float] = diagonal) -> UnitFactors:
-        """For the columns of a problem; standardised ones need not be read again."""
+        """Create for the columns of a problem; standardised ones need not be read again."""
         design = problem.design
         if isinstance(design, StandardizedDesign):
             return cls(~design.zero_columns, size)
@@ -214,15 +214,15 @@ class UnitFactors:
 def correlated_start(
     problem: Problem, units: UnitFactors | None, pairing: str = "one_vs_rest", model: int | None = None
 ) -> FloatArray:
-    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the machines.
+    r"""Factors :math:`z_k = \sqrt{\overline{r_k^2} + 1/N}` from the correlations with the targets of the models.
 
-    Chance alone gives a square of 1/N on average over N samples: below it correlations make no difference, and no
-    feature is lost for want of one.
+    Independent variables have a squared correlation of 1/N on average over N samples: the term 1/N makes smaller
+    correlations nearly irrelevant, and no feature gets a factor of zero.
 
     Parameters
     ----------
-    units : know the standard deviations of the columns; None: they are computed.
-    machine : the only one that matters; None: the mean of the squares over all.
+    units : provides the standard deviations of the columns; None: they are computed.
+    model : the only model whose target is used; None: the mean of the squares over all.
     """
     targets, involved = problem.target.around_zero().model_columns(pairing)
     if model is not None:
@@ -258,25 +258,25 @@ def _mean_squares(products: FloatArray) -> FloatArray:
 
 
 def uniform(value: float, size: int) -> FloatArray:
-    """A vector of equal numbers; a long one takes no memory."""
+    """A vector of equal numbers; a long one is a broadcast view, which takes no memory."""
     return np.broadcast_to(np.float64(value), size) if size >= WIDE else np.full(size, value)
 
 
 @dataclass
 class Rescaling:
-    """What the iterations left behind.
+    """Result of the iterations.
 
     Attributes
     ----------
-    iterates : the surviving features of each iterate and the size of their weights on the scale of the data.
-    fallen : the features that were gone after the first iterate, and their weights in it.
-    sort : by falling value, as the design does it.
-    fallback : what orders features that are in no iterate; None: the weights in the first machine.
-    trained_scale : the factors z that it was trained with.
-    n_iter : machines trained.
-    converged : whether z came to rest at weights other than zero.
-    remedy : what to do when it did not.
-    status : how the last machine ended.
+    iterates : the remaining features of each iterate and their absolute weights in the units of the data.
+    removed : the features that were removed after the first iterate, and their weights in it.
+    sort : sorts by descending value, as the design does it.
+    fallback : values that order features that are in no iterate; None: the weights in the first model.
+    trained_scale : the factors z that the last model was trained with.
+    n_iter : number of models trained.
+    converged : whether z converged to weights other than zero.
+    remedy : what to do if it did not.
+    status : status of the last training.
     """
 
     n_features: int
@@ -301,12 +301,12 @@ class Rescaling:
 
     @property
     def trained(self) -> IntArray:
-        """The features that the last machine was trained on."""
+        """The features that the last model was trained on."""
         return np.arange(self.trained_scale.size) if self.trained_on is None else self.trained_on
 
     @property
     def first(self) -> FloatArray:
-        """The weights of all features in the first iterate, or what stands in their place."""
+        """The weights of all features in the first iterate, or ``fallback`` if it is given."""
         if self.fallback is not None:
             return self.fallback
         first = np.zeros(self.n_features)
@@ -316,13 +316,13 @@ class Rescaling:
 
     @property
     def scale(self) -> FloatArray:
-        """The factors of the last machine; zero for features that it was not trained on."""
+        """The factors of the last model; zero for features that it was not trained on."""
         scale = np.zeros(self.n_features)
         scale[self.trained] = self.trained_scale
         return scale
 
     def path(self) -> IteratePath:
-        """Every iterate's support, and the order in which the features fall."""
+        """The path of the supports of all iterates; features are ordered by when they were removed."""
         return IteratePath.from_iterates(
             self.iterates,
             self.first,
@@ -347,19 +347,19 @@ def rescale_until_sparse(
     units: UnitFactors | None = None,
     start: FloatArray | None = None,
 ) -> Rescaling:
-    r"""Train, rescale and drop features until the scaling factors rest.
+    r"""Train, rescale and drop features until the scaling factors converge.
 
     Parameters
     ----------
     candidates : the features to begin with; all others count as zero from the start.
-    rule : the new factors from the old ones and the strengths.
-    zero_tol : weights up to this fraction of the largest count as zero, and the features leave for good.
-    tol : largest relative change of a factor at rest.
-    units : brings the factors to one size before each training; None leaves them as the rule gives them.
+    rule : computes the new factors from the old ones and the absolute weights.
+    zero_tol : weights up to this fraction of the largest count as zero, and their features are removed.
+    tol : largest relative change of a factor at convergence.
+    units : scales the factors to size one before each training; None leaves them as the rule gives them.
     start : the first factors of all features; None: equal ones.
 
-    An iteration that finds a hard margin impossible with the features that are left ends the run; the
-    iterates before it stand. A first iteration that does so is the caller's to report: ``status`` is then
+    If no hard margin exists with the remaining features, the run ends and the iterates before are kept. If that
+    happens in the first iteration, the caller must report it: ``status`` is then
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
@@ -410,7 +410,7 @@ def _note(
     abs_weight: FloatArray,
     zero_tol: float,
 ) -> BoolArray:
-    """Keep an iterate; returns which features stay."""
+    """Store an iterate; returns which features are kept."""
     weight = each(np.multiply, scale, abs_weight)
     largest_weight = float(weight.max(initial=0.0))
     kept: BoolArray = each(np.greater, weight, zero_tol * largest_weight, bool)
@@ -429,7 +429,7 @@ def _note(
 def _is_at_rest(
     result: Rescaling, model: Model, scale: FloatArray, new_scale: FloatArray, tol: float
 ) -> bool:
-    """Nothing moves any more, or there is nothing left to decide."""
+    """Whether the factors have converged, or no feature is left to remove."""
     if new_scale.size == 0:
         return True
     if result.iterates[-1][1].max() <= COLLAPSED * result.largest_at_first:
@@ -441,7 +441,7 @@ def _is_at_rest(
 
 
 def _narrowed(design: Design, kept_design: Design, active: IntArray, kept: BoolArray) -> Design:
-    """The features that are left, of what is in memory already or of the whole design; many share one index."""
+    """The design of the remaining features, taken from the block in memory or from the whole design."""
     if IN_MEMORY_SHARE * design.n_features < active.size:
         return design.take(read_only(active))
     return kept_design.take(np.flatnonzero(kept)).in_memory()

@@ -1,4 +1,4 @@
-"""Machines on rescaled features with the ℓ1 norm or the probit loss, and the change from the ℓ2 to the ℓ1 norm."""
+"""Models on rescaled features with the ℓ1 norm or the probit loss, and a switch from the ℓ2 to the ℓ1 norm."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class L1Model:
     r"""Linear programs in the weights :math:`w = z * u`, where the norm of u is :math:`\sum_k |w_k| / z_k`.
 
     As long as the features stay the same only the costs change, and each program starts from its last
-    basis. ``first_pull`` keeps :math:`\sum_c |x_k^\top v_c|` of the first training: how close each feature
-    without a weight came to getting one.
+    basis. ``first_gradient`` keeps :math:`\sum_c |x_k^\top v_c|` of the first training, which orders the features
+    without a weight.
     """
 
     def __init__(
@@ -69,17 +69,17 @@ class L1Model:
         return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
     def keep(self, kept: BoolArray) -> None:
-        """New features make a new program, which is small by then."""
+        """Build a new program for the kept features; it is small by then."""
 
     def _costs(self) -> list[FloatArray]:
-        """C, divided by the last slack of each sample where the slacks are rescaled."""
+        """C for each sample, divided by its last slack where the slacks are rescaled."""
         if self.slack_zero_tol is None or self.parts[0].solution is None:
             return [part.cost for part in self.parts]
         return [part.cost / np.maximum(part.solution.slack, self.slack_zero_tol) for part in self.parts]
 
 
 class JointL1Model:
-    r"""Weston and Watkins' machine with the ℓ1 norm: all classes in one linear program.
+    r"""The multi-class SVM of Weston and Watkins with the ℓ1 norm: all classes in one linear program.
 
     .. math:: \min\ \sum_{c, k} |w_{ck}| / z_k + \sum_i C_i \sum_{m \ne y_i} \xi_{im}, \qquad
         (w_{y_i} - w_m) \cdot x_i + b_{y_i} - b_m \ge 1 - \xi_{im}, \quad \xi_{im} \ge 0 .
@@ -122,7 +122,7 @@ class JointL1Model:
         return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
     def _build(self, design: Design) -> LinearProgram:
-        """Biases, slacks, then for each class the positive and the negative parts of its weights."""
+        """The variables: biases, slacks, then for each class the positive and the negative parts of its weights."""
         rows = design.block(np.arange(design.n_features))[self._sample]
         blocks = [sp.csc_array(self._sides), sp.eye_array(self._sample.size, format="csc")]
         for side in self._sides.T:
@@ -135,11 +135,11 @@ class JointL1Model:
         return LinearProgram(np.zeros(matrix.shape[1]), matrix, 1.0, np.inf, lower, upper)
 
     def keep(self, kept: BoolArray) -> None:
-        """New features make a new program."""
+        """Build a new program for the kept features."""
 
 
 class SwitchingModel:
-    """The ℓ2 norm while there are many features, the ℓ1 norm once there are few."""
+    """Models with the ℓ2 norm while there are many features, and with the ℓ1 norm once there are few."""
 
     def __init__(self, many: RescaledModel, few: L1Model, few_features: int) -> None:
         self.many = many
@@ -173,7 +173,7 @@ class SwitchingModel:
         self.few.keep(kept)
 
 
-# -- Probit regression on rescaled features, one step of expectation and maximisation at a time --
+# -- Probit regression on rescaled features, one step of expectation-maximisation (EM) at a time --
 #
 # Each label is the sign of :math:`t_i = w \cdot x_i + b + \varepsilon_i` with standard normal noise. Given
 # the last decision values f, the expected t is
@@ -184,7 +184,7 @@ class SwitchingModel:
 
 
 class ProbitModel:
-    """``RescaledModel`` of the rescaling engine; the prices of the parts are the weights of the samples."""
+    """Probit regression as a ``RescaledModel``; the costs of the parts are the sample weights."""
 
     def __init__(self, parts: Sequence[Part], tol: float) -> None:
         self.tol = tol
@@ -213,11 +213,11 @@ class ProbitModel:
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
     def keep(self, kept: BoolArray) -> None:
-        """The decision values are all that is needed of the last step."""
+        """Nothing to drop: only the decision values of the last step are needed."""
 
 
 def expected_scores(decision: FloatArray, target: FloatArray) -> FloatArray:
-    """The expected noisy score given the label, without cancellation far from the boundary."""
+    """The expected latent score given the label, without cancellation far from the boundary."""
     log_density = -0.5 * decision**2 - 0.5 * np.log(2.0 * np.pi)
     return np.asarray(decision + target * np.exp(log_density - log_ndtr(target * decision)))
 
@@ -240,7 +240,7 @@ def _ridge_in_dual(
 def _ridge_in_primal(
     design: Design, gram: FloatArray | None, target: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
-    """The same for tall data."""
+    """Minimise the same objective for tall data."""
     total = weight.sum()
     mean = design.transpose_dot(weight) / total
     mean_target = float(weight @ target / total)

@@ -26,30 +26,30 @@ Pairing = Literal["one_vs_rest", "one_vs_one"]
 
 SOLVER_TOL = 1e-7
 SOLVER_MAX_ITER = 1_000_000
-# Up to here the dual, started from the last solution, is faster for any number of features: Newton's method for the
+# Up to this many samples the dual, warm-started, is faster for any number of features: Newton's method for the
 # squared loss starts from it too, the interior-point method for the hinge loss does not.
 FEW_SAMPLES = {"squared": 256, "hinge": 1024}
 
 
 @dataclass
 class Part:
-    """One of several machines: its target, the price of an error for each sample, and its last solution."""
+    """One of several models: its target, the cost of an error for each sample, and its last solution."""
 
     target: FloatArray
     cost: FloatArray
     solution: Any = None
 
     def slacks(self) -> FloatArray:
-        """By how much each sample misses its margin, for squared slacks, where it is the dual variable over C."""
+        """The slack of each sample for squared slacks: the dual variable over C."""
         alpha = self.solution.alpha.reshape(-1, self.cost.size).sum(axis=0)
         return np.asarray(alpha / self.cost)
 
 
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
-    """One machine for two classes, regression or a label; for more classes one for each class or pair."""
+    """One model for two classes, a regression or one label; for more classes one for each class or pair."""
     cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
     targets, involved = problem.target.model_columns(pairing)
-    # Errors on samples of other classes cost nothing, so these samples have no influence.
+    # Errors on samples of other classes have cost zero, so these samples have no influence.
     return [
         Part(target, np.where(inside, cost, 0.0))
         for target, inside in zip(np.ascontiguousarray(targets.T), involved.T, strict=True)
@@ -57,12 +57,12 @@ def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> li
 
 
 class SharedScaleModel:
-    """Machines that share the scaling factors; ``RescaledModel`` of the rescaling engine.
+    """Linear SVMs that share the scaling factors; a ``RescaledModel`` of the rescaling engine.
 
-    In the dual, on the Gram matrix that all machines share, as long as there are at least as many features as
+    They are solved in the dual, on one Gram matrix for all models, as long as there are at least as many features as
     samples (or few samples); in the primal after that. After training, ``weights`` holds one column per
-    machine for the features as they are, before rescaling, and ``bias`` one number per machine; a training
-    without a solution leaves both as they were. With an ``epsilon`` the machines are regressions.
+    model for the features as they are, before rescaling, and ``bias`` one number per model; a training
+    without a solution leaves both as they were. With an ``epsilon`` the models are regressions.
     """
 
     settled = True
@@ -75,14 +75,14 @@ class SharedScaleModel:
         self.weights: FloatArray = np.zeros((0, len(parts)))
         self.bias: FloatArray = np.zeros(len(parts))
         self._was_in_dual = True
-        self._earlier_weights: FloatArray | None = None  # of the features that are left, for the primal
+        self._earlier_weights: FloatArray | None = None  # weights of the remaining features, for the primal
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         in_dual = self.in_dual(design.shape)
         if in_dual != self._was_in_dual:
             self._was_in_dual = in_dual
             for part in self.parts:
-                part.solution = None  # the other kind of solution is no start
+                part.solution = None  # a dual solution is no start for the primal, nor the reverse
         rescaled_weights = (self._solve_in_dual if in_dual else self._solve_in_primal)(design, scale)
         self.status = max(part.solution.status for part in self.parts)
         if self.status in NO_SOLUTION:
@@ -103,12 +103,12 @@ class SharedScaleModel:
         return not warm_primal and prefers_gram(shape)
 
     def keep(self, kept: BoolArray) -> None:
-        """Dual variables belong to samples, so only weights must be narrowed."""
+        """Drop the weights of removed features; dual variables belong to samples and stay."""
         if self._earlier_weights is not None:
             self._earlier_weights = self._earlier_weights[kept]
 
     def _solve_in_dual(self, design: Design, scale: FloatArray) -> FloatArray:
-        """Solve every part; the weights of the rescaled features, one column per machine."""
+        """Solve every part; the weights of the rescaled features, one column per model."""
         gram = design.gram(each(np.multiply, scale, scale))
         for part in self.parts:
             options = self._options(part) | {"max_iter": SOLVER_MAX_ITER}
@@ -128,22 +128,22 @@ class SharedScaleModel:
         return weights
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
-        """The same for more samples than features."""
+        """Solve every part in the primal, for more samples than features."""
         rescaled = contiguous(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
         squared = self.loss == "squared"
-        for place, part in enumerate(self.parts):
+        for index, part in enumerate(self.parts):
             problem = BoxDual.of(part.target, part.cost, self.epsilon, squared)
-            part.solution = self._solve_tall(rescaled, problem, scale, place)
+            part.solution = self._solve_tall(rescaled, problem, scale, index)
         return np.column_stack([part.solution.weights for part in self.parts])
 
-    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, place: int) -> TallSolution:
-        """Start from the weights before: on new scales they give the same decisions."""
+    def _solve_tall(self, design: Design, problem: BoxDual, scale: FloatArray, index: int) -> TallSolution:
+        """Solve one part from the earlier weights, which give the same decision values on the new scales."""
         start = None
         if self._earlier_weights is not None:
-            start = (self._earlier_weights[:, place] / scale, float(self.bias[place]))
+            start = (self._earlier_weights[:, index] / scale, float(self.bias[index]))
         if problem.ridge.any():
             return solve_squared_loss(design, problem, start, tol=SOLVER_TOL)
-        before = self.parts[place].solution
+        before = self.parts[index].solution
         near = None if start is None or before is None else (*start, before.alpha)
         return solve_piecewise_linear(design, problem, near, tol=SOLVER_TOL)
 
@@ -154,30 +154,30 @@ class SharedScaleModel:
 
 
 def _scaled(weights: FloatArray, scale: FloatArray) -> FloatArray:
-    """The weights of each machine times the factors."""
+    """The weights of each model times the factors."""
     if weights.shape[1] > 1:
         return scale[:, None] * weights
     return each(np.multiply, scale, weights[:, 0])[:, None]
 
 
 class GramModel(SharedScaleModel):
-    """Always in the dual."""
+    """Linear SVMs that are always solved in the dual."""
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
         return True
 
 
 class PrimalModel(SharedScaleModel):
-    """Always in the primal."""
+    """Linear SVMs that are always solved in the primal."""
 
     def in_dual(self, shape: tuple[int, int]) -> bool:
         return False
 
 
 class SlackRescaling:
-    r"""A machine whose slacks are rescaled as well: the fewest samples inside the margin.
+    r"""A linear SVM whose slacks are rescaled too, so that few samples lie inside the margin.
 
-    A squared slack is a feature that only one sample has; rescaling these features as the others turns
+    A squared slack is like a feature that is nonzero in one sample; rescaling these features like the others turns
     their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
     ``zero_tol`` count as zero.
     """
@@ -220,11 +220,11 @@ class SlackRescaling:
         self.model.keep(kept)
 
 
-# -- The joint multi-class machine on rescaled features --
+# -- The joint multi-class SVM on rescaled features --
 
 
 class JointModel:
-    """Weston and Watkins' machine: all classes in one problem, one weight vector for each."""
+    """The multi-class SVM of Weston and Watkins: one joint problem with a weight vector for each class."""
 
     settled = True
 
@@ -256,4 +256,4 @@ class JointModel:
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 
     def keep(self, kept: BoolArray) -> None:
-        """The dual variables belong to samples: there is nothing to forget."""
+        """Nothing to drop: the dual variables belong to samples."""

@@ -1,4 +1,4 @@
-"""How much a trained model changes when a feature is removed or blurred.
+"""Sensitivity of a trained model to the removal or perturbation of a feature.
 
-Serves SensitivityElimination and OptimalBrainDamage.
+Used by SensitivityElimination and OptimalBrainDamage.
 """

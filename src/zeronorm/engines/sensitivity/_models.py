@@ -1,8 +1,8 @@
-"""Trained functions that tell how they change with each input.
+"""Models with derivatives of their output with respect to each input.
 
-A model is trained on some columns of the data. Its functions f_c (one per class against the rest, or one) are then
-asked, for a block of these columns and at every sample, for derivatives and for changes. Answers have the shape
-(samples, columns of the block, functions).
+A model is trained on some columns of the data and has outputs f_c (one per class against the rest, or one). Their
+derivatives and changes are computed for a block of these columns at every sample, as arrays of shape
+(samples, columns of the block, outputs).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from zeronorm.solvers._status import Status
 
 
 class SensitiveModel(ABC):
-    """A learner whose function can be looked into; ``columns`` are those it was last trained on."""
+    """Interface of a model with derivatives; ``columns`` are those it was last trained on."""
 
     columns: IntArray
 
     @property
     @abstractmethod
     def status(self) -> Status:
-        """The worst of all trainings."""
+        """The worst status of all trainings."""
 
     @property
     @abstractmethod
     def n_iter(self) -> int:
-        """Iterations of all trainings."""
+        """Total number of iterations of all trainings."""
 
     @abstractmethod
     def train(self, columns: IntArray) -> None:
@@ -54,11 +54,11 @@ class SensitiveModel(ABC):
 
     @abstractmethod
     def loss_slopes(self) -> FloatArray:
-        """Derivative of the training loss in each f_c at each sample."""
+        """Derivative of the training loss with respect to each f_c at each sample."""
 
 
 class SvmModel(SensitiveModel):
-    """A learner of this library."""
+    """Base class of the models of this library."""
 
     models: TallModels | KernelModels | NetworkModels
 
@@ -95,7 +95,7 @@ class LinearFunction(SvmModel):
         return shift[:, :, None] * self.models.weights()[part]
 
     def loss_slopes(self) -> FloatArray:
-        # At the optimum w = X'v, and -v is the (sub)gradient of the loss that makes it one.
+        # At the optimum w = X'v, and -v is a subgradient of the loss.
         return -np.column_stack([s.dual_coef for s in self.models.solutions if s is not None])
 
 
@@ -184,7 +184,7 @@ class KernelModel(SvmModel):
         return np.asarray(base ** max(kernel.degree - m, 0))
 
     def _moment(self, K: FloatArray, block: FloatArray, m: int) -> FloatArray:
-        """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and machine c."""
+        """Σ_j v_jc K_kj x_j^m for every sample k, column of the block and model c."""
         V: FloatArray = self.models.V
         if m == 0:
             return np.asarray((K @ V)[:, None, :])
@@ -193,7 +193,7 @@ class KernelModel(SvmModel):
 
 
 class NetworkModel(SvmModel):
-    """A network with one hidden layer; removing columns trains on, any other change begins afresh."""
+    """A network with one hidden layer; training continues when columns are removed, else it restarts."""
 
     models: NetworkModels
 

@@ -1,4 +1,4 @@
-"""A neural network on a shrinking set of features, with masks on its weights."""
+"""A neural network with masked weights, for elimination of features or of single weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zeronorm.solvers._losses import LOSSES
 from zeronorm.solvers._neural_network import NetworkObjective, NeuralNetwork, TrainedNetwork, train_network
 from zeronorm.solvers._status import Status
 
-SMALLEST_GAIN = 1e-3  # relative to the objective of a constant
+SMALLEST_GAIN = 1e-3  # relative to the objective of a constant model
 
 
 class NetworkModels:
-    """``Machines`` of the elimination loop around one network for all classes.
+    """One network for all classes as ``Models`` of the elimination loop.
 
     There is one output per class (one for two classes or for a real target, which is standardised first).
     """
@@ -38,7 +38,7 @@ class NetworkModels:
 
     @property
     def objective(self) -> NetworkObjective:
-        """The objective on the features that are left."""
+        """The objective on the remaining features."""
         if self._objective is None:
             self._objective = self._objective_of(contiguous(self.problem.design.take(self.active)))
         return self._objective
@@ -57,7 +57,7 @@ class NetworkModels:
         return train_network(self.objective, start, tol=self.tol, max_iter=self.max_iter)
 
     def fits(self) -> bool:
-        """Whether the trained network is better than a constant."""
+        """Whether the trained network is better than a constant model."""
         hidden, output = np.zeros_like(self.network.hidden_mask), np.zeros_like(self.network.output_mask)
         constant = self._train(self.network.masked(hidden, output))
         return self.value < constant.value * (1.0 - SMALLEST_GAIN)
@@ -69,7 +69,7 @@ class NetworkModels:
         return np.asarray((self.network.hidden_weights**2).sum(axis=1))
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """The sum over the group."""
+        """Sum of the importances over each group."""
         return np.bincount(unit, weights=self.importance()).astype(np.float64)
 
     def remove(self, features: IntArray) -> None:
@@ -79,7 +79,7 @@ class NetworkModels:
         self._objective = None
 
     def restart(self, features: IntArray) -> None:
-        """Forget what was learned and begin again with the given features and the first random weights."""
+        """Restart with the given features and the initial random weights."""
         self.active = features
         self.network = self.first.take(features)
         self._objective = None
@@ -87,15 +87,15 @@ class NetworkModels:
     # -- single weights ------------------------------------------------------------------------------
 
     def saliencies(self) -> tuple[FloatArray, FloatArray]:
-        r"""Rise of the objective without each weight to second order, :math:`h w^2 / 2`, of both layers."""
+        r"""Saliency :math:`h w^2 / 2` of the weights of both layers: the second-order increase without each weight."""
         hidden, output = self.objective.diagonal_hessian(self.network)
         network = self.network
         return 0.5 * hidden * network.hidden_weights**2, 0.5 * output * network.output_weights**2
 
     def prune(self, saliency: tuple[FloatArray, FloatArray], step: int | float, forced: IntArray) -> IntArray:
-        """Delete the weights of lowest saliency and return the features that have none left, the worst first.
+        """Delete the weights of lowest saliency and return the features without any weight, the worst first.
 
-        All weights of forced features stay, or else the best weight to the hidden layer, and the best output weight.
+        All weights of forced features are kept or, without any, the best hidden weight; so is the best output weight.
         """
         hidden, output = saliency
         free_hidden, free_output = self.network.hidden_mask.copy(), self.network.output_mask.copy()
@@ -118,12 +118,12 @@ class NetworkModels:
 
 
 def _best(values: FloatArray, among: NDArray[np.bool_]) -> tuple[np.intp, ...]:
-    """Place of the largest value among some."""
+    """Index of the largest value among some."""
     return np.unravel_index(np.argmax(np.where(among, values, -np.inf)), values.shape)
 
 
 def network_targets(problem: Problem) -> FloatArray:
-    """±1 per class; a real target is brought to mean 0 and variance 1, which changes no ranking."""
+    """Targets ±1 per class; a real target is standardised, which changes no ranking."""
     targets = problem.target.columns()
     if problem.target.has_classes:
         return targets

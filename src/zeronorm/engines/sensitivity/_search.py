@@ -1,4 +1,4 @@
-"""The three directions of a search by sensitivity."""
+"""Backward, forward and add-remove search by sensitivity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 
-# -- How much a trained function depends on each of its inputs --
+# -- Sensitivity of a trained model to each of its inputs --
 
 
 BLOCK_BYTES = 8 << 20
@@ -23,14 +23,14 @@ BLOCK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The measure: of the output (eq. 6, by ``order`` and ``norm``) or of the training objective (eq. 10)."""
+    """Sensitivity measure of the output (eq. 6, by ``order`` and ``norm``) or of the objective (eq. 10)."""
 
     criterion: str
     order: int
     norm: str
 
     def values(self, model: SensitiveModel, problem: Problem) -> FloatArray:
-        """One value per column the model was trained on."""
+        """Sensitivity to each column that the model was trained on."""
         design = problem.design.take(model.columns)
         n_functions = problem.target.columns().shape[1]
         width = max(1, BLOCK_BYTES // (8 * problem.n_samples * n_functions))
@@ -49,7 +49,7 @@ class Sensitivity:
         return np.asarray(np.sqrt(np.square(t).mean(axis=0).sum(axis=1)))
 
     def responses(self, model: SensitiveModel, part: slice, block: FloatArray) -> FloatArray:
-        """t of eq. 6: the answer of each function at each sample to each column."""
+        """The term t of eq. 6: the response of each output at each sample to each column."""
         if self.order == 1:
             return model.slopes(part, block)
         shift = block.mean(axis=0) - block
@@ -66,7 +66,7 @@ class Sensitivity:
 
 
 class SensitivityModels:
-    """``Machines`` of the elimination loop around a model and a measure."""
+    """A model and a sensitivity measure as ``Models`` of the elimination loop."""
 
     def __init__(self, problem: Problem, model: SensitiveModel, measure: Sensitivity) -> None:
         self.problem, self.model, self.measure = problem, model, measure
@@ -87,7 +87,7 @@ class SensitivityModels:
         return self.measure.values(self.model, self.problem)
 
     def group_importance(self, unit: IntArray) -> FloatArray:
-        """The sum over the group."""
+        """Sum of the importances over each group."""
         return np.bincount(unit, weights=self.importance()).astype(np.float64)
 
     def remove(self, features: IntArray) -> None:
@@ -97,14 +97,14 @@ class SensitivityModels:
 def search_backward(
     problem: Problem, model: SensitiveModel, measure: Sensitivity, step: int | float
 ) -> SelectionPath:
-    """Remove the units to which the function is least sensitive."""
+    """Backward search: remove the units to which the model is least sensitive."""
     record = Elimination(problem)
     eliminate(SensitivityModels(problem, model, measure), record, step)
     return record.path()
 
 
 class Growth:
-    """A growing set of units (features or groups); forced units are in it from the start."""
+    """A set of chosen units (features or groups); forced units are in it from the start."""
 
     def __init__(self, problem: Problem, model: SensitiveModel, measure: Sensitivity) -> None:
         self.problem, self.model, self.measure = problem, model, measure
@@ -122,7 +122,7 @@ class Growth:
         return max(1, self.problem.n_features // 2) if size is None else size
 
     def features(self, *more: int) -> IntArray:
-        """Features of the chosen units, and of others."""
+        """Features of the chosen units and of the given others."""
         return np.flatnonzero(np.isin(self.codes, [*self.chosen, *more]))
 
     def outside(self) -> list[int]:
@@ -130,11 +130,11 @@ class Growth:
         return [int(unit) for unit in np.setdiff1d(self.codes, self.chosen)]
 
     def is_complete(self) -> bool:
-        """Whether the wanted size is reached, or nothing is left."""
+        """Whether the requested size is reached, or no unit is left."""
         return self.features().size >= self.wanted or not self.outside()
 
     def add(self, step: int | float) -> None:
-        """Train once with each unit outside and let in those to which the function is most sensitive."""
+        """Train once with each other unit added, and add those to which the model is most sensitive."""
         candidates = self.outside()
         values = np.array([self._value_with(unit) for unit in candidates])
         best = order_by_score(values)[: count_to_remove(step, len(candidates))]
@@ -149,7 +149,7 @@ class Growth:
         return float(values[is_new].sum())
 
     def drop_worst(self) -> None:
-        """Train on the chosen units and put out the one to which the function is least sensitive."""
+        """Train on the chosen units and remove the one to which the model is least sensitive."""
         self.model.train(self.features())
         values = self.measure.values(self.model, self.problem)
         codes = self.codes[self.model.columns]
@@ -159,7 +159,7 @@ class Growth:
         self.subsets.append(self.features())
 
     def path(self) -> SelectionPath:
-        """Chosen subsets, and an order in which what was never chosen stands last, by its latest value."""
+        """The path of the chosen subsets; units that were never chosen come last, by their latest value."""
         status = self.model.status
         return SelectionPath.from_subsets(
             self.subsets,
@@ -175,7 +175,7 @@ class Growth:
 def search_forward(
     problem: Problem, model: SensitiveModel, measure: Sensitivity, step: int | float
 ) -> SelectionPath:
-    """Add units until the wanted size is reached."""
+    """Forward search: add units until the requested size is reached."""
     growth = Growth(problem, model, measure)
     with problem.progress.task("Adding features", growth.wanted) as advance:
         while not growth.is_complete():
@@ -188,7 +188,7 @@ def search_forward(
 def search_nested(
     problem: Problem, model: SensitiveModel, measure: Sensitivity, step: int | float
 ) -> SelectionPath:
-    """Add twice, take the worst unit out, and repeat: an early choice can be undone."""
+    """Add-remove search: add twice, remove the worst unit, and repeat, so that early choices can be undone."""
     growth = Growth(problem, model, measure)
     with problem.progress.task("Adding and removing features", growth.wanted) as advance:
         while not growth.is_complete():
@@ -204,7 +204,7 @@ def search_nested(
 SEARCHES = {"backward": search_backward, "forward": search_forward, "nested": search_nested}
 
 
-# -- Any scikit-learn estimator as a function of its inputs, with numerical derivatives --
+# -- Any scikit-learn estimator, with numerical derivatives --
 
 
 SMALLEST_PROBABILITY = 1e-12
@@ -212,7 +212,7 @@ OUTPUTS = ("decision_function", "predict_proba", "predict")
 
 
 class NumericalModel(SensitiveModel):
-    """An estimator seen through ``decision_function``, else ``predict_proba``, else ``predict``.
+    """An estimator whose output is ``decision_function``, else ``predict_proba``, else ``predict``.
 
     Derivatives are central differences with a step given in standard deviations of the column.
     """
@@ -255,7 +255,7 @@ class NumericalModel(SensitiveModel):
         return self._moved(part, block + shift) - self.f[:, None, :]
 
     def loss_slopes(self) -> FloatArray:
-        """Of the squared loss (regression, labels), the hinge loss (decisions) or the log loss (probabilities)."""
+        """Derivative of the squared loss (regression, labels), hinge loss (decisions) or log loss (probabilities)."""
         signs = self.problem.target.columns()
         if not self.problem.target.has_classes:
             return self.f - signs

@@ -1,4 +1,4 @@
-"""Probabilities over features, learned from the errors of classifiers on drawn subsets.
+"""Probability distributions over features, learned from the errors of classifiers on random subsets.
 
-Serves OptimalFeatureWeighting and OFWClassifier.
+Used by OptimalFeatureWeighting and OFWClassifier.
 """

@@ -1,4 +1,4 @@
-"""Drawing and testing a batch of subsets, on one worker or several."""
+"""Drawing and testing a batch of subsets, with one or several workers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from zeronorm.engines.weighting._sampling import MOST_REDRAWS, Draws, Pool, draw
 from zeronorm.engines.weighting.learners import Learner
 from zeronorm.engines.weighting.learners._base import ScikitLearner, predict_models
 
-# -- Threads that wait for work between the steps of a run --
+# -- Threads that are kept between the steps of a run --
 #
-# A step lasts about a millisecond, so handing over work must cost far less than that: a queue written in C
-# does, a future does not
+# A step takes about a millisecond, so handing over work must take far less: a queue written in C is fast enough,
+# a future is not
 
 
 Work = Callable[[int, int], None]
 
 
 class Shared:
-    """The parts of one batch; every thread takes the next one when it is free."""
+    """The parts of one batch; every free thread takes the next one."""
 
     def __init__(self, work: Work, parts: list[tuple[int, int]]) -> None:
         self.work = work
@@ -40,7 +40,7 @@ class Shared:
 
 
 class Helper:
-    """A thread that takes parts of one batch after the other."""
+    """A thread that works on parts of one batch after the other."""
 
     def __init__(self) -> None:
         self._given: SimpleQueue[Shared | None] = SimpleQueue()
@@ -49,17 +49,17 @@ class Helper:
         self._thread.start()
 
     def give(self, shared: Shared) -> None:
-        """Let the thread take parts."""
+        """Start the thread on the parts of a batch."""
         self._given.put(shared)
 
     def wait(self) -> None:
-        """Until the parts it took are done; an error in them is raised here."""
+        """Wait until its parts are done; an error in them is raised here."""
         error = self._done.get()
         if error is not None:
             raise error
 
     def end(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._given.put(None)
         self._thread.join()
 
@@ -74,7 +74,7 @@ class Helper:
 
 
 def share(work: Work, parts: list[tuple[int, int]], helpers: list[Helper]) -> None:
-    """Do all parts, in this thread and those of the helpers."""
+    """Do all parts, in this thread and in the helper threads."""
     shared = Shared(work, parts)
     for helper in helpers:
         helper.give(shared)
@@ -85,10 +85,10 @@ def share(work: Work, parts: list[tuple[int, int]], helpers: list[Helper]) -> No
             helper.wait()
 
 
-# -- Where the values of the drawn features and samples come from: memory, or the design piece by piece --
+# -- The values of the drawn features and samples: in memory, or read for each step --
 
 
-# Beyond this the columns are not copied as a whole: what a step needs is read when it is needed.
+# Larger data are not copied as a whole: the values of each step are read when they are needed.
 LARGEST_COPY_BYTES = 1 << 30
 
 
@@ -98,7 +98,7 @@ class Source:
     Steps touch random features of random samples, so the features are held as one dense copy, one row per
     feature. Where the copy would be too large, ``pool`` has no columns and ``pool_for`` reads a small pool
     for each step. Standardised values are rounded to single precision: their last digits depend on the
-    home of the data, and a learner that draws a boundary would make a different choice of them.
+    backend of the data, and could change the decision of a learner.
     """
 
     def __init__(self, design: Design, pool: Pool, *, largest_copy_bytes: int = LARGEST_COPY_BYTES) -> None:
@@ -111,13 +111,13 @@ class Source:
 
     @classmethod
     def with_test_set(cls, design: Design, pool: Pool, test_design: Design) -> Source:
-        """Training samples from one design, test samples from another, both held in memory."""
+        """Create from one design with training samples and another with test samples, both in memory."""
         source = cls(design, pool, largest_copy_bytes=2**62)
         source.pool = source.pool._replace(test_columns=_columns_of(test_design))
         return source
 
     def pool_for(self, draws: Draws) -> tuple[Pool, Draws]:
-        """A pool with the drawn values, and the draws as positions in it."""
+        """Return a pool with the drawn values, and the draws as positions in it."""
         if self.is_held:
             return self.pool, draws
         features, in_features = _positions(draws.features)
@@ -152,7 +152,7 @@ def _positions(drawn: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 class BatchEvaluator:
-    """Draws the subsets of a step and measures their errors; the same numbers for any number of workers.
+    """Draws the subsets of a step and measures their errors; results do not depend on the number of workers.
 
     Compiled learners run on threads, scikit-learn's on the processes of the active joblib backend.
     """
@@ -180,7 +180,7 @@ class BatchEvaluator:
 
     @contextmanager
     def workers(self, n_jobs: int | None) -> Iterator[None]:
-        """Keep ``n_jobs`` workers alive while a run lasts."""
+        """Keep ``n_jobs`` workers during a run."""
         n_workers = min(effective_n_jobs(n_jobs), self.errors.size)
         if isinstance(self.learner, ScikitLearner):
             with Parallel(n_jobs=n_workers) as self._processes:
@@ -197,7 +197,7 @@ class BatchEvaluator:
             yield
 
     def evaluate(self, cumulative: FloatArray, seed: int, step: int) -> FloatArray:
-        """Errors of the subsets drawn in one step from the law with these cumulative weights."""
+        """Errors of the subsets drawn in one step from the distribution with these cumulative weights."""
         whole, needs_two = self.source.pool, self.learner.needs_two_classes
         word = np.uint64(seed)
 
@@ -244,7 +244,7 @@ class BatchEvaluator:
             self._share(lambda first, last: learner.errors(pool, draws, first, last, self.errors))
 
     def _share(self, work: Callable[[int, int], None]) -> None:
-        """Run ``work`` on consecutive parts of the batch; whoever is free takes the next part."""
+        """Run ``work`` on consecutive parts of the batch; each free worker takes the next part."""
         if not self._helpers:
             work(0, self.errors.size)
             return
@@ -257,17 +257,17 @@ class BatchEvaluator:
             return
         if redraws.min() < 0:
             raise ValueError(
-                f"No training sample of {self.draws.train.shape[1]} with two classes was found in "
+                f"No training set of {self.draws.train.shape[1]} samples with two classes was found in "
                 f"{MOST_REDRAWS} draws: one class is very rare. Raise 'bootstrap_size', or use a base learner "
-                "that takes samples of one class (knn, cart, lda, centroid)."
+                "that accepts training sets of one class (knn, cart, lda, centroid)."
             )
         self.last_redrawn = int(redraws.sum())
 
 
 def uneven_parts(size: int, n_workers: int) -> list[tuple[int, int]]:
-    """Consecutive ranges that cover ``size``: a large one for each worker, then small ones for who is ready first.
+    """Consecutive ranges that cover ``size``: a large one for each worker, then small ones for the fastest.
 
-    Few parts, since entering a compiled loop costs as much as testing a subset.
+    There are few parts, since entering a compiled loop takes as long as testing a subset.
     """
     large, small = max(1, 7 * size // (8 * n_workers)), max(1, size // (8 * n_workers))
     ends = [(i + 1) * large for i in range(n_workers)]

@@ -1,4 +1,4 @@
-"""The whole energy and its gradient, for problems with few subsets."""
+"""The energy summed over all subsets and its gradient, for problems with few subsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXACT_TOL = 1e-6
 
 
 def all_subsets(n_features: int, subset_size: int) -> Int64Array:
-    """Every way to draw ``subset_size`` features with replacement, order left out, one per row."""
+    """All multisets of ``subset_size`` features (draws with replacement, in any order), one per row."""
     count = comb(n_features + subset_size - 1, subset_size)
     if count > MOST_SUBSETS:
         raise ValueError(
@@ -44,7 +44,7 @@ class ExactEnergy:
         self._orders = np.asarray([_orders(subset) for subset in subsets], dtype=np.float64)
 
     def value(self, P: FloatArray) -> float:
-        """The energy."""
+        """The energy at the weights P."""
         return float(self._masses(P) @ self.errors)
 
     def log_gradient(self, P: FloatArray) -> FloatArray:
@@ -55,7 +55,7 @@ class ExactEnergy:
         return np.asarray(sums, dtype=np.float64)
 
     def gradient(self, P: FloatArray) -> FloatArray:
-        """The gradient for P (eq. 7), also where P is zero: the derivative of a polynomial."""
+        """The gradient with respect to P (eq. 7), the derivative of a polynomial; defined also where P is zero."""
         values = P[self.subsets]
         ones = np.ones((len(values), 1))
         before = np.cumprod(np.hstack([ones, values[:, :-1]]), axis=1)
@@ -70,7 +70,7 @@ class ExactEnergy:
 
 
 def project_for_log(P: FloatArray, gradient: FloatArray) -> FloatArray:
-    r"""The part of a gradient for log P that keeps the sum of P: :math:`w - \kappa P` (eqs. 10 and 11)."""
+    r"""Projection of a gradient for log P that keeps the sum of P: :math:`w - \kappa P` (eqs. 10 and 11)."""
     kappa = float(gradient @ P) / float(P @ P)
     return gradient - kappa * P
 
@@ -100,7 +100,7 @@ DESCENTS = {"exponential": exponential_descent, "euclidean": euclidean_descent}
 def descend(
     energy: ExactEnergy, P: FloatArray, step_size: float, scheme: str = "exponential"
 ) -> tuple[FloatArray, float]:
-    """One step down: the step is halved until the energy falls; returns P unchanged where it cannot."""
+    """One descent step, halved until the energy decreases; returns P unchanged if it never does."""
     moved_by = DESCENTS[scheme](energy, P)
     before = energy.value(P)
     while step_size > SMALLEST_STEP:
@@ -112,18 +112,18 @@ def descend(
 
 
 def _orders(subset: Int64Array) -> int:
-    """In how many orders the features of a subset can be drawn."""
+    """Number of orders in which the features of a subset can be drawn."""
     orders = factorial(subset.size)
     for count in np.unique(subset, return_counts=True)[1]:
         orders //= factorial(int(count))
     return orders
 
 
-# -- Gradient descent on the whole energy --
+# -- Gradient descent on the exact energy --
 
 
 def tabulate_energy(evaluator: BatchEvaluator, n_features: int, n_repeats: int, seed: int) -> ExactEnergy:
-    """The energy with the error of every subset averaged over ``n_repeats`` pairs of bootstrap samples."""
+    """Build the energy; the error of each subset is averaged over ``n_repeats`` pairs of bootstrap samples."""
     batch, subset_size = evaluator.draws.features.shape
     subsets = all_subsets(n_features, subset_size)
     errors = np.zeros(len(subsets))
@@ -139,7 +139,7 @@ def tabulate_energy(evaluator: BatchEvaluator, n_features: int, n_repeats: int, 
 def run_exact(
     energy: ExactEnergy, state: RunState, *, scheme: str, max_iter: int, tol: float | None
 ) -> Outcome:
-    """Descend from the weights of ``state``; the step doubles after each success and halves as needed."""
+    """Gradient descent from the weights of ``state``; the step doubles after each success and halves as needed."""
     recorded = set(record_steps(max_iter).tolist())
     step_size, tol = 1.0, EXACT_TOL if tol is None else tol
     while state.step < max_iter:

@@ -1,4 +1,4 @@
-"""From the user's settings to one classification problem and one learner, ready to try subsets of features."""
+"""The classification problem and the learner that the settings of a selector describe."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from zeronorm.selection._kinds import parameter_error
 
 LARGEST_DEFAULT_SUBSET = 100
 SMALLEST_DEFAULT_BOOTSTRAP, LARGEST_DEFAULT_BOOTSTRAP = 20, 100
-# A test sample that many subsets share has this many times the size of a bootstrap. The mean error does not depend on
-# it, its chance does.
+# A test sample that many subsets share has this many times the size of a bootstrap sample. The mean error does not
+# depend on it, its variance does.
 TEST_SAMPLES = 2
 
 
 def resolve_subset_size(owner: Any, n_features: int) -> int:
-    """How many features are drawn at a time: by default about the root of their number, 100 at most."""
+    """Number of features in a subset: by default about the square root of all, at most 100."""
     if owner.subset_size is None:
         return min(n_features, LARGEST_DEFAULT_SUBSET, int(np.ceil(np.sqrt(n_features))))
     if owner.subset_size > n_features:
@@ -37,7 +37,7 @@ def resolve_subset_size(owner: Any, n_features: int) -> int:
 
 
 def resolve_bootstrap_size(owner: Any, n_samples: int, n_classes: int) -> int:
-    """How many samples a bootstrap draws: by default a quarter of them, between 20 and 100."""
+    """Number of samples in a bootstrap sample: by default a quarter of all, between 20 and 100."""
     if owner.bootstrap_size is None:
         usual = min(LARGEST_DEFAULT_BOOTSTRAP, max(SMALLEST_DEFAULT_BOOTSTRAP, n_samples // 4))
         return max(usual, 2 * n_classes)
@@ -50,7 +50,7 @@ def class_costs(owner: Any, classes: NDArray[Any], codes: Int64Array) -> FloatAr
     if weights is None:
         return np.ones(len(classes))
     if owner.cost == "balanced":
-        # The balanced error already counts the classes alike.
+        # The balanced error already weights the classes equally.
         raise parameter_error(owner, "class_weight", "None with cost='balanced'")
     if weights == "balanced":
         return np.asarray(compute_class_weight("balanced", classes=np.arange(len(classes)), y=codes))
@@ -64,18 +64,18 @@ def class_costs(owner: Any, classes: NDArray[Any], codes: Int64Array) -> FloatAr
     return costs
 
 
-# -- How a problem with several classes becomes problems for one learner --
+# -- Reduction of a multi-class problem to binary problems --
 
 
 MultiClass = Literal["auto", "native", "one_vs_rest", "output_code"]
-# All ways to split so few classes in two are used; of more classes a random choice of splits is.
+# Up to this many classes all splits in two are used; with more, random splits.
 MOST_EXHAUSTIVE = 6
 
 
 def model_coding(
     n_classes: int, multi_class: MultiClass, is_binary: bool, rng: np.random.Generator
 ) -> tuple[Int64Array, int]:
-    """Label of each class in each machine (one row per machine), and the number of labels."""
+    """Label of each class in each model (one row per model), and the number of labels."""
     if multi_class == "auto":
         multi_class = "one_vs_rest" if is_binary else "native"
     if n_classes == 2 or multi_class == "native":
@@ -108,7 +108,7 @@ def _output_codes(n_classes: int, rng: np.random.Generator) -> Int64Array:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The data, the learner and the sizes of the samples that a setting of the selector asks for."""
+    """The data, the learner and the sample sizes given by the parameters of a selector."""
 
     design: Design
     source: Source
@@ -126,7 +126,7 @@ class Experiment:
         rng: np.random.Generator,
         n_features: int | None = None,
     ) -> Experiment:
-        """From the parameters of a selector; ``n_features`` when subsets are drawn from more than the design."""
+        """Create from the parameters of a selector; ``n_features`` if subsets are drawn from more than the design."""
         subset_size = resolve_subset_size(selector, n_features or design.n_features)
         bootstrap_size = resolve_bootstrap_size(selector, design.n_samples, len(classes))
         learner = resolve_learner(selector.learner, bootstrap_size)
@@ -145,7 +145,7 @@ class Experiment:
         return self.source.pool.codes
 
     def tested_on(self, test_design: Design, test_codes: Int64Array) -> Experiment:
-        """The same with test samples of their own, seen in the units of the training samples."""
+        """The same experiment with separate test samples, in the units of the training samples."""
         if isinstance(self.design, StandardizedDesign):
             view = self.design
             test_design = StandardizedDesign(
@@ -155,7 +155,7 @@ class Experiment:
         return replace(self, source=Source.with_test_set(self.design, pool, test_design))
 
     def evaluator(self, batch_size: int, *, shares_samples: bool = False) -> BatchEvaluator:
-        """A tester of batches of subsets, with bootstrap samples of their own or with common samples."""
+        """Create a tester of batches of subsets, with separate bootstrap samples for each or common samples."""
         test_size = min(TEST_SAMPLES * self.bootstrap_size, self.source.pool.test_codes.size)
         return BatchEvaluator(
             self.source,
@@ -168,7 +168,7 @@ class Experiment:
         )
 
     def describe(self) -> dict[str, Any]:
-        """What a checkpoint must agree on."""
+        """Settings that must agree with those of a checkpoint."""
         learner = self.learner.estimator if isinstance(self.learner, ScikitLearner) else self.learner
         pool = self.source.pool
         return {
@@ -182,7 +182,7 @@ class Experiment:
         }
 
 
-# -- The energy of a law over features, estimated by drawing subsets from it --
+# -- The energy of a distribution over features, estimated by drawing subsets from it --
 
 
 def estimate_energy(

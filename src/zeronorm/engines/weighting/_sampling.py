@@ -1,4 +1,4 @@
-"""What subsets of features and bootstrap samples are drawn from, and the drawing itself."""
+"""Drawing of feature subsets and bootstrap samples, and the data they are drawn from."""
 
 # mypy: allow-untyped-defs
 
@@ -15,7 +15,7 @@ from zeronorm._types import FloatArray, Int64Array
 # -- Random numbers for compiled loops, one independent stream per (seed, step, index) --
 #
 # A stream is a counter that is hashed (SplitMix64, Steele, Lea and Flood 2014). Its start depends only on the
-# three numbers, so that a subset of features is drawn alike whichever worker draws it
+# three numbers, so that a subset of features does not depend on the worker that draws it
 
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +35,7 @@ def scramble(word):
 
 @kernel
 def open_stream(seed, step, index):
-    """The state of a new stream: an array of one word, changed by every draw."""
+    """The state of a new stream: an array of one 64-bit word, changed by every draw."""
     state = np.empty(1, np.uint64)
     word = scramble(np.uint64(seed) + GOLDEN)
     word = scramble((word ^ np.uint64(step)) + GOLDEN)
@@ -52,19 +52,19 @@ def next_word(state):
 
 @kernel
 def next_uniform(state):
-    """A number in [0, 1)."""
+    """A uniform random number in [0, 1)."""
     return np.float64(next_word(state) >> SHIFT_12) * UNIT
 
 
 @kernel
 def next_index(state, size):
-    """An integer in 0, …, size - 1."""
+    """A uniform random integer in 0, …, size - 1."""
     return min(np.int64(next_uniform(state) * size), size - 1)
 
 
 @kernel
 def next_exponential(state):
-    """A number of the exponential law of mean one."""
+    """A random number from the exponential distribution with mean one."""
     return -np.log(1.0 - next_uniform(state))
 
 
@@ -87,12 +87,12 @@ LARGEST_SEED = 2**31
 
 
 class Draws(NamedTuple):
-    """What is drawn for a batch of subsets, one row per subset.
+    """The draws for a batch of subsets, one row per subset.
 
     ``features`` (ascending, with repetitions), the bootstrap samples ``train`` and ``test``, a seed for
-    learners that are random themselves, and how many training samples were thrown away because they held
-    one class only (-1: no sample of two classes found). Where the batch ``shares_samples``, all its subsets have the
-    same two, and no sample is twice in the test sample; else each has bootstrap samples of its own.
+    learners that are random themselves, and how many training sets were discarded because they had
+    one class only (-1: none with two classes found). If the batch ``shares_samples``, all its subsets have the same
+    training and test set, and no sample is twice in the test set; else each subset has its own bootstrap samples.
     """
 
     features: NDArray[np.int64]
@@ -112,7 +112,7 @@ class Draws(NamedTuple):
         test_size: int | None = None,
         shares_samples: bool = False,
     ) -> Draws:
-        """Room for a batch."""
+        """Allocate the arrays of a batch."""
         return cls(
             np.zeros((batch_size, subset_size), np.int64),
             np.zeros((batch_size, bootstrap_size), np.int64),
@@ -123,13 +123,13 @@ class Draws(NamedTuple):
         )
 
 
-# No subset has this number: it is that of the stream of shared samples.
+# The index of the stream of shared samples, which no subset has.
 SHARED_STREAM = 2**40
 
 
 @kernel
 def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_classes, draws):
-    """Draw the subsets ``first`` to ``last`` of a step, each from its own stream; shared samples have another."""
+    """Draw the subsets ``first`` to ``last`` of a step, each from its own stream; shared samples from another."""
     for b in range(first, last):
         state = open_stream(seed, step, b)
         draw_features(state, cumulative, draws.features[b])
@@ -151,14 +151,14 @@ def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_class
 
 @kernel
 def copy_row(table, source, target):
-    """One number after the other: for rows as a whole numba compiles three seconds of messages about their sizes."""
+    """Copy element by element: for an assignment of rows numba takes three seconds more to compile."""
     for k in range(table.shape[1]):
         table[target, k] = table[source, k]
 
 
 @kernel
 def draw_train(state, codes, two_classes, draws, b):
-    """The training sample of a subset, drawn again while it holds one class only."""
+    """Draw the training set of a subset, again while it has one class only."""
     draw_rows(state, codes.shape[0], draws.train[b])
     draws.redraws[b] = 0
     while two_classes and has_one_class(codes, draws.train[b]):
@@ -171,9 +171,9 @@ def draw_train(state, codes, two_classes, draws, b):
 
 @kernel
 def draw_features(state, cumulative, out):
-    """Independent draws from the law with the given (unnormalised) cumulative weights, in ascending order.
+    """Independent draws from the distribution with the given (unnormalised) cumulative weights, in ascending order.
 
-    The partial sums of exponential numbers, divided by the whole, are uniform numbers in ascending order.
+    The partial sums of exponential numbers, divided by their total, are uniform numbers in ascending order.
     """
     size = out.shape[0]
     sums = np.empty(size)
@@ -190,42 +190,42 @@ def draw_features(state, cumulative, out):
 
 @kernel
 def first_above(cumulative, value, low):
-    """The first place from ``low`` on where the sums exceed the value; rounding never leads beyond the last rise."""
+    """The first index from ``low`` on where the sums exceed the value, by bisection; always one of positive weight."""
     high = cumulative.shape[0] - 1
     while high > low and cumulative[high - 1] == cumulative[high]:
         high -= 1
     while low < high:
-        middle = (low + high) // 2
-        if cumulative[middle] > value:
-            high = middle
+        midpoint = (low + high) // 2
+        if cumulative[midpoint] > value:
+            high = midpoint
         else:
-            low = middle + 1
+            low = midpoint + 1
     return low
 
 
 @kernel
 def draw_rows(state, n_samples, out):
-    """Independent uniform draws of sample numbers."""
+    """Draw sample indices uniformly and independently."""
     for i in range(out.shape[0]):
         out[i] = next_index(state, n_samples)
 
 
-# Where so few samples are drawn, a sample that is drawn twice makes no difference.
+# If so small a share of the samples is drawn, repeated draws make no difference.
 NEGLIGIBLE_SHARE = 0.02
 
 
 @kernel
 def draw_distinct_rows(state, n_samples, out):
-    """Uniform draws of different sample numbers; all of them, in order, where there are no more."""
+    """Draw different sample indices uniformly; all of them, in order, if there are no more."""
     if out.shape[0] < NEGLIGIBLE_SHARE * n_samples:
         draw_rows(state, n_samples, out)
         return
-    places = np.arange(n_samples)
+    indices = np.arange(n_samples)
     for i in range(out.shape[0]):
         if out.shape[0] < n_samples:
             other = i + next_index(state, n_samples - i)
-            places[i], places[other] = places[other], places[i]
-        out[i] = places[i]
+            indices[i], indices[other] = indices[other], indices[i]
+        out[i] = indices[i]
 
 
 @kernel
@@ -268,14 +268,14 @@ def subset_data(pool, draws, b):
     return train, gather(pool.test_columns, features, draws.test[b])
 
 
-# -- The samples, and how mistakes on them are counted --
+# -- The samples, and the cost of misclassifications --
 
 
 class Pool(NamedTuple):
-    """Samples to draw training and test sets from, and how mistakes are counted.
+    """The samples from which training and test sets are drawn, and the cost of misclassifications.
 
-    ``columns`` has one row per feature. Row m of ``coding`` gives the label of each class in machine m: one
-    row 0, 1, … for a multi-class learner, one row per class for one-against-all, a code word per machine for
+    ``columns`` has one row per feature. Row m of ``coding`` gives the label of each class in model m: one
+    row 0, 1, … for a multi-class learner, one row per class for one-against-all, a code word per model for
     output codes. ``class_cost`` is the cost of a mistake on a sample of each class; with ``balanced`` the
     error rates of the labels are averaged instead.
     """
@@ -292,7 +292,7 @@ class Pool(NamedTuple):
 
 @kernel
 def labels_of(coding, codes, rows):
-    """Labels in one machine of the chosen samples."""
+    """Labels of the chosen samples in one model."""
     out = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
         out[i] = coding[codes[rows[i]]]
@@ -301,7 +301,7 @@ def labels_of(coding, codes, rows):
 
 @kernel
 def model_cost(pool, m, rows, predicted):
-    """Mean cost of the predictions of machine ``m`` on the chosen test samples, between 0 and 1."""
+    """Mean cost of the predictions of model ``m`` on the chosen test samples, between 0 and 1."""
     wrong = np.zeros(pool.n_labels)
     weight = np.zeros(pool.n_labels)
     for i in range(rows.shape[0]):

@@ -1,4 +1,4 @@
-"""Where a run stands: everything that is needed to go on from there, in memory or in a file."""
+"""The state of a run, in memory or in a checkpoint file, from which the run can be continued."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class History:
         self.weights = np.vstack([previous, weights])
 
     def safe_record(self, largest_weight: float) -> int:
-        """The row with the lowest mean error among those without a larger weight, -1 if there is none."""
+        """The row with the lowest mean error among those with all weights up to ``largest_weight``; -1 if none."""
         if self.steps.size == 0:
             return -1
         allowed = self.weights.max(axis=1) <= largest_weight
@@ -45,7 +45,7 @@ class History:
 
 @dataclass
 class ErrorSums:
-    """Mean and spread of errors that come in batches."""
+    """Running mean and variance of errors that come in batches."""
 
     count: int = 0
     total: float = 0.0
@@ -67,13 +67,13 @@ class ErrorSums:
 
 @dataclass
 class RunState:
-    """A run after ``step`` steps.
+    """The state of a run after ``step`` steps.
 
     ``recent`` are the errors since the last row of the history, ``current`` those since the last test of the
     stopping rule, whose ``windows`` (step, mean error, variance of the mean, largest weight), ``lagged`` weights and
     ``next_test`` follow. The rest belongs to adaptive steps: the errors
-    of the ``pilot``, the running ``mean_error``, ``effects`` of the features, ``variance`` of what these leave and
-    ``covariance`` of that between subsets of a step, ``shrinkage`` and ``n_steps_back``.
+    of the ``pilot``, the running ``mean_error``, ``effects`` of the features, ``variance`` of the residuals and their
+    ``covariance`` between subsets of a step, ``shrinkage`` and ``n_steps_back``.
     """
 
     seed: int
@@ -97,25 +97,25 @@ class RunState:
 
     @property
     def correlation(self) -> float:
-        """Of the errors of subsets that share their samples."""
+        """Correlation of the errors of subsets that share their samples."""
         together = max(0.0, self.covariance)
         return together / (together + self.variance) if together > 0.0 else 0.0
 
     def add(self, errors: FloatArray) -> None:
-        """Count the errors of one step."""
+        """Add the errors of one step."""
         self.recent.add(errors)
         self.current.add(errors)
 
     def record(self) -> None:
-        """Enter the present state into the trajectory."""
+        """Append the current state to the trajectory."""
         if self.recent.count:
             self.history.append(self.step, self.recent.mean, self.weights)
         self.recent = ErrorSums()
 
     def close_window(self) -> None:
-        """Enter the mean error since the last test."""
+        """Append the mean error since the last test."""
         if self.current.count:
-            # Subsets that share their samples err together, so that chance does not leave their mean.
+            # The errors of subsets that share their samples are correlated, so their mean has a larger variance.
             before = self.windows[-1, 0] if len(self.windows) else 0.0
             batch_size = self.current.count / max(1.0, self.step - before)
             together = max(0.0, self.covariance) * (batch_size - 1.0)
@@ -125,13 +125,13 @@ class RunState:
         self.current = ErrorSums()
 
 
-# -- Saving a run to a file and taking it up again with identical results --
+# -- Saving a run to a file and resuming it with identical results --
 
 
 class Checkpoint:
-    """One file that always holds a complete state: it is replaced, never rewritten in place.
+    """A checkpoint file that always holds a complete state: it is replaced, never rewritten in place.
 
-    ``settings`` describes the run; a file of another run is refused, with the settings that differ.
+    ``settings`` describes the run; a file of another run raises an error that lists the settings that differ.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ class Checkpoint:
         return state
 
     def save(self, state: RunState) -> None:
-        """Write the state beside the file, then put it in its place."""
+        """Write the state to a temporary file, then replace the checkpoint by it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_name(self.path.name + ".tmp")
         with temporary.open("wb") as file:
@@ -180,7 +180,7 @@ class Checkpoint:
 
 
 def data_digest(design: Design, codes: Int64Array) -> str:
-    """A fingerprint of the features and the classes."""
+    """A hash of the features and the classes."""
     digest = hashlib.sha256(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
     for _, block in design.iter_blocks():
         digest.update(np.ascontiguousarray(block.T).tobytes())

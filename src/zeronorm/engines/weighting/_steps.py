@@ -1,4 +1,4 @@
-"""The loop (draw, test, learn), how far each step goes, and when a run may stop."""
+"""The loop of a run (draw, test, update), its step sizes and its stopping rule."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from zeronorm.selection._problem import Advance, Progress
 
 REPORTS_PER_RUN = 200
 
-# -- Steps given by the user: those of the paper --
+# -- Step sizes of the paper, given by the user --
 
 
 @dataclass(frozen=True)
 class GivenSteps:
-    r"""Step sizes :math:`\varepsilon_n = \varepsilon / (n + c)` on the errors as they are."""
+    r"""Step sizes :math:`\varepsilon_n = \varepsilon / (n + c)` on the errors without scaling."""
 
     size: float
     offset: float
@@ -38,13 +38,13 @@ class GivenSteps:
         return errors
 
     def describe(self) -> dict[str, float]:
-        """What a checkpoint must agree on."""
+        """Settings that must agree with those of a checkpoint."""
         return {"step_size": self.size, "step_offset": self.offset}
 
 
-# -- Steps that follow from the draws --
+# -- Adaptive step sizes, estimated from the draws --
 
-# Draws from the uniform law that show the size of the errors and of their differences.
+# Draws from the uniform distribution that estimate the mean and the variance of the errors.
 PILOT_DRAWS = 400
 LARGEST_PILOT_SHARE = 0.1
 # Memory of the running mean error, in draws.
@@ -54,12 +54,12 @@ LARGEST_SIGNAL = 3.0
 EFFECT_RATE = 0.1
 # Memory of the variance of the signals, in draws.
 SCALE_MEMORY = 2000
-# The first steps change a weight by at most this part for a signal of one,
+# The first steps change a weight by at most this fraction for a signal of one,
 LARGEST_CHANGE = 0.1
-# and chance alone, over a tenth of the planned draws, its logarithm by this much.
+# and noise alone changes its logarithm by about this much over a tenth of the planned draws.
 CHANCE = 1.0
 CHANCE_SHARE = 0.1
-# The steps fall as 1/n beyond this part of the plan.
+# The step sizes decrease as 1/n after this fraction of the planned steps.
 OFFSET_SHARE = 0.3
 
 
@@ -67,17 +67,17 @@ OFFSET_SHARE = 0.3
 class AdaptiveSteps:
     r"""Steps in units of the typical weight, on centred errors in units of their standard deviation.
 
-    The signal for the feature :math:`\omega_i` of a subset is what its error q tells about it beyond what can be
-    foreseen without it,
+    The signal for the feature :math:`\omega_i` of a subset is the error q of the subset minus its prediction without
+    that feature,
 
     .. math:: \Big(q - m - \sum_{j \ne i} (e(\omega_j) - \bar e) - c\,h\Big) / s,
 
     with m the mean error of the draws before, e the effects of the features, learned by least squares on the way,
-    h what is left on average in the other subsets of the step, which share the samples, c the multiple of it that
-    predicts best, and s the standard deviation of the whole. None of it depends on :math:`\omega_i`, and a number
-    h that does not depend on :math:`\omega_i` leaves the mean step as it is: :math:`E\,1\{\omega_i = \delta\} h =
-    P(\delta)\,E h` has no part along the simplex in the metric of either scheme. Only signals beyond three standard
-    deviations, which are cut, bend the mean.
+    h the mean residual of the other subsets of the step, which share the samples, c the multiple of it that
+    predicts best, and s the standard deviation of the numerator. None of it depends on :math:`\omega_i`, and a number
+    h that does not depend on :math:`\omega_i` does not change the mean step: :math:`E\,1\{\omega_i = \delta\} h =
+    P(\delta)\,E h` has no component along the simplex in the metric of either scheme. Only the clipping of signals
+    at three standard deviations biases the mean.
 
     A weight near the typical one, :math:`\bar P = \sum_\delta P(\delta)^2`, is drawn :math:`k \bar P` times per
     subset, each time with a signal of variance one. Steps of relative length
@@ -85,8 +85,8 @@ class AdaptiveSteps:
     .. math:: a_n = \min\left(0.1, \frac{\sigma}{\sqrt{k B / p}}\right) \frac{1}{\sqrt{p \bar P}}
         \Big/ \left(1 + \frac nc\right)
 
-    hence move its logarithm by :math:`\sigma` at most if there is nothing but chance in B draws. They shorten
-    as the law gathers on few features, which are drawn more often, and as 1/n after c steps.
+    hence move its logarithm by :math:`\sigma` at most if B draws contain nothing but noise. They decrease
+    as the distribution concentrates on few features, which are drawn more often, and as 1/n after c steps.
     """
 
     n_features: int
@@ -103,7 +103,7 @@ class AdaptiveSteps:
 
     @property
     def first_settled(self) -> int:
-        """Steps before which the law is not said to have settled, however little it moves."""
+        """Least number of steps before the distribution may count as converged."""
         return int(self.planned_steps / 2)
 
     @property
@@ -136,7 +136,7 @@ class AdaptiveSteps:
         return np.clip(centred / scale, -LARGEST_SIGNAL, LARGEST_SIGNAL)
 
     def _start(self, state: RunState, errors: FloatArray) -> None:
-        """Learn from the first draws the mean of the errors and their spread within and between samples."""
+        """Estimate from the first draws the mean of the errors and their variance within and between samples."""
         state.pilot.add(errors)
         state.pilot_means.add(errors.mean(keepdims=True))
         whole, of_means, size = state.pilot.deviation**2, state.pilot_means.deviation**2, errors.size
@@ -146,7 +146,7 @@ class AdaptiveSteps:
         state.effects = np.zeros(self.n_features)
 
     def describe(self) -> dict[str, float]:
-        """What a checkpoint must agree on."""
+        """Settings that must agree with those of a checkpoint."""
         return {"planned_steps": self.planned_steps}
 
 
@@ -154,25 +154,25 @@ Steps = GivenSteps | AdaptiveSteps
 
 
 def _forgotten(memory: int, n_draws: int) -> float:
-    """The weight of so many new draws in a running mean."""
+    """The weight of a number of new draws in a running mean."""
     return 1.0 - float((1.0 - 1.0 / memory) ** n_draws)
 
 
-# -- How many steps there are --
+# -- Number of steps and batch size --
 
-# The number of times that the uniform law draws each feature in the planned run.
+# How often the planned run would draw each feature under the uniform distribution.
 DRAWS_PER_FEATURE = 4000
 FEWEST_DRAWS, MOST_DRAWS = 20_000, 400_000
 SMALLEST_BATCH, LARGEST_BATCH = 4, 32
 
 
 def default_batch_size(n_features: int, subset_size: int) -> int:
-    """As many subsets as together hold each feature about once, between 4 and 32."""
+    """Number of subsets per step that together contain each feature about once, between 4 and 32."""
     return int(np.clip(n_features // subset_size, SMALLEST_BATCH, LARGEST_BATCH))
 
 
 def default_max_iter(n_features: int, subset_size: int, batch_size: int) -> int:
-    """Steps that draw each feature 4000 times under the uniform law, between 20 000 and 400 000 draws."""
+    """Steps in which a uniform distribution draws each feature 4000 times, with 20 000 to 400 000 subsets in all."""
     draws = np.clip(DRAWS_PER_FEATURE * n_features / subset_size, FEWEST_DRAWS, MOST_DRAWS)
     return int(np.ceil(draws / batch_size))
 
@@ -180,19 +180,19 @@ def default_max_iter(n_features: int, subset_size: int, batch_size: int) -> int:
 # -- The stopping rule --
 
 DEFAULT_TOL = 0.25
-# Errors that fall by less than this part over half of the run do not count as falling.
+# A decrease of the errors by less than this fraction over half of the run does not count.
 SMALL_FALL = 0.02
 
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Stop when the weights moved little over the last part of the run, and the errors no longer fall.
+    """Stops a run when the weights changed little in its last part and the errors no longer decrease.
 
     After n steps the paper's test is max |P_n - P_{n - ⌊n/μ⌋}| ≤ a max P_n, with the window μ and the tolerance a.
-    It is made on a geometric grid of n, each point the lagged step of the next, so that one snapshot is
-    enough; and only from a lag on that draws every feature about once, because a single batch without errors
-    moves nothing. Thousands of small weights can move together without any of them moving much: so the mean
-    error in the last window must not be below that at half of the run, beyond chance and 2 %.
+    The test is made on a geometric grid of n, each point the lagged step of the next, so that one snapshot is
+    enough. It starts at a lag that draws every feature about once, because a single batch without errors
+    changes nothing. Thousands of small weights can change together although each changes little: so the mean
+    error in the last window must not be significantly, and by 2 %, below that at half of the run.
     """
 
     window: int
@@ -205,11 +205,11 @@ class StoppingRule:
         return self.window * max(1, self.first_lag)
 
     def is_due(self, state: RunState) -> bool:
-        """Whether the step is one of the grid."""
+        """Whether the step is on the grid."""
         return state.step == (self.first_test if state.next_test < 0 else state.next_test)
 
     def is_met(self, state: RunState) -> bool:
-        """Whether the law has settled; keeps a snapshot and the mean error of the window in the state."""
+        """Whether the distribution has converged; stores a snapshot and the mean error of the window in the state."""
         state.close_window()
         settled = False
         if state.lagged is not None and state.step >= self.first_settled:
@@ -221,7 +221,7 @@ class StoppingRule:
 
     @staticmethod
     def _errors_fall(state: RunState) -> bool:
-        """Whether the errors fell since half of the run, or nothing is known about them then."""
+        """Whether the errors decreased since half of the run, or no error is known from then."""
         steps, means, variances, _ = state.windows.T
         before = int(np.searchsorted(steps, state.step / 2, side="right")) - 1
         if before < 0:
@@ -240,10 +240,10 @@ def next_grid_step(n: int, window: int) -> int:
     return m
 
 
-# -- Going back from a collapse --
+# -- Recovery from a collapse --
 
-# More than this on one feature, where three or more are drawn, is a collapse unless the errors prove it right; two
-# equally good features hold about half each.
+# A larger weight of one feature, where three or more are drawn, is a collapse unless the errors decreased; two
+# equally good features have about half each.
 COLLAPSED_WEIGHT = 2.0 / 3.0
 SAFE_WEIGHT = 0.25
 MOST_STEPS_BACK = 5
@@ -251,13 +251,13 @@ MOST_STEPS_BACK = 5
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Notices a law that gathers on one feature, or whose subsets become worse, and goes back to a better one."""
+    """Detects a distribution that collapses to one feature or yields worse subsets, and restores a better one."""
 
     subset_size: int
     can_go_back: bool
 
     def is_collapsed(self, state: RunState) -> bool:
-        """Whether one feature holds most of the weight, and subsets are not the better for it."""
+        """Whether one feature has most of the weight, and the errors did not decrease."""
         if self.subset_size < 3 or state.weights.size < 3 or state.weights.max() <= COLLAPSED_WEIGHT:
             return False
         if self.can_go_back and state.n_steps_back == 0:
@@ -266,11 +266,11 @@ class CollapseWatch:
 
     @staticmethod
     def is_worse(state: RunState) -> bool:
-        """Whether subsets have become worse than they were, beyond chance."""
+        """Whether the errors of the subsets increased significantly."""
         return _excess(state.windows, np.ones(len(state.windows[:-1]), dtype=bool)) > 4.0
 
     def goes_back(self, state: RunState) -> bool:
-        """Take up an earlier law with half the step where needed; to be asked after a window has been closed."""
+        """Restore an earlier distribution with half the step if needed; called after each window. True if restored."""
         if not self.can_go_back or state.n_steps_back == MOST_STEPS_BACK:
             return False
         collapsed = self.is_collapsed(state)
@@ -288,15 +288,15 @@ class CollapseWatch:
 
 
 def _excess(windows: FloatArray, compared: NDArray[np.bool_]) -> float:
-    """By how many standard errors the mean error of the last window is above the lowest of those compared.
+    """Number of standard errors by which the last mean error exceeds the lowest of the compared windows.
 
-    The window with the lowest mean is also one with little spread, by chance: the larger spread counts for both.
+    The window with the lowest mean tends to have a small variance by chance: the larger variance is used for both.
     """
     if not compared.any():
         return 0.0
     lengths, means = np.diff(windows[:, 0], prepend=0.0), windows[:, 1]
     best = int(np.argmin(np.where(compared, means[:-1], np.inf)))
-    of_steps = max(windows[place, 2] * lengths[place] for place in (best, -1))
+    of_steps = max(windows[window, 2] * lengths[window] for window in (best, -1))
     chance = float(np.sqrt(of_steps / lengths[best] + of_steps / lengths[-1]))
     return float(means[-1] - means[best]) / chance if chance > 0 else 0.0
 
@@ -306,7 +306,7 @@ def record_steps(max_iter: int, size: int = 40) -> Int64Array:
     return np.unique(np.geomspace(1, max_iter, min(size, max_iter)).round().astype(np.int64))
 
 
-# -- The loop: draw, test, learn, until the steps are done or the weights settle --
+# -- The loop: draw, test, update, until the steps are done or the weights converge --
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class Outcome:
 
 @dataclass
 class WeightingRun:
-    """The parts of a run; ``state`` goes forward with it, its weights being those of ``rule``."""
+    """The components of a run; ``state`` is updated in it and shares its weights with ``rule``."""
 
     state: RunState
     evaluator: BatchEvaluator
@@ -332,7 +332,7 @@ class WeightingRun:
     checkpoint_every: int = 1000
 
     def go(self, progress: Progress, n_jobs: int | None) -> Outcome:
-        """Run to the end. A run that is killed leaves its last checkpoint, a finished one leaves none."""
+        """Run to the end; a killed run leaves its last checkpoint, a finished one deletes it."""
         with self.evaluator.workers(n_jobs), progress.task("Weighting features", self.max_iter) as advance:
             advance(self.state.step)
             outcome = self._loop(advance)
@@ -378,7 +378,7 @@ class WeightingRun:
         return True
 
     def _settles(self) -> bool:
-        """The stopping rule, unless an earlier law is taken up again."""
+        """Apply the stopping rule, unless an earlier distribution is restored."""
         met = self.stopping.is_met(self.state)
         if self.watch.goes_back(self.state):
             self.rule.refresh()
@@ -390,8 +390,8 @@ class WeightingRun:
         if self.watch.is_collapsed(state):
             return Outcome(
                 False,
-                f"the law collapsed: {state.weights.max():.0%} of the weight is on one feature, and subsets are not "
-                "the better for it. Raise max_iter, for smaller steps, or use method='diffusion'.",
+                f"the distribution collapsed: {state.weights.max():.0%} of the weight is on one feature, and the error "
+                "of the subsets did not decrease. Raise max_iter, for smaller steps, or use method='diffusion'.",
             )
         if settled is not None:
             return Outcome(True, settled)

@@ -1,4 +1,4 @@
-"""The stochastic schemes behind one interface: a law over features that learns from tested subsets."""
+"""The stochastic schemes behind one interface: updates of a distribution over features from tested subsets."""
 
 # mypy: allow-untyped-defs
 
@@ -17,14 +17,14 @@ from zeronorm.solvers._geometry import project_in_place
 # -- One step of the three stochastic schemes, in place on the weights of the features --
 #
 # ``features`` holds the drawn features of a batch, one subset per row, ``errors`` the error q of the subset for each
-# of them, or a signal, which may be negative. ``gradient`` is scratch memory: all zeros before and after.
-# ``smallest`` is the smallest divisor of the Euclidean gradient: zero for the gradient itself; else features of a
-# tiny weight do not jump when they are drawn for once
+# of them, or a signal, which may be negative. ``gradient`` is a work array: all zeros before and after.
+# ``smallest`` is the smallest divisor of the Euclidean gradient: zero gives the gradient itself; a positive value
+# avoids large jumps when a feature of tiny weight is drawn
 
 
-# Below this the first five terms of the exponential series are exact in double precision.
+# Below this exponent the first five terms of the exponential series are exact in double precision.
 TINY_EXPONENT = 1e-3
-# Factors down to exp(-100) multiply without underflow of any weight that matters.
+# Products with factors down to exp(-100) do not underflow for any weight that matters.
 SAFE_EXPONENT = 100.0
 
 
@@ -45,7 +45,7 @@ def exponential_step(P, gradient, features, errors, step_size):
         for f in range(P.shape[0]):
             x = rate * P[f]
             P[f] *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
-        # The exponential of a sum over draws is a product with one factor for each.
+        # The exponential of a sum over draws is a product with one factor for each draw.
         for b in range(n_subsets):
             for i in range(subset_size):
                 P[features[b, i]] *= np.exp(-step_size * errors[b, i] / n_subsets)
@@ -106,7 +106,7 @@ def diffusion_step(P, gradient, features, errors, step_size, smallest, noise_sd,
     """P - ε (mean of C(ω,δ) q / P(δ)) + Gaussian noise, projected on the simplex."""
     add_counts(gradient, features, errors)
     noise = np.empty(P.shape[0])
-    # Subsets have the indices 0, 1, …; the noise has a stream of its own.
+    # Subsets have the indices 0, 1, …; the noise has a separate stream.
     fill_normal(open_stream(seed, step, features.shape[0]), noise)
     for f in range(P.shape[0]):
         noise[f] *= noise_sd
@@ -130,7 +130,7 @@ def add_counts(gradient, features, errors):
 
 @reduction
 def normalise(P):
-    """Make the weights sum to one."""
+    """Normalise the weights to sum one."""
     total = 0.0
     for f in range(P.shape[0]):
         total += P[f]
@@ -147,16 +147,16 @@ def cumulate(P, out):
         out[f] = total
 
 
-# -- What the errors of a batch say about the drawn features --
+# -- Signals for the drawn features from the errors of a batch --
 
 
 @kernel
 def centre_errors(features, errors, mean, common, effects, level, out):
-    """Errors less what is known without the feature itself, one number for each drawn feature.
+    """Signal for each drawn feature: the error minus its prediction without the feature.
 
-    Taken away are the running mean, the effects of the other features of the subset (``effects`` less their mean
-    ``level``), and ``common`` times what is left on average in the other subsets. Returns the mean product of what
-    is left in two subsets.
+    The prediction is the sum of the running mean, the effects of the other features of the subset (``effects`` minus
+    their mean ``level``), and ``common`` times the mean residual of the other subsets. Returns the mean product of the
+    residuals of two subsets.
     """
     n_subsets, subset_size = features.shape
     total = 0.0
@@ -177,14 +177,14 @@ def centre_errors(features, errors, mean, common, effects, level, out):
 
 
 def common_share(correlation: float, n_subsets: int) -> float:
-    """The best multiple of the mean of the others to predict one of so many equally correlated numbers."""
+    """The best factor to predict one of several equally correlated numbers by the mean of the others."""
     n_others = n_subsets - 1
     return n_others * correlation / (1.0 + (n_others - 1) * correlation) if n_others > 0 else 0.0
 
 
 @kernel
 def learn_effects(features, centred, level, rate, effects):
-    """Move the effects of the drawn features towards least squares; returns the mean square of what they leave."""
+    """Move the effects of the drawn features towards least squares; returns the mean squared residual."""
     squares = 0.0
     before = effects.copy()
     for b in range(features.shape[0]):
@@ -196,7 +196,7 @@ def learn_effects(features, centred, level, rate, effects):
 
 
 class UpdateRule(ABC):
-    """The weights P of the features, their cumulative sums for drawing, and one step of learning."""
+    """The weights P of the features, their cumulative sums for drawing, and one update step."""
 
     failure: ClassVar[str] = ""
 
@@ -207,7 +207,7 @@ class UpdateRule(ABC):
         self.refresh()
 
     def refresh(self) -> None:
-        """Make the cumulative sums those of the weights."""
+        """Recompute the cumulative sums of the weights."""
         cumulate(self.weights, self.cumulative)
 
     @property
@@ -216,13 +216,13 @@ class UpdateRule(ABC):
         return float(self.weights @ self.weights)
 
     def learn(self, features: Int64Array, errors: FloatArray, step_size: float, seed: int, step: int) -> bool:
-        """Move the weights by the paper's formula; False, with the weights as they were, if that is impossible."""
+        """Update the weights by the paper's formula; False, with the weights unchanged, if that is impossible."""
         return self._learn(Batch.of(features, errors, seed, step), step_size, step_size, 0.0)
 
     def learn_relative(
         self, features: Int64Array, signals: FloatArray, length: float, seed: int, step: int
     ) -> bool:
-        """The same with a step that changes a typical weight by ``length`` for each draw with a signal of one."""
+        """Update with a step that changes a typical weight by ``length`` for each draw with a signal of one."""
         batch = Batch.of(features, signals, seed, step)
         return self._learn(batch, self._in_absolute_units(length) * len(signals), length, self.typical_weight)
 
@@ -233,7 +233,7 @@ class UpdateRule(ABC):
         return is_valid
 
     def _in_absolute_units(self, length: float) -> float:
-        """The Euclidean gradient of a typical weight is 1/P, so that its step is in units of P²."""
+        """Step size for a relative length, in units of P²: the Euclidean gradient of a typical weight is 1/P."""
         return length * self.typical_weight**2
 
     @abstractmethod
@@ -242,7 +242,7 @@ class UpdateRule(ABC):
 
 
 class Batch(NamedTuple):
-    """The subsets of one step and what they tell about each of their features: errors, or signals."""
+    """The subsets of one step with an error or a signal for each of their features."""
 
     features: Int64Array
     errors: FloatArray
@@ -251,14 +251,14 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, features: Int64Array, errors: FloatArray, seed: int, step: int) -> Batch:
-        """``errors`` of the subsets, or of their features one by one."""
+        """Create from the ``errors`` of the subsets, or from one value for each of their features."""
         if errors.ndim == 1:
             errors = np.repeat(errors, features.shape[1]).reshape(features.shape)
         return cls(features, errors, seed, step)
 
 
 class ExponentialRule(UpdateRule):
-    """Gradient descent for log P: weights stay positive by construction (eq. 12)."""
+    """Gradient descent with respect to log P (eq. 12); weights stay positive by construction."""
 
     def _in_absolute_units(self, length: float) -> float:
         return length
@@ -269,7 +269,7 @@ class ExponentialRule(UpdateRule):
 
 
 class EuclideanRule(UpdateRule):
-    """Gradient descent for P in the hyperplane of sum one (eq. 15), as long as it stays positive."""
+    """Gradient descent with respect to P in the hyperplane of sum one (eq. 15), while all weights are positive."""
 
     failure = (
         "a weight would become non-positive. The last valid weights are kept; use method='diffusion' or "
@@ -300,7 +300,7 @@ class DiffusionRule(UpdateRule):
 
 
 def make_rule(method: str, weights: FloatArray, *, noise: float, first_step: float) -> UpdateRule:
-    """The rule of a method; ``noise`` is the first standard deviation of the diffusion in units of 1/p."""
+    """Create the rule of a method; ``noise`` is the first standard deviation of the diffusion in units of 1/p."""
     if method == "exponential":
         return ExponentialRule(weights)
     if method == "euclidean":

@@ -1,4 +1,4 @@
-"""The classifiers inside the loop: thousands of small fits in compiled code, or any classifier of scikit-learn."""
+"""The classifiers that test subsets: compiled learners for thousands of small fits, or any of scikit-learn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMPILED: dict[str, type[CompiledLearner]] = {
 
 
 def resolve_learner(given: Any, bootstrap_size: int) -> Learner:
-    """The learner named or given by the user, its settings checked."""
+    """Return the learner that the user named or gave, with checked settings."""
     learner: Learner
     if isinstance(given, str):
         learner = COMPILED[given]()

@@ -1,4 +1,4 @@
-"""What a learner inside the loop must offer."""
+"""The interface of a learner, and the adapter for scikit-learn classifiers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from zeronorm.engines.weighting._sampling import Draws, Pool, model_cost
 class CompiledLearner(BaseEstimator):
     """A classifier that is trained and tested on whole batches of subsets in compiled code.
 
-    ``is_binary`` learners see more than two classes as one-against-all problems; learners that
-    ``need_two_classes`` never get a training sample of one class.
+    ``is_binary`` learners treat more than two classes as one-against-all problems; learners that
+    ``need_two_classes`` never get a training set of one class.
     """
 
     is_binary: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False
 
     def check(self, bootstrap_size: int) -> None:
-        """Refuse settings that cannot work with training samples of the given size."""
+        """Raise an error for settings that cannot work with training sets of the given size."""
 
     def errors(self, pool: Pool, draws: Draws, first: int, last: int, out: FloatArray) -> None:
         """Write the error of the subsets ``first`` to ``last`` of a batch into ``out``."""
@@ -38,7 +38,7 @@ class CompiledLearner(BaseEstimator):
 def check_number(
     learner: Any, name: str, low: float, *, strict: bool = False, high: float | None = None
 ) -> None:
-    """Refuse a parameter that is not a number in its range."""
+    """Raise an error for a parameter that is not a number in its range."""
     value = getattr(learner, name)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number and (value > low if strict else value >= low) and (high is None or value <= high):
@@ -51,17 +51,17 @@ def check_number(
     )
 
 
-# -- Any scikit-learn classifier as the learner inside the loop --
+# -- Any scikit-learn classifier as a learner --
 
 
 PredictionTask = tuple[Any, int, FloatArray, Int64Array, FloatArray]
 
 
 class ScikitLearner:
-    """Bridge from batches of draws to ``fit`` and ``predict``.
+    """Adapter from batches of draws to ``fit`` and ``predict`` of a scikit-learn classifier.
 
-    Training samples of one class are never handed to the classifier. A ``random_state`` the user left
-    unset is fixed per subset, so that results do not depend on the number of workers.
+    Training sets of one class are never passed to the classifier. A ``random_state`` of None is fixed per subset,
+    so that results do not depend on the number of workers.
     """
 
     needs_two_classes = True
@@ -77,7 +77,7 @@ class ScikitLearner:
         self.is_binary = not get_tags(estimator).classifier_tags.multi_class
 
     def check(self, bootstrap_size: int) -> None:
-        """All settings are the classifier's own business."""
+        """No checks: the classifier checks its own parameters."""
 
     def task(self, pool: Pool, draws: Draws, b: int) -> PredictionTask:
         """The small arrays that one subset needs, ready to be sent to a worker."""
@@ -88,7 +88,7 @@ class ScikitLearner:
         return self.estimator, int(draws.seeds[b]), train, labels, test
 
     def error(self, pool: Pool, draws: Draws, b: int, predicted: Int64Array) -> float:
-        """Mean cost over the machines of one subset."""
+        """Mean cost over the models of one subset."""
         costs = [model_cost(pool, m, draws.test[b], row) for m, row in enumerate(predicted)]
         return float(np.mean(costs))
 
@@ -99,7 +99,7 @@ class ScikitLearner:
 def predict_models(
     estimator: Any, seed: int, train: FloatArray, labels: Int64Array, test: FloatArray
 ) -> NDArray[np.int64]:
-    """Predictions of one classifier per row of labels; a row of one label is predicted as that label."""
+    """Predictions of one classifier per row of labels; a row with a single label is predicted as that label."""
     predicted = np.empty((labels.shape[0], test.shape[0]), np.int64)
     for m, target in enumerate(labels):
         if target.min() == target.max():

@@ -1,4 +1,4 @@
-"""Linear boundaries: the support vector machine and discriminant analysis."""
+"""Linear classifiers: the support vector machine (SVM) and discriminant analysis."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SubsetSVM(CompiledLearner):
     Parameters
     ----------
     C : cost of a margin violation.
-    tol : largest violation of the optimality conditions; a search over many subsets needs no more digits.
-    max_iter : most steps of the solver for one machine.
+    tol : largest violation of the optimality conditions; a search over many subsets needs no higher accuracy.
+    max_iter : largest number of solver steps for one model.
     """
 
     is_binary = True
@@ -51,7 +51,7 @@ class SubsetSVM(CompiledLearner):
 def svm_errors(
     pool: Pool, draws: Draws, settings: tuple[float, float, int], first: int, last: int, out: FloatArray
 ) -> None:
-    """Errors of a range of subsets; the machines of a subset share its Gram matrix."""
+    """Errors of a range of subsets; the models of a subset share its Gram matrix."""
     for b in range(first, last):
         train, test = subset_data(pool, draws, b)
         K = small_gram(train)
@@ -81,7 +81,7 @@ def small_gram(train: FloatArray) -> FloatArray:
 def svm_predict(
     K: FloatArray, train: FloatArray, labels: Any, test: FloatArray, settings: tuple[float, float, int]
 ) -> Any:
-    """Labels 0 or 1 of the test samples; those of a training set of one label are that label."""
+    """Predicted labels 0 or 1 of the test samples; with a single training label, that label."""
     C, tol, max_iter = settings
     n = labels.shape[0]
     predicted = np.empty(test.shape[1], np.int64)
@@ -107,7 +107,7 @@ def svm_predict(
 
 @kernel
 def bias_from(sign: FloatArray, upper: FloatArray, alpha: FloatArray, f: FloatArray) -> float:
-    """The bias in the middle of the interval that the optimality conditions leave."""
+    """The bias: the midpoint of the interval that the optimality conditions allow."""
     low, high = -np.inf, np.inf
     for i in range(alpha.shape[0]):
         residual = sign[i] - f[i]
@@ -120,7 +120,7 @@ def bias_from(sign: FloatArray, upper: FloatArray, alpha: FloatArray, f: FloatAr
 
 # -- Discriminant analysis --
 
-# A covariance of rank zero (each class a single point) still needs a positive diagonal.
+# Least diagonal of the covariance, for classes that are a single point each.
 SMALLEST_VARIANCE = 1e-12
 
 
@@ -169,7 +169,7 @@ def lda_errors(pool: Pool, draws: Draws, shrinkage: float, first: int, last: int
 def lda_predict(
     train: FloatArray, labels: Int64Array, test: FloatArray, n_labels: int, shrinkage: float
 ) -> Int64Array:
-    """Label with the largest discriminant of each test sample."""
+    """For each test sample the label with the largest discriminant."""
     means, counts = label_means(train, labels, n_labels)
     factor = shrunken_covariance(train, labels, means, shrinkage)
     cholesky_in_place(factor)

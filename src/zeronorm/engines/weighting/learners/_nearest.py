@@ -1,4 +1,4 @@
-"""The nearest class mean, and the nearest neighbours."""
+"""Classifiers by the nearest class mean and by nearest neighbours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zeronorm.engines.weighting.learners._base import CompiledLearner, check_num
 
 
 class SubsetCentroid(CompiledLearner):
-    """The class whose mean is nearest (Euclidean distance); the lower class wins a tie."""
+    """Nearest-centroid classifier (Euclidean distance); the lower class wins a tie."""
 
     def errors(self, pool: Pool, draws: Draws, first: int, last: int, out: FloatArray) -> None:
         centroid_errors(pool, draws, first, last, out)
@@ -39,7 +39,7 @@ def centroid_errors(pool: Pool, draws: Draws, first: int, last: int, out: FloatA
 
 @kernel
 def centroid_predict(train: FloatArray, labels: Int64Array, test: FloatArray, n_labels: int) -> Int64Array:
-    """Label of the nearest mean of each test sample; labels absent from the training sample never win."""
+    """For each test sample the label of the nearest mean; labels absent from the training set are never predicted."""
     means, counts = label_means(train, labels, n_labels)
     predicted = np.empty(test.shape[1], np.int64)
     for j in range(test.shape[1]):
@@ -75,7 +75,7 @@ def label_means(train: FloatArray, labels: Int64Array, n_labels: int) -> tuple[F
 
 
 class SubsetKNN(CompiledLearner):
-    """Majority of the nearest neighbours.
+    """k-nearest-neighbours classifier with majority vote.
 
     Equally distant neighbours count in the order in which the bootstrap drew them, and the lower label wins
     a tied vote.
@@ -118,7 +118,7 @@ class SubsetKNN(CompiledLearner):
 def knn_errors(
     pool: Pool, draws: Draws, settings: tuple[int, bool], first: int, last: int, out: FloatArray
 ) -> None:
-    """Errors of a range of subsets; the machines of a subset share its neighbours."""
+    """Errors of a range of subsets; the models of a subset share its neighbours."""
     n_neighbors, is_hamming = settings
     for b in range(first, last):
         train, test = subset_data(pool, draws, b)
@@ -133,7 +133,7 @@ def knn_errors(
 
 @kernel
 def nearest_neighbours(train: FloatArray, test: FloatArray, n_neighbors: int, is_hamming: bool) -> Int64Array:
-    """Numbers of the nearest training samples of each test sample, nearest first."""
+    """Indices of the nearest training samples of each test sample, nearest first."""
     n = train.shape[1]
     nearest = np.empty((test.shape[1], n_neighbors), np.int64)
     distance = np.empty(n)
@@ -153,17 +153,17 @@ def nearest_neighbours(train: FloatArray, test: FloatArray, n_neighbors: int, is
 
 @kernel
 def keep_smallest(distance: FloatArray, out: Int64Array) -> None:
-    """Numbers of the smallest distances, ascending, the lower number first on ties."""
+    """Indices of the smallest distances in ascending order; the lower index first on ties."""
     size = 0
     largest = np.inf
     for i in range(distance.shape[0]):
         if size == out.shape[0] and distance[i] >= largest:
             continue
-        place = size if size < out.shape[0] else size - 1
-        while place > 0 and distance[i] < distance[out[place - 1]]:
-            out[place] = out[place - 1]
-            place -= 1
-        out[place] = i
+        index = size if size < out.shape[0] else size - 1
+        while index > 0 and distance[i] < distance[out[index - 1]]:
+            out[index] = out[index - 1]
+            index -= 1
+        out[index] = i
         size = min(size + 1, out.shape[0])
         largest = distance[out[size - 1]]
 

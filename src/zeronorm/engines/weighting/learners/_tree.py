@@ -1,4 +1,4 @@
-"""A classification tree."""
+"""A classification tree in compiled code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting._sampling import Draws, Pool, labels_of, model_cost, subset_data
 from zeronorm.engines.weighting.learners._base import CompiledLearner, check_number
 
-# -- Growing and reading a small classification tree --
+# -- Growing a small classification tree, and its predictions --
 
 
 class Tree(NamedTuple):
@@ -28,7 +28,7 @@ def grow_tree(train: FloatArray, labels: Int64Array, n_labels: int, max_depth: i
     """Split every impure node at the threshold with the smallest Gini impurity."""
     n = labels.shape[0]
     tree = Tree(np.zeros(2 * n, np.int64), np.zeros(2 * n), np.full(2 * n, -1), np.zeros(2 * n, np.int64))
-    samples = np.arange(n)  # the samples of a node stand together
+    samples = np.arange(n)  # the samples of a node are contiguous
     start, stop, depth = np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64)
     stop[0] = n
     n_nodes = 1
@@ -43,9 +43,9 @@ def grow_tree(train: FloatArray, labels: Int64Array, n_labels: int, max_depth: i
                 tree.feature[node] = feature
                 tree.threshold[node] = threshold
                 tree.left[node] = n_nodes
-                middle = start[node] + partition(train[feature], threshold, inside)
-                start[n_nodes], stop[n_nodes] = start[node], middle
-                start[n_nodes + 1], stop[n_nodes + 1] = middle, stop[node]
+                boundary = start[node] + partition(train[feature], threshold, inside)
+                start[n_nodes], stop[n_nodes] = start[node], boundary
+                start[n_nodes + 1], stop[n_nodes + 1] = boundary, stop[node]
                 depth[n_nodes] = depth[node] + 1
                 depth[n_nodes + 1] = depth[node] + 1
                 n_nodes += 2
@@ -67,7 +67,7 @@ def best_split(
 ) -> tuple[int, float]:
     """Feature and threshold of the purest split, or feature -1 when no two values differ.
 
-    The weighted Gini impurity falls as Σ_c l_c²/l + Σ_c r_c²/r rises (l and r: counts left and right).
+    The weighted Gini impurity decreases as Σ_c l_c²/l + Σ_c r_c²/r increases (l and r: counts left and right).
     """
     size = inside.shape[0]
     feature, threshold = -1, 0.0
@@ -87,7 +87,7 @@ def best_split(
             if below == above or i + 1 < min_leaf or size - i - 1 < min_leaf:
                 continue
             purity = left_sq / (i + 1) + right_sq / (size - i - 1)
-            # Equal purities computed in another order differ by rounding: the first one stays.
+            # Equal purities may differ by rounding: the first split is kept.
             if purity > best * (1.0 + 1e-12):
                 best = purity
                 feature, threshold = f, 0.5 * (below + above)
@@ -99,19 +99,19 @@ def best_split(
 @kernel
 def partition(values: FloatArray, threshold: float, inside: Int64Array) -> int:
     """Put the samples at or below the threshold first, in place; return their number."""
-    middle = 0
+    boundary = 0
     for i in range(inside.shape[0]):
         sample = inside[i]
         if values[sample] <= threshold:
-            inside[i] = inside[middle]
-            inside[middle] = sample
-            middle += 1
-    return middle
+            inside[i] = inside[boundary]
+            inside[boundary] = sample
+            boundary += 1
+    return boundary
 
 
 @kernel
 def tree_predict(tree: Tree, test: FloatArray) -> Int64Array:
-    """Labels of the test samples (columns of ``test``)."""
+    """Predicted labels of the test samples (columns of ``test``)."""
     predicted = np.empty(test.shape[1], np.int64)
     for j in range(test.shape[1]):
         node = 0
@@ -132,8 +132,8 @@ class SubsetCART(CompiledLearner):
 
     Parameters
     ----------
-    max_depth : deepest level, or None.
-    min_samples_leaf : fewest samples on each side of a split.
+    max_depth : largest depth of the tree, or None for no limit.
+    min_samples_leaf : least number of samples on each side of a split.
     """
 
     def __init__(self, max_depth: int | None = None, *, min_samples_leaf: int = 1) -> None:
