@@ -49,7 +49,7 @@ class FactoredMatrix:
 
 @dataclass(frozen=True, eq=False)
 class CriterionValue:
-    """The value of a criterion, its gradient with respect to the kernel matrix (symmetric), and a state for a warm start.
+    """The value of a criterion, its symmetric gradient with respect to the kernel matrix, and the warm-start state.
 
     ``factored`` is the same gradient where it is a diagonal matrix plus one of low rank. With a linear kernel the
     derivatives for all features then take only a few matrix-vector products.

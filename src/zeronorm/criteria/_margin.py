@@ -33,7 +33,7 @@ class Margin(Criterion):
         return CriterionValue.from_factors(2.0 * dual.objective, slope, dual, dual.status.as_good_as_it_gets)
 
     def solve(self, K: FloatArray, y: FloatArray, warm: SvmDual | None = None) -> SvmDual:
-        """The dual solution of the SVM. A hard margin on inseparable data is an error whose message names the remedy."""
+        """The dual solution of the SVM; a hard margin on inseparable data raises an error that names the remedy."""
         dual = solve_svm_dual(K, y, C=self.C, loss="squared_hinge", warm_start=warm, tol=self.tol)
         if dual.status is Status.UNBOUNDED:
             dual.status.check("The margin of a support vector machine")
