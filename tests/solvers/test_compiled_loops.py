@@ -47,7 +47,7 @@ def test_a_number_in_the_source_compiles_nothing_anew():
 
 
 def run_python(code, **environment):
-    """Run code in a fresh process that inherits nothing of where numba may keep its cache."""
+    """Run code in a fresh process that inherits no setting of numba's cache folder."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
@@ -69,7 +69,7 @@ def test_no_writable_place_for_the_cache():
         def nowhere(self):
             raise OSError("read-only file system")
 
-        # As a superuser may write anywhere, the places are closed one step later.
+        # A superuser may write anywhere, so that the folders are refused one step later.
         caching._CacheLocator.ensure_cache_path = nowhere
         import numpy as np
         from zeronorm.solvers.svm._smo import refresh, smo
@@ -94,7 +94,7 @@ def test_importing_the_solvers_does_not_import_numba():
 
 
 def test_after_a_warmup_nothing_is_compiled_anew():
-    """In the cache of this run, which other tests need too: a folder of its own costs 20 seconds of compilation."""
+    """Uses the cache of this test run, which other tests need too: a separate folder takes 20 seconds to compile."""
     here = {k: v for k, v in os.environ.items() if k == "NUMBA_CACHE_DIR"}
     code = """
         from zeronorm.solvers import warmup

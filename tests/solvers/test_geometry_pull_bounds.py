@@ -1,6 +1,6 @@
-"""Few readings of the data give the same features as a reading for every vector.
+"""Few passes over the data give the same features as one pass for every vector.
 
-Of data with up to two million entries all are read each time; those here have more, unless a test says otherwise.
+Data with up to two million entries are read each time; the data here are larger unless a test states otherwise.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_sparse_features_and_growing_numbers_of_them():
                 == beyond_by_products(X, v, limit)[: 5 + turn].tolist()
             )
         assert 0 < bounds.n_readings <= 15
-        many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are beyond: the largest estimates are read
+        many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are above: the largest estimates are read
         assert set(many.tolist()) <= set(np.argsort(-np.abs(X.T @ v))[:30].tolist())
 
 
@@ -92,12 +92,12 @@ def test_a_vector_of_zeros_gradients_nothing():
 
 
 def test_the_direction_of_least_use_makes_room():
-    """Of twelve known directions the one that a new vector needs least is forgotten; nothing else is read again."""
+    """A thirteenth direction replaces the one that the new vector needs least; the others are not read again."""
     bounds = GradientBounds(as_design(np.random.default_rng(2).normal(size=(N, P))))
 
     def readings(v):
         before = bounds.n_readings
-        bounds.beyond(v, np.full(P, 4.2 * np.linalg.norm(v)), 5)  # few are beyond
+        bounds.beyond(v, np.full(P, 4.2 * np.linalg.norm(v)), 5)  # few are above
         return bounds.n_readings - before
 
     axes = np.eye(N)
@@ -110,7 +110,7 @@ def test_the_direction_of_least_use_makes_room():
 
 
 def test_features_that_may_be_beyond_by_the_bound_itself():
-    """More of them than are looked at in one go."""
+    """There are more of them than one block holds."""
     rng = np.random.default_rng(0)
     shares = np.array([2.0, -1.0], dtype=np.float32)
     cosines = (rng.integers(-8, 9, size=(2, 4500)) / 8).astype(np.float32)  # products without rounding
@@ -134,7 +134,7 @@ def logistic_lasso(X, y):
 
 @pytest.mark.parametrize("weights", [l1_model, logistic_lasso])
 def test_features_without_a_weight_change_nothing(weights):
-    """Of many features the weights are those of a fit on a few of them, all of which are read each time."""
+    """A fit on many features has the weights of a fit on few of them, for which all data are read each time."""
     rng = np.random.default_rng(1)
     y = np.arange(50) % 2
     X = rng.normal(size=(50, 43_000))

@@ -59,7 +59,7 @@ def test_interior_points_end_at_the_vertex_of_the_simplex_method(seed):
     assert found.n_iter > 0
     np.testing.assert_allclose(found.x, expected.x, atol=1e-8)
     np.testing.assert_allclose(found.row_duals, expected.row_duals, atol=1e-8)
-    program.set_costs(2.0 * cost)  # the simplex method goes on from there
+    program.set_costs(2.0 * cost)  # the simplex method starts from that vertex
     assert program.solve().n_iter == 0
 
 
@@ -123,7 +123,7 @@ def test_new_column_bounds_warm_equal_cold():
 
 
 def test_a_program_is_solved_in_one_thread():
-    """Workers side by side would each start threads for all cores."""
+    """Otherwise parallel workers would each start threads for all cores."""
     cost, A, b = problem()
     assert LinearProgram(cost, A, b, np.inf)._model.getOptionValue("parallel")[1] == "off"
 

@@ -1,4 +1,4 @@
-"""Each status of a solver and what it asks for."""
+"""Each status of a solver raises, warns or does nothing."""
 
 from __future__ import annotations
 

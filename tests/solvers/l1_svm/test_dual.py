@@ -1,4 +1,4 @@
-"""The dual program of the l1 machine, and which program suits which data."""
+"""The dual program of the l1 SVM, and the choice of a program by the shape of the data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tall_sparse_data_give_the_model_of_dense_ones(epsilon, monkeypatch):
 
 
 SUITED = [
-    # shape, sparse, prices on the path, the program
+    # shape, sparse, values of C on the path, the program
     ((20, 10), False, None, L1SvmDualProgram),
     ((20, 10), False, 1, L1SvmInteriorProgram),
     ((20, 10), False, 5, L1SvmDualProgram),

@@ -150,7 +150,7 @@ def test_a_sweep_takes_each_precision_to_its_best(kind):
     mean, covariance = state.posterior.mean.copy(), state.posterior.covariance.copy()
     precision = state.precision.copy()
     plain(posterior.sweep_precisions)(mean, covariance, precision, 0.0)
-    # By hand, with the inverse anew for each column; the curvature and the residuals stay those of the start.
+    # Step by step, with a new inverse for each column; the curvature and the residuals stay those of the start.
     F = state.columns
     exact = state.precision.copy()
     systems = [(F.T * b) @ F for b in state.posterior.curvature]
@@ -225,7 +225,7 @@ def test_noise_is_re_estimated_by_mackay_or_not_at_all():
     assert found.log_evidence >= first.log_evidence
     fast = WEIGHT @ error**2 / (WEIGHT.sum() - determined)
     slow = (WEIGHT @ error**2 + old * determined) / WEIGHT.sum()
-    # MacKay's update unless it lowers the evidence, that of expectation-maximisation otherwise.
+    # MacKay's update unless it lowers the evidence, otherwise the EM update.
     trial = GaussianLikelihood(y, WEIGHT, noise_variance=fast).posterior(F, precision, np.zeros((1, 4)))
     expected = fast if trial.log_evidence >= first.log_evidence else slow
     assert likelihood.noise_variance == pytest.approx(expected)

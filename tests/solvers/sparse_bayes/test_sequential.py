@@ -16,7 +16,7 @@ from zeronorm.solvers.sparse_bayes._sequential import _State, best_variance, sol
 
 
 def projected(X, state, c):
-    """The inverse of the covariance of the linearised model of one output, a flat bias left out."""
+    """The inverse covariance of the linearised model of one output, with the flat bias projected out."""
     C = np.diag(1.0 / state.posterior.curvature[c])
     for k, precision in zip(state.active, state.precision[1:], strict=True):
         C += np.outer(X[:, k], X[:, k]) / precision
@@ -78,7 +78,7 @@ def test_columns_are_added_one_after_the_other(kind):
         best = int(np.argmax(gain))
         wanted[best] = 1.0 / variance[best]
         for c in range(len(inner)):
-            # The inverse of C + v x x', as Sherman and Morrison have it.
+            # The inverse of C + v x x' by the Sherman-Morrison formula.
             column = inner[c][:, best].copy()
             factor = variance[best] / (1.0 + variance[best] * column[best])
             inner[c] -= factor * np.outer(column, column)
@@ -190,7 +190,7 @@ def test_columns_in_use_are_no_candidates(monkeypatch):
 
 @pytest.mark.parametrize("seed", [2, 12, 14, 18])
 def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypatch):
-    """Of ten nearly equal columns each one could leave; with all of them the signal would go."""
+    """Each of ten nearly equal columns could be removed alone; without all of them the signal is lost."""
     monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
     monkeypatch.setattr(sequential, "_MANY_ACTIVE", 0)
     rng = np.random.default_rng(seed)

@@ -84,7 +84,7 @@ def test_an_infinite_cost_is_refused():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_common_part_of_the_targets_goes_into_the_bias_alone(loss):
-    """Added to all targets, 1e9 drowned the steps in rounding: the search went on until its limit."""
+    """With 1e9 added to all targets, rounding errors kept the solver running to its iteration limit."""
     X, y = regression(80, 10)
     y = np.round(y * 64.0) / 64.0  # exact with the offset too
     plain, moved = (solve_svr_dual(X @ X.T, y + offset, C=5.0, loss=loss) for offset in (0.0, 2.0**30))

@@ -1,4 +1,4 @@
-"""The Weston-Watkins machine against a QP solver, the two-class machine and its optimality conditions."""
+"""The Weston-Watkins SVM against a QP solver, the two-class SVM and its optimality conditions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_matches_a_qp_solver(shape, C, loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_two_classes_are_the_two_class_model(loss):
-    """w1 = -w2 = w/2 turns ½Σ|w_k|² into ¼|w|²: the machine of two classes at 2C."""
+    """w1 = -w2 = w/2 turns ½Σ|w_k|² into ¼|w|²: the two-class SVM with cost 2C."""
     X, codes = classes(50, 8, 2, shift=0.8)
     K = X @ X.T
     joint = solve_weston_watkins(K, codes, 2, C=0.5, loss=loss, tol=1e-9)
@@ -181,7 +181,7 @@ def joint(loss="hinge", seed=0, C=None):
 
 
 def dual_with_biases(state, alpha):
-    """The dual objective, with the biases as prices of the balance."""
+    """The dual objective, with the biases as multipliers of the balance."""
     coefficients = np.where(state.own, alpha.sum(axis=1, keepdims=True), -alpha)
     value = alpha.sum() - 0.5 * np.sum(coefficients * (state.K @ coefficients))
     return value - 0.5 * np.sum(state.ridge[:, None] * alpha**2) - state.bias @ coefficients.sum(axis=0)
@@ -223,7 +223,7 @@ def test_a_joint_newton_step_balances_the_classes_and_zeroes_the_slopes(loss):
     np.testing.assert_array_equal(state.alpha[~free], before[~free])
     moved = bias + length * bias_step
     np.testing.assert_allclose(state.bias, moved - moved.mean(), atol=1e-12)
-    # The whole step solves for the free ones.
+    # The full step solves for the free variables.
     whole = joint(loss)[1]
     whole.alpha[free] += step
     whole.bias = whole.bias + bias_step
@@ -234,7 +234,7 @@ def test_a_joint_newton_step_balances_the_classes_and_zeroes_the_slopes(loss):
 
 
 def tuned_dual(state, i, m, a):
-    """The dual with another value of one variable and the square of the imbalance taken off."""
+    """The dual objective minus the squared imbalance, with another value of one variable."""
     trial = state.alpha.copy()
     trial[i, m] = a
     scale = np.where(state.own, trial.sum(axis=1, keepdims=True), -trial).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Linear machines on wide and tall data: both ways agree with each other and with other libraries."""
+"""Linear SVMs on wide and tall data: both algorithms agree with each other and with other libraries."""
 
 from __future__ import annotations
 

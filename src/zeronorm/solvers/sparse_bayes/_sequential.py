@@ -464,7 +464,7 @@ class _State:
 def solve_with_hyperprior(
     design: Design, likelihood: Likelihood, hyperprior: tuple[float, float], tol: float, max_iter: int
 ) -> SparseBayes:
-    r"""Iterate :math:`\beta_k = (\sum_c \gamma_{kc} + 2a) / (\sum_c \mu_{kc}^2 + 2b)`, with half steps in the logarithm.
+    r"""Iterate :math:`\beta_k = (\sum_c \gamma_{kc} + 2a) / (\sum_c \mu_{kc}^2 + 2b)` with half steps in the logarithm.
 
     :math:`\gamma_{kc} = 1 - \beta_k\Sigma_{kk} = v_k\, x_k^\top P_c x_k` is how well the data determine a weight
     and :math:`\mu_{kc} = v_k\, x_k^\top r_c`; both need only matrices of samples by samples. Full steps could oscillate

@@ -184,10 +184,7 @@ def _bounds(C: FloatArray, squared: bool) -> tuple[FloatArray, FloatArray]:
 
 SWEEPS_FROM_ZERO, SWEEPS_NEAR = 30, 1
 VISITS = 20  # of a variable between its bounds in each epoch
-ROUNDS, PASSES = (
-    10,
-    200,
-)  # most epochs of coordinate descent, and most passes until no variable gains by moving
+ROUNDS, PASSES = 10, 200  # most rounds with recomputed gradients, and most passes in each
 DEPENDENT = 1e-10  # relative curvature below which a sample is a combination of the free ones
 
 
