@@ -45,8 +45,8 @@ def test_coordinates_end_at_the_optimum(penalty, box):
     X, y = problem()
     Q, q = X.T @ X, X.T @ y
     a = np.linspace(-0.3, 0.3, 8)
-    sweeps = plain(lasso.descend_coordinates)(Q, q, penalty, box, a, 1e-10, 1000)
-    assert 1 < sweeps < 1000
+    n_epochs = plain(lasso.descend_coordinates)(Q, q, penalty, box, a, 1e-10, 1000)
+    assert 1 < n_epochs < 1000
     assert violation(q - Q @ a, a, penalty, box) < 1e-8
     assert np.abs(a).max() <= box
     again = a.copy()
@@ -81,8 +81,8 @@ def test_sparse_columns_are_centred_without_being_changed():
     penalty = np.array([1.0, 2.0, 0.5, 1.0, 0.1])
     a = np.array([0.1, 0.0, -0.2, 0.0, 0.0])
     arguments = (columns.data, columns.indices, columns.indptr, weight, mean, y, penalty)
-    sweeps = plain(lasso.descend_sparse_columns)(*arguments, a, 1e-11, 500)
-    assert 1 < sweeps < 500
+    n_epochs = plain(lasso.descend_sparse_columns)(*arguments, a, 1e-11, 500)
+    assert 1 < n_epochs < 500
     Z = X - mean
     gradient = Z.T @ (weight * (y - Z @ a))
     assert violation(gradient[:4], a[:4], penalty[:4]) < 1e-8
@@ -191,10 +191,10 @@ def test_the_next_exit_is_the_first_weight_that_reaches_zero():
     # weights are first - penalty · second; only those that shrink towards zero as the penalty decreases leave
     lines = np.array([[1.0, 0.5], [-0.6, -2.0], [2.0, -1.0], [0.5, 1.0]])
     signs = np.array([1.0, 1.0, 1.0, -1.0])
-    at, place = lasso._next_exit(lines, signs, 0.9)
-    assert (at, place) == (0.5, 3)
-    at, place = lasso._next_exit(lines[:3], signs[:3], 0.9)
-    assert (at, place) == (pytest.approx(0.3), 1)
+    at, position = lasso._next_exit(lines, signs, 0.9)
+    assert (at, position) == (0.5, 3)
+    at, position = lasso._next_exit(lines[:3], signs[:3], 0.9)
+    assert (at, position) == (pytest.approx(0.3), 1)
     assert lasso._next_exit(lines[:3], signs[:3], 0.2) == (0.2, 1)
     assert lasso._next_exit(lines[:1], signs[:1], 0.9) == (0.0, -1)
 

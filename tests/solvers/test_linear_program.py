@@ -141,7 +141,7 @@ def test_columns_added_later_give_the_full_program():
     np.testing.assert_allclose(full.reduced_costs, cost - A.T @ full.row_duals, atol=1e-9)
 
 
-def test_infeasible_and_unbounded_programs_say_so():
+def test_infeasible_and_unbounded_programs_have_this_status():
     infeasible = LinearProgram([1.0], [[1.0], [1.0]], [2.0, -np.inf], [np.inf, 1.0]).solve()
     assert infeasible.status is Status.INFEASIBLE
     assert not infeasible.converged

@@ -107,8 +107,10 @@ def check_model(found, X, y, share, penalty):
 )
 def test_columns_of_a_working_set_are_dense_where_that_is_quicker(n_columns, n_stored, is_sparse):
     n = 1 << 15
-    places = np.arange(n_stored, dtype=np.int64)
-    X = sparse.csc_array((np.ones(n_stored), (places // n_columns, places % n_columns)), shape=(n, n_columns))
+    positions = np.arange(n_stored, dtype=np.int64)
+    X = sparse.csc_array(
+        (np.ones(n_stored), (positions // n_columns, positions % n_columns)), shape=(n, n_columns)
+    )
     every = np.arange(n_columns)
     part = _WorkingSet.of(as_design(X), every)
     assert part.X.is_sparse == is_sparse

@@ -157,7 +157,7 @@ def test_the_end_is_the_maximum(kind):
     assert (cut.n_iter, cut.status) == (2, Status.ITERATION_LIMIT)
 
 
-def test_a_factor_where_the_unit_drowns():
+def test_a_factor_where_the_identity_is_lost_to_rounding():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(4, 4))
     system = A @ A.T + np.eye(4)
@@ -170,7 +170,7 @@ def test_a_factor_where_the_unit_drowns():
         max_entropy._factor(np.diag([1.0, -1.0]))
 
 
-def test_the_mean_of_an_exponential_and_its_derivatives_have_no_seam():
+def test_the_mean_of_an_exponential_and_its_derivatives_are_continuous():
     """(1 - e⁻ˣ)/x = Σ (-x)^k / (k + 1)!, by the full series, and by quotients above the threshold."""
     x = np.array([0.0, 1e-9, 1e-4, 5e-3, 9.9e-3, 1.01e-2, 0.1, 1.0])
     powers = [(-1.0) ** k / factorial(k + 1) for k in range(25)]

@@ -120,8 +120,8 @@ class RadiusMargin(Criterion):
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         warm_scale, warm_margin = warm if warm is not None else (None, None)
-        spread_criterion = Radius(self.C, self.tol) if self.scale == "radius" else Variance(self.C)
-        scale = spread_criterion.evaluate(K, y, warm_scale)
+        scale_criterion = Radius(self.C, self.tol) if self.scale == "radius" else Variance(self.C)
+        scale = scale_criterion.evaluate(K, y, warm_scale)
         margin = Margin(self.C, self.tol).evaluate(K, y, warm_margin)
         assert scale.factored is not None
         assert margin.factored is not None

@@ -142,7 +142,7 @@ class GradientBounds:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.n_readings = 0
+        self.n_passes_over_data = 0
         self._norms = np.empty(0)
         self._directions = np.empty((0, design.n_samples))
         self._cosines = np.empty((0, design.n_features), dtype=np.float32)
@@ -203,7 +203,7 @@ class GradientBounds:
     # -- passes over the data --
 
     def _all(self, v: FloatArray) -> FloatArray:
-        self.n_readings += 1
+        self.n_passes_over_data += 1
         return np.abs(self.design.transpose_dot(v))
 
     def _exact(self, v: FloatArray, columns: IntArray) -> FloatArray:
@@ -221,7 +221,7 @@ class GradientBounds:
         if distance > 0.0:
             direction = rest / distance
             products = self.design.transpose_dot(direction)
-            self.n_readings += 1
+            self.n_passes_over_data += 1
             cosines = np.divide(products, self.norms, out=np.zeros_like(products), where=self.norms > 0.0)
             self._directions = np.vstack([self._directions, direction])
             self._cosines = np.vstack([self._cosines, cosines.astype(np.float32)])

@@ -56,7 +56,7 @@ def descend_coordinates(Q, q, penalty, box, a, tol, max_iter):  # type: ignore[n
     Returns the number of epochs, negative when the last one still changed a derivative by more than ``tol``.
     """
     slope = q - np.dot(Q, a)
-    for sweep in range(max_iter):
+    for epoch in range(max_iter):
         largest = 0.0
         for k in range(a.shape[0]):
             bend = Q[k, k]
@@ -74,7 +74,7 @@ def descend_coordinates(Q, q, penalty, box, a, tol, max_iter):  # type: ignore[n
                     slope[j] -= change * Q[k, j]
                 largest = max(largest, abs(change) * bend)
         if largest <= tol:
-            return sweep + 1
+            return epoch + 1
     return -max_iter
 
 
@@ -90,29 +90,29 @@ def descend_sparse_columns(data, rows, starts, weight, mean, response, penalty, 
         total += weight[i]
     bend, left, offset = np.zeros(p), response.copy(), 0.0
     for k in range(p):
-        for place in range(starts[k], starts[k + 1]):
-            bend[k] += weight[rows[place]] * data[place] ** 2
-            left[rows[place]] -= a[k] * data[place]
+        for entry in range(starts[k], starts[k + 1]):
+            bend[k] += weight[rows[entry]] * data[entry] ** 2
+            left[rows[entry]] -= a[k] * data[entry]
         bend[k] -= total * mean[k] ** 2
         offset += mean[k] * a[k]
-    for sweep in range(max_iter):
+    for epoch in range(max_iter):
         largest = 0.0
         for k in range(p):
             if bend[k] <= 0.0:
                 continue
             gradient = offset * total * mean[k] + bend[k] * a[k]
-            for place in range(starts[k], starts[k + 1]):
-                gradient += weight[rows[place]] * data[place] * left[rows[place]]
+            for entry in range(starts[k], starts[k + 1]):
+                gradient += weight[rows[entry]] * data[entry] * left[rows[entry]]
             value = max(abs(gradient) - penalty[k], 0.0) / bend[k]
             change = (value if gradient > 0.0 else -value) - a[k]
             if change != 0.0:
                 a[k] += change
                 offset += change * mean[k]
-                for place in range(starts[k], starts[k + 1]):
-                    left[rows[place]] -= change * data[place]
+                for entry in range(starts[k], starts[k + 1]):
+                    left[rows[entry]] -= change * data[entry]
                 largest = max(largest, abs(change) * bend[k])
         if largest <= tol:
-            return sweep + 1
+            return epoch + 1
     return -max_iter
 
 
@@ -149,11 +149,11 @@ def solve_box_lasso(
         columns = np.concatenate([found.columns, joining])
         weights = np.append(found.weights, np.zeros(joining.size))
         F = factor.block(columns)
-        sweeps = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
+        n_epochs = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
         kept = weights != 0.0
         image = F[:, kept] @ weights[kept]
         gradient = q - factor.transpose_dot(image)
-        found = BoxLassoSolution(columns[kept], weights[kept], image, gradient, sweeps > 0)
+        found = BoxLassoSolution(columns[kept], weights[kept], image, gradient, n_epochs > 0)
     return replace(found, converged=False)
 
 
@@ -287,17 +287,19 @@ class ActiveFeatures:
         self.columns, self.signs = np.append(self.columns, feature), np.append(self.signs, sign)
         return True
 
-    def leave(self, place: int) -> None:
+    def leave(self, position: int) -> None:
         """Remove the feature at this position; the rows of the factor above it stay the same."""
-        stay = np.arange(self.columns.size) != place
+        stay = np.arange(self.columns.size) != position
         self.columns, self.signs = self.columns[stay], self.signs[stay]
         self._products = self._products[np.ix_(stay, stay)]
         self._kept = None if self._kept is None else self._kept[stay]
         lower = np.zeros(self._products.shape)
-        lower[:place, :place] = self._lower[:place, :place]
-        side = lower[place:, :place] = self._lower[place + 1 :, :place]
+        lower[:position, :position] = self._lower[:position, :position]
+        side = lower[position:, :position] = self._lower[position + 1 :, :position]
         if len(side):
-            lower[place:, place:] = cholesky(self._products[place:, place:] - side @ side.T, lower=True)
+            lower[position:, position:] = cholesky(
+                self._products[position:, position:] - side @ side.T, lower=True
+            )
         self._lower = lower
 
     def lines(self) -> tuple[FloatArray, FloatArray]:
@@ -377,7 +379,7 @@ class _Following:
         if self.n_pieces % PIECES_UNTIL_FRESH == 0:
             self.gradient = self.q - self.factor.transpose_dot(images[:, 0] - self.penalty * images[:, 1])
         constant = self.gradient - self.penalty * slope
-        at, place = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
+        at, position = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
         entry = self._enter_next(constant, slope, max(at, self.end))
         leaves = entry is None and at > self.end
         lower = entry if entry is not None else at if leaves else 0.0
@@ -387,8 +389,8 @@ class _Following:
             self.penalty = lower
         self.gradient = constant + self.penalty * slope
         if leaves:
-            weights[place] = 0.0
-            self._let_go(place)
+            weights[position] = 0.0
+            self._let_go(position)
         return LassoStep.of(self.penalty, columns, weights, ROUNDING)
 
     def _enter_next(self, constant: FloatArray, slope: FloatArray, above: float) -> float | None:
@@ -401,10 +403,10 @@ class _Following:
             if self.active.enter(feature, sign):
                 return float(at)
 
-    def _let_go(self, place: int) -> None:
+    def _let_go(self, position: int) -> None:
         """Remove a feature; those that depended on it may enter again, and it may not return with the same sign."""
-        feature, sign = self.active.columns[place], self.active.signs[place]
-        self.active.leave(place)
+        feature, sign = self.active.columns[position], self.active.signs[position]
+        self.active.leave(position)
         self.state[self.state == BARRED] = FREE
         self.state[self.active.columns] = BARRED
         self.state[feature] = NOT_UPWARDS if sign > 0 else NOT_DOWNWARDS

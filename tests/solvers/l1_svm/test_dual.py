@@ -101,7 +101,7 @@ def test_programs_of_a_hard_margin(epsilon, cost, entries, program, monkeypatch)
         ((300, 6), 1.0, 18),
     ],
 )
-def test_programs_with_absolute_weights(shape, C, taken):
+def test_programs_take_few_steps(shape, C, taken):
     X, y = classification(*shape)
     assert l1_svm_program(as_design(X), y, C=C).solve(np.ones(shape[1])).n_iter <= at_most(taken)
 
@@ -117,7 +117,7 @@ def test_programs_with_absolute_weights(shape, C, taken):
         (L1SvmTallProgram, (300, 6), 18, 1e-10),
     ],
 )
-def test_other_ways_to_the_same_program(cls, shape, taken, exactly):
+def test_other_algorithms_for_the_same_program(cls, shape, taken, exactly):
     X, y = classification(*shape)
     penalty = np.ones(shape[1])
     found, plain = (

@@ -164,7 +164,7 @@ def test_repeated_samples_leave_the_multipliers_open():
     assert np.all(np.abs(found.gradient) <= 1.0 + 1e-7)
 
 
-def test_no_feature_pays():
+def test_no_feature_has_a_weight():
     X, y = draw(0, 200, 10)
     found = solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 1e-4), np.ones(10))
     assert found is not None

@@ -68,7 +68,7 @@ def test_the_length_of_a_step():
     assert _longest(one, np.array([1.0, 0.5, 0.1]), 0.9) == 1.0
 
 
-def test_the_bias_alone_is_a_solution_where_no_feature_pays():
+def test_the_bias_alone_is_a_solution_where_no_feature_has_a_weight():
     problem = problem_of()
     dear = SignedProblem(problem.rows, np.ones(11), problem.cost, np.full(4, 1e3), problem.gradient)
     found = _InteriorPoint(dear).without_features()

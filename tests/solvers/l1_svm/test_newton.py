@@ -77,7 +77,7 @@ def test_the_smaller_system_is_taken():
 
 
 @pytest.mark.parametrize("kind", [FeatureSystem, SampleSystem])
-def test_a_spoilt_matrix_is_reported(kind):
+def test_a_matrix_that_is_not_positive_definite_is_reported(kind):
     rows, _, stiffness, _ = draw(10, 10)
     with pytest.raises(NotPositiveDefinite):
         kind(rows, np.full(10, np.nan), stiffness, rows)

@@ -49,7 +49,7 @@ def test_equal_rows_count_as_one_with_the_sum_of_their_costs(make):
         assert merged.cost[g] == pytest.approx(rows.cost[group == g].sum())
 
 
-def test_what_rows_lack_and_the_objective():
+def test_residuals_of_rows_and_the_objective():
     rows, w = rows_of(), np.array([0.3, -0.2, 0.1])
     np.testing.assert_allclose(rows.short(w), 1.0 - rows.matrix @ w)
     some = rows.take(np.array([4, 1]))
@@ -68,7 +68,7 @@ def test_what_rows_lack_and_the_objective():
     assert tall._best_between(far, penalty, start, end).tolist() == [0.0, 0.0, 1.0]
 
 
-def test_a_part_of_the_rows_stands_for_all():
+def test_a_sample_of_the_rows_represents_all():
     n = 400
     cost = np.full(n, 1.0)
     cost[:3] = 200.0
@@ -168,7 +168,7 @@ def test_the_curvature_is_that_of_the_steepest_change_that_keeps_the_sums():
     assert largest <= shared._curvature(unit) <= 1.25 * np.linalg.eigvalsh(rows @ rows.T)[-1]
 
 
-def test_sharing_stops_as_soon_as_no_feature_is_called_for():
+def test_sharing_stops_as_soon_as_no_feature_violates():
     _, shared = sharing()
     alpha, outside = 0.5 * shared.cost, np.array([False, True, True, True, True, True])
     gradient = shared._gradient(alpha)

@@ -106,7 +106,7 @@ def test_no_more_columns_are_added_than_asked_for(monkeypatch):
 
 def test_a_re_estimate_says_how_much_it_changed():
     X, _, state = state_of("target", active=(0, 1, 2), precision=(0.5, 0.5, 0.5))
-    state.likelihood.sweeps = 1
+    state.likelihood.n_passes = 1
     before = state.precision.copy()
     change = state._re_estimate()
     assert state.active.tolist() == [0, 1, 2]
@@ -210,7 +210,7 @@ def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypa
     assert state.active.size > 0
 
 
-def test_half_of_a_step_that_turns_back_is_taken(monkeypatch):
+def test_half_of_a_step_that_reverses_is_taken(monkeypatch):
     monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
     _, design = counts()
     state = _State(design, GaussianLikelihood(np.arange(150.0), np.ones(150)), 1e-3, 10)

@@ -246,7 +246,7 @@ def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, togeth
 
 
 @pytest.mark.parametrize("seed", [0, 17, 51])
-def test_precisions_with_labels_do_not_swing(seed):
+def test_precisions_with_labels_do_not_oscillate(seed):
     """Columns with few values determine the curvature of few samples: full steps oscillated between two evidences."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.choice([100, 200, 400, 800])), int(rng.choice([20, 40, 80]))

@@ -72,7 +72,7 @@ def test_of_two_multipliers_of_a_target_one_is_zero():
     np.testing.assert_array_equal(classes.without_overlap(alpha[:9]), alpha[:9])
 
 
-def test_the_bias_is_that_of_the_free_or_the_middle_of_what_is_possible():
+def test_the_bias_is_that_of_the_free_or_the_midpoint_of_its_interval():
     """A sample at a bound only bounds the bias from one side."""
     y = np.array([1.0, 1.0, -1.0, -1.0])
     problem = BoxDual.classification(y, np.ones(4), False)
@@ -98,7 +98,7 @@ def test_only_infinite_costs_without_squares_are_hard():
     assert (part.sign.tolist(), part.upper.tolist(), part.n_samples) == ([1.0, 1.0], [1.0, 0.0], 3)
 
 
-def test_the_parts_of_an_exact_solution_in_a_box():
+def test_the_steps_of_an_exact_solution_in_a_box():
     rng = np.random.default_rng(4)
     signed, C = rng.normal(size=(7, 5)), np.full(7, 2.0)
     free = np.array([4, 1, 6, 0, 0, 0, 0, 0, 0])
@@ -138,14 +138,14 @@ def test_the_parts_of_an_exact_solution_in_a_box():
         assert blocking == (-1 if own <= room.min() else np.argmin(room))
 
 
-def test_a_sweep_in_the_box_minimises_over_each_variable():
+def test_a_pass_in_the_box_minimises_over_each_variable():
     rng = np.random.default_rng(5)
     signed, C = rng.normal(size=(6, 3)), np.array([0.2, 1.0, 1.0, 0.05, 1.0, 0.7])
     signed[5] = 0.0  # a sample of zeros: its variable goes to C
     alpha = np.array([0.1, 0.0, 0.5, 0.0, 1.0, 0.0])
     w = signed.T @ alpha
     mirror = alpha.copy()
-    plain(box_dual.sweep_over)(np.arange(6), signed, C, alpha, w)
+    plain(box_dual.pass_over)(np.arange(6), signed, C, alpha, w)
     for i in range(5):
         slope = signed[i] @ (signed.T @ mirror) - 1.0
         mirror[i] = np.clip(mirror[i] - slope / (signed[i] @ signed[i]), 0.0, C[i])
@@ -258,7 +258,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     np.testing.assert_allclose(signed.T @ repaired, signed.T @ exact, atol=1e-8)
 
 
-def test_sweeps_come_first_and_fewer_of_them_near_the_solution(monkeypatch):
+def test_coordinate_descent_comes_first_and_is_shorter_near_the_solution(monkeypatch):
     Z, y = classification(12, 3)
     seen, own = [], compiled(box_dual.descend)
     monkeypatch.setattr(box_dual, "descend", lambda *a: seen.append((a[2].copy(), a[4])) or own(*a))

@@ -222,7 +222,7 @@ def test_one_class_or_no_features_give_a_finite_answer():
     assert empty.gap == pytest.approx(0.0, abs=1e-12)
 
 
-def test_bias_without_free_vectors_lies_in_the_middle():
+def test_bias_without_free_vectors_is_the_midpoint():
     x = np.array([-3.0, -1.0, 1.0, 3.0])
     y = np.array([-1.0, 1.0, -1.0, 1.0])
     solution = solve_svm_dual(np.outer(x, x), y, C=1e-3)

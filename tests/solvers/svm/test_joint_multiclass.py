@@ -143,7 +143,7 @@ def test_features_without_information_give_a_finite_answer():
     assert found.objective == pytest.approx(12.0)
 
 
-def test_sweeps_end_when_nothing_is_left_to_gain():
+def test_passes_end_when_nothing_is_left_to_gain():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(15, 4)), np.arange(15) % 3
     alpha, f, balance = np.zeros((15, 3)), np.zeros((3, 15)), np.zeros(3)
@@ -241,13 +241,13 @@ def tuned_dual(state, i, m, a):
     return dual_with_biases(state, trial) - 0.5 * state.stiffness * scale @ scale
 
 
-def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
+def test_a_pass_goes_to_the_optimum_of_one_variable_after_the_other():
     _, state = joint("squared_hinge")
     n_moved = 0
     for everywhere in (True, False):
         alpha, f, balance = state.alpha.copy(), state.f.copy(), state.balance.copy()
         arguments = (state.K, state.codes, state.ridge, state.upper)
-        worst = plain(joint_multiclass._sweep)(
+        worst = plain(joint_multiclass._one_pass)(
             *arguments, alpha, f, balance, state.bias, state.stiffness, everywhere
         )
         mirror = joint("squared_hinge")[1]
@@ -272,7 +272,7 @@ def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
     assert n_moved > N
 
 
-def test_ascent_costs_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
+def test_ascent_penalises_the_imbalance_and_keeps_the_sum_of_the_biases_at_zero():
     _, state = joint()
     bias = state.bias.copy()
     state.ascend(1e-3)

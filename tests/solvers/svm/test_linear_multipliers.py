@@ -107,7 +107,7 @@ def envelope(X, problem, method, weights, bias):
 
 
 @pytest.mark.parametrize("kind", ["classes", "target"])
-def test_multipliers_begin_in_the_middle(kind):
+def test_multipliers_begin_at_half_of_their_bound(kind):
     X, problem, method = multipliers(kind)
     half = 0.5 * problem.upper
     np.testing.assert_allclose(method.alpha, problem.feasible(half))

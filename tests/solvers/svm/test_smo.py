@@ -254,7 +254,7 @@ def test_a_search_that_only_moves_rounding_is_ended():
         ),  # Newton steps that reach a bound, as long as they cost less than pairs
     ],
 )
-def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
+def test_the_number_of_steps_is_the_same_on_every_platform(shape, kind, C, n_steps, n_free):
     """On integers, without reordered sums, the number of steps changes only when the algorithm does."""
     X, y = integers(*shape, 7)
     K, cost = X @ X.T, np.full(shape[0], C)

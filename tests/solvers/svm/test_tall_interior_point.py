@@ -87,9 +87,9 @@ def test_the_step_of_an_iteration_is_mehrotras():
     method, twin = (tall._InteriorPoint(as_design(X), dual) for _ in range(2))
     point, copy = point_of(method), point_of(twin)
     start = point.variables.copy()
-    told = []
+    seen = []
     own = method._status
-    method._status = lambda *arguments: told.append(arguments) or own(*arguments)
+    method._status = lambda *arguments: seen.append(arguments) or own(*arguments)
     status = method.advance(point, 1e-6)
     assert status is Status.ITERATION_LIMIT
     curvature = np.zeros(N)
@@ -112,7 +112,7 @@ def test_the_step_of_an_iteration_is_mehrotras():
     assert point.bias == pytest.approx(copy.bias + length * change[-1])
     assert (point.variables > 0.0).all()
     # The status is computed from the remaining residual, the gap before the step and the tolerance.
-    assert told[0][1:] == (pytest.approx((1.0 - length) * furthest), pytest.approx(gap), 1e-6)
+    assert seen[0][1:] == (pytest.approx((1.0 - length) * furthest), pytest.approx(gap), 1e-6)
 
 
 def test_where_the_iterations_begin():
@@ -142,7 +142,7 @@ def test_where_the_iterations_begin():
     np.testing.assert_allclose(near.variables[T], np.where(lacks < 0, -lacks, 0.0) + slack)
 
 
-def test_multipliers_at_the_end_lie_on_the_bound_that_their_slack_tells():
+def test_multipliers_at_the_end_lie_on_the_bound_that_their_slack_indicates():
     dual = BoxDual.classification(np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), np.full(6, 2.0), False)
     method = tall._InteriorPoint(as_design(np.eye(6, 2)), dual)
     alpha = np.array([1e-5, 2.0 - 1e-5, 1.0, 1e-5, 0.5, 2.0 - 1e-5])
@@ -212,7 +212,7 @@ def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
     np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)
 
 
-def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkeypatch):
+def test_variables_that_reach_zero_end_the_search_without_an_error(monkeypatch):
     """Rounding may make a variable exactly zero, and the quotient is then not a number."""
     from zeronorm.solvers.svm import _tall as tall
 

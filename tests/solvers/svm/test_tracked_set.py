@@ -53,7 +53,7 @@ class Shrinking:
         forget_column(self.sets, self.dual.sample, x)
         return self.train()
 
-    def solved_anew(self):
+    def solved_from_scratch(self):
         d = self.dual
         alpha, f = np.zeros(d.sign.size), np.zeros(d.n_samples)
         smo(self.K, d.ridge, d.sample, d.sign, d.linear, d.upper, alpha, f, TOL, 100_000)
@@ -87,7 +87,7 @@ def test_every_problem_on_the_way_is_solved(kind):
         n_followed += int(model.sets.size[0]) > 0
         status, _ = model.remove(j)
         assert status == 0
-        expected = model.solved_anew()
+        expected = model.solved_from_scratch()
         found = model.dual.objective(model.alpha[0], model.f[0])
         assert found == pytest.approx(expected, rel=1e-7)
         assert abs(model.dual.sign @ model.alpha[0]) < 1e-9
@@ -121,12 +121,14 @@ def test_a_square_is_added_to_a_factor_or_taken_from_it(side):
     assert not change_by_square(U.copy(), 2, 6, 100.0 * x, -1.0)  # not positive definite any more
 
 
-def test_fewer_columns_than_free_variables_end_the_following():
+def test_fewer_columns_than_free_variables_end_the_tracking():
     X, y = two_classes(60, 8)
     model = Shrinking(X, duals(60, y)["squared hinge"])
     for j in range(6):
         model.remove(j)
-    assert model.dual.objective(model.alpha[0], model.f[0]) == pytest.approx(model.solved_anew(), rel=1e-7)
+    assert model.dual.objective(model.alpha[0], model.f[0]) == pytest.approx(
+        model.solved_from_scratch(), rel=1e-7
+    )
 
 
 def test_a_wrong_factor_is_noticed():

@@ -173,8 +173,8 @@ def _sums(group: Int64Array, values: FloatArray) -> FloatArray:
 
 def _nearest(distance: FloatArray, size: int) -> BoolArray:
     """Mask of the ``size`` smallest distances, ties included."""
-    place = min(size, distance.size - 1)
-    return np.asarray(distance <= np.partition(distance, place)[place])
+    position = min(size, distance.size - 1)
+    return np.asarray(distance <= np.partition(distance, position)[position])
 
 
 def _window(rows: _Rows, distance: FloatArray, size: int) -> BoolArray:
@@ -381,7 +381,7 @@ class _Sharing:
         low = np.full(total.size, float((x - self.cost).min()))
         high = np.full(total.size, float(x.max()))
         for _ in range(50):
-            middle = 0.5 * (low + high)
-            too_much = np.bincount(self.group, np.clip(x - middle[self.group], 0.0, self.cost)) > total
-            low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+            midpoint = 0.5 * (low + high)
+            too_much = np.bincount(self.group, np.clip(x - midpoint[self.group], 0.0, self.cost)) > total
+            low, high = np.where(too_much, midpoint, low), np.where(too_much, high, midpoint)
         return np.asarray(np.clip(x - (0.5 * (low + high))[self.group], 0.0, self.cost))

@@ -90,7 +90,7 @@ def fitted_values(columns: Columns, weights: FloatArray) -> FloatArray:
     return columns.dot(weights) if isinstance(columns, StoredColumns) else np.asarray(columns @ weights)
 
 
-def pulled_by(columns: Columns, v: FloatArray) -> FloatArray:
+def transpose_product(columns: Columns, v: FloatArray) -> FloatArray:
     """Φ'v."""
     return columns.transpose_dot(v) if isinstance(columns, StoredColumns) else np.asarray(columns.T @ v)
 
@@ -138,7 +138,7 @@ class Likelihood(Protocol):
     """The interface of a likelihood."""
 
     n_outputs: int
-    sweeps: int
+    n_passes: int
     """Number of passes over the precisions between two posteriors."""
     rigid_curvature: bool
     """Whether the curvature changes only by a factor common to all samples."""
@@ -168,7 +168,7 @@ class GaussianLikelihood:
     """
 
     n_outputs = 1
-    sweeps = 5
+    n_passes = 5
     rigid_curvature = True
 
     def __init__(
@@ -196,10 +196,10 @@ class GaussianLikelihood:
         if self._gram_of is not columns:
             self._gram_of, self._gram = columns, weighted_gram(columns, self.sample_weight)
         root, log_determinant = inverse_root(self._gram / self.noise_variance, precision)
-        mean = root @ (root.T @ pulled_by(columns, weight * self.target))
+        mean = root @ (root.T @ transpose_product(columns, weight * self.target))
         # One step of refinement, since all decisions about columns depend on the residual.
         left = weight * (self.target - fitted_values(columns, mean))
-        mean += root @ (root.T @ (pulled_by(columns, left) - precision * mean))
+        mean += root @ (root.T @ (transpose_product(columns, left) - precision * mean))
         error = self.target - fitted_values(columns, mean)
         log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (_LOG_2PI + np.log(self.noise_variance)))
         evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
@@ -247,7 +247,7 @@ class GaussianLikelihood:
 class BernoulliLikelihood:
     """Labels 0 and 1 with a logistic link, one column of targets for each output."""
 
-    sweeps = 1  # the curvature changes with the weights
+    n_passes = 1  # the curvature changes with the weights
     rigid_curvature = False
 
     def __init__(self, targets: FloatArray, sample_weight: FloatArray) -> None:
@@ -314,7 +314,9 @@ class BernoulliLikelihood:
         solve, decrement = None, np.inf
         for _ in range(_NEWTON_LIMIT):
             probability = expit(fitted)
-            gradient = pulled_by(columns, self.sample_weight * (target - probability)) - precision * mean
+            gradient = (
+                transpose_product(columns, self.sample_weight * (target - probability)) - precision * mean
+            )
             curvature = self.sample_weight * probability * (1.0 - probability)
             is_near = decrement <= _NEAR_MODE * (1.0 + abs(value)) and mean.size > LARGE_SYSTEM
             if solve is None or not is_near:
@@ -475,7 +477,7 @@ def best_variances(s, q, variance, gain):
 
 
 @kernel
-def sweep_precisions(mean, covariance, precision, least_change):
+def update_precisions(mean, covariance, precision, least_change):
     """Re-estimate the precisions of all columns but the first in turn; columns of infinite precision are removed.
 
     Relative changes below ``least_change`` are not made. ``mean`` (outputs × columns) and ``covariance``

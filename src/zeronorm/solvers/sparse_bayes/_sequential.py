@@ -40,7 +40,7 @@ from zeronorm.solvers.sparse_bayes._posterior import (
     StoredColumns,
     best_variances,
     projected_inverse,
-    sweep_precisions,
+    update_precisions,
 )
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -213,13 +213,13 @@ class _State:
             for c in range(n_outputs):
                 s[:, c], q[:, c] = self._sparse_statistics(whiteners[c], c)
             return s, q
-        for place, block in design.iter_blocks():
+        for position, block in design.iter_blocks():
             for c in range(n_outputs):
-                own = self._own_squares(block, place, c)
+                own = self._own_squares(block, position, c)
                 projected = whiteners[c] @ block
                 outside = own - np.einsum("ij,ij->j", projected, projected)
-                s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
-                q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
+                s[position, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
+                q[position, c] = np.where(s[position, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
         return s, q
 
     def _sparse_statistics(self, whitener: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
@@ -249,14 +249,14 @@ class _State:
         s = np.where(outside > _DEPENDENT * own, outside, 0.0)
         return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
-    def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
+    def _own_squares(self, block: FloatArray, position: slice, c: int) -> FloatArray:
         """x'Bx of the columns of a block; kept where B only changes by a factor."""
         curvature = self.posterior.curvature[c]
         if not self.likelihood.rigid_curvature:
             return np.asarray(curvature @ block**2)
-        if place.start not in self._kept_squares:
-            self._kept_squares[place.start] = curvature @ block**2 / curvature[0]
-        return np.asarray(curvature[0] * self._kept_squares[place.start])
+        if position.start not in self._kept_squares:
+            self._kept_squares[position.start] = curvature @ block**2 / curvature[0]
+        return np.asarray(curvature[0] * self._kept_squares[position.start])
 
     def _whitener(self, c: int) -> FloatArray:
         """The matrix W with W'W = B Φ Σ Φ' B."""
@@ -306,8 +306,8 @@ class _State:
             return self._re_estimate_together()
         updated = self.precision.copy()
         mean, covariance = self.posterior.mean.copy(), self.posterior.covariance
-        for _ in range(self.likelihood.sweeps):
-            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+        for _ in range(self.likelihood.n_passes):
+            update_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
         return self._changed_to(updated)
 
     def _re_estimate_together(self) -> float:
@@ -331,7 +331,7 @@ class _State:
                 self.posterior.mean.copy(),
                 self.posterior.covariance,
             )
-            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+            update_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
             change = self._changed_to(updated)
         return change
 

@@ -221,18 +221,18 @@ def inner(a: FloatArray, b: FloatArray) -> float:
 
 
 @kernel
-def descend(signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray, n_sweeps: int) -> None:
+def descend(signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray, n_passes: int) -> None:
     """Coordinate descent over all variables; those between their bounds are visited more often."""
     every = np.arange(alpha.shape[0])
-    for _ in range(n_sweeps):
-        sweep_over(every, signed, C, alpha, w)
+    for _ in range(n_passes):
+        pass_over(every, signed, C, alpha, w)
         between = np.flatnonzero((alpha > 0.0) & (alpha < C))
         for _ in range(VISITS):
-            sweep_over(between, signed, C, alpha, w)
+            pass_over(between, signed, C, alpha, w)
 
 
 @kernel
-def sweep_over(
+def pass_over(
     variables: Int64Array, signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray
 ) -> None:
     """Minimise over each of these variables once."""

@@ -157,15 +157,15 @@ RegressionLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
 class SvrDual(DualSolution):
     """A support vector regression model: its variables for errors above epsilon, then those for errors below.
 
-    ``middle``, the midrange of the targets, was subtracted from those of ``problem`` and is part of the bias.
+    ``midrange``, that of the targets, was subtracted from those of ``problem`` and is part of the bias.
     """
 
-    middle: float = 0.0
+    midrange: float = 0.0
 
     @cached_property
     def gap(self) -> float:
         """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
-        return self.problem.gap(self.alpha, self.f, self.bias - self.middle)
+        return self.problem.gap(self.alpha, self.f, self.bias - self.midrange)
 
 
 def solve_svr_dual(
@@ -190,11 +190,11 @@ def solve_svr_dual(
     target = np.asarray(y, dtype=np.float64)
     costs = finite_costs(C, target.size)
     # The bias absorbs a constant in the targets; a large one would cause rounding errors in the steps.
-    middle = 0.5 * float(target.min() + target.max())
-    problem = BoxDual.regression(target - middle, costs, epsilon, loss == "squared_epsilon_insensitive")
+    midrange = 0.5 * float(target.min() + target.max())
+    problem = BoxDual.regression(target - midrange, costs, epsilon, loss == "squared_epsilon_insensitive")
     alpha = None if warm_start is None else warm_start.alpha
-    solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), middle)
-    return replace(solution, bias=solution.bias + middle)
+    solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), midrange)
+    return replace(solution, bias=solution.bias + midrange)
 
 
 def finite_costs(C: float | ArrayLike, n_samples: int) -> FloatArray:

@@ -34,26 +34,26 @@ from zeronorm.solvers.svm._dual import kernel_matrix, per_sample
 
 
 @kernel
-def ascend(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, tol, max_sweeps):
+def ascend(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, tol, max_passes):
     """Coordinate ascent until no variable gains more than tol; changes alpha, f and balance.
 
     Every pass over all variables is followed by passes over the free ones until they are settled.
     Returns the number of passes.
     """
     everywhere = True
-    for sweep in range(max_sweeps):
-        worst = _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere)
+    for n in range(max_passes):
+        worst = _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere)
         if worst <= tol:
             if everywhere:
-                return sweep + 1
+                return n + 1
             everywhere = True
         else:
             everywhere = False
-    return max_sweeps
+    return max_passes
 
 
 @kernel
-def _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere):
+def _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere):
     """One step for each variable, or each free one; returns the largest violation seen."""
     n, n_classes = alpha.shape
     worst = 0.0
