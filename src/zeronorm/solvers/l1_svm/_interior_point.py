@@ -131,7 +131,7 @@ class _InteriorPoint:
         self.may_drop = np.ones(problem.penalty.size, dtype=bool)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
-        """Views of a vector of pairs: two entries for each row, then two for each feature."""
+        """Views of a vector of pairs: two blocks with one entry per row, then two blocks with one entry per feature."""
         n, p = self.left.samples.size, self.left.features.size
         return pairs[:n], pairs[n : 2 * n], pairs[2 * n : 2 * n + p], pairs[2 * n + p :]
 

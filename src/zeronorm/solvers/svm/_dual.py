@@ -157,7 +157,7 @@ RegressionLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
 class SvrDual(DualSolution):
     """A support vector regression model: its variables for errors above epsilon, then those for errors below.
 
-    ``midrange``, that of the targets, was subtracted from those of ``problem`` and is part of the bias.
+    The targets of ``problem`` are those of the user minus their ``midrange``, which is part of the bias.
     """
 
     midrange: float = 0.0
