@@ -30,7 +30,7 @@ CRITERIA = {
     "hard margin": ValidationLoss(EVEN, ODD, np.inf, steepness=2.0, tol=1e-12),
     "two folds": CrossValidation.from_splits([(EVEN, ODD), (ODD, EVEN)], 2.0, 3.0, 1e-12),
     "hinge": SoftMargin(0.7, tol=1e-12),
-    "hinge, a price for each sample": SoftMargin(np.linspace(0.2, 1.0, 30), tol=1e-12),
+    "hinge, a cost for each sample": SoftMargin(np.linspace(0.2, 1.0, 30), tol=1e-12),
 }
 
 

@@ -1,4 +1,4 @@
-"""ℓ1 machines as one full linear program, by scipy."""
+"""ℓ1 SVMs as one full linear program, solved by scipy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 
 def l1_model(X, y, cost, penalty=1.0, epsilon=None):
-    """Weights and objective of Σ cost·|w| + Σ price·ξ; with an infinite price the slacks are absent."""
+    """Weights and objective of Σ penalty·|w| + Σ cost·ξ; with an infinite cost there are no slacks."""
     n, p = X.shape
     cost, penalty = np.broadcast_to(cost, n), np.broadcast_to(penalty, p)
     penalties = np.concatenate([penalty, penalty, [0.0], np.where(np.isinf(cost), 0.0, cost)])

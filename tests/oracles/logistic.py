@@ -9,7 +9,7 @@ import numpy as np
 
 
 def logistic_objective(X, signs, ridge=1e-6, weight=None):
-    """Smallest loss plus ridge, by Newton's method with halved steps."""
+    """Minimum of the loss plus ridge, by Newton's method with halved steps."""
     n, k = X.shape
     weight = np.ones(n) if weight is None else weight
     Z = np.column_stack([X, np.ones(n)])
@@ -34,7 +34,7 @@ def logistic_objective(X, signs, ridge=1e-6, weight=None):
 
 
 def best_subset(X, signs, size, ridge=1e-6):
-    """The subset of this size with the smallest objective, and the objective, by trying all."""
+    """The subset of this size with the smallest objective, and the objective, by trying all subsets."""
     found = min(
         (logistic_objective(X[:, list(s)], signs, ridge), s) for s in combinations(range(X.shape[1]), size)
     )
@@ -42,7 +42,7 @@ def best_subset(X, signs, size, ridge=1e-6):
 
 
 def l1_logistic(X, signs, *, bound=None, penalty=None):
-    """Mean logistic loss with the sum of absolute weights bounded or penalised; weights, bias, objective."""
+    """Minimise the mean logistic loss with bounded or penalised absolute weights; weights, bias, objective."""
     w, b = cp.Variable(X.shape[1]), cp.Variable()
     loss = cp.sum(cp.logistic(-cp.multiply(signs, X @ w + b))) / len(X)
     if bound is not None:

@@ -1,4 +1,4 @@
-"""The multi-class machine of Weston and Watkins by a general convex solver."""
+"""The multi-class SVM of Weston and Watkins by a general convex solver."""
 
 from __future__ import annotations
 

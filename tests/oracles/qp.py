@@ -9,7 +9,7 @@ PRECISE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
 def primal_svm(X, y, C, loss="hinge", *, bias_penalty=0.0):
-    """Minimise the primal objective of METHODS' conventions; returns weights, bias and objective."""
+    """Minimise the primal objective of an SVM; returns weights, bias and objective."""
     n, p = X.shape
     C = np.broadcast_to(np.asarray(C, dtype=float), n)
     w, b = cp.Variable(p), cp.Variable()

@@ -29,7 +29,7 @@ def scaled(X, discrete, column_scaling):
 
 
 def distance(x, z, discrete, metric):
-    """Mean over the columns that both samples have; None if there are none."""
+    """Mean over the columns in which both samples have a value; None if there are none."""
     terms = [column_difference(a, b, d) for a, b, d in zip(x, z, discrete, strict=True)]
     terms = [t if metric == "manhattan" else t * t for t in terms if t is not None]
     return sum(terms) / len(terms) if terms else None

@@ -1,4 +1,4 @@
-"""Evidence of linear models by dense covariance matrices and by numerical integration."""
+"""The evidence of linear models, by dense covariance matrices and by numerical integration."""
 
 from __future__ import annotations
 

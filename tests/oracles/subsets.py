@@ -8,7 +8,7 @@ from zeronorm.engines.weighting._sampling import Draws, Pool
 
 
 def gaussian_classes(n=60, p=6, n_classes=2, seed=0, shift=1.0):
-    """Features 0 and 1 tell the classes apart, the rest is noise."""
+    """Classes that differ in features 0 and 1; the other features are noise."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, p))
@@ -38,7 +38,7 @@ def random_draws(n, p, *, batch_size=30, subset_size=4, bootstrap_size=25, seed=
 
 
 def scikit_errors(estimator, pool, draws):
-    """Plain error of each subset by fitting a scikit-learn classifier, machine by machine."""
+    """Error of each subset, by fitting a scikit-learn classifier to each binary problem of the coding."""
     errors = []
     for features, train, test in zip(draws.features, draws.train, draws.test, strict=True):
         chosen = np.unique(features)

@@ -1,4 +1,4 @@
-"""Small problems for the tests of solvers, and how many steps a solver may take."""
+"""Small problems for the tests of solvers, and a limit on the number of steps of a solver."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def regression(n=40, p=60, *, noise=0.5, seed=0):
 
 
 def plain(kernel):
-    """The function behind a kernel, not compiled; a compiled caller leaves a compiled one in its module."""
+    """The Python function of a kernel, also where a compiled caller has replaced the kernel in its module."""
     return getattr(kernel, "zeronorm_kernel", kernel).function
 
 
 def compiled(kernel):
-    """The kernel itself, also where a compiled caller has put something else into its module."""
+    """The compiled kernel, also where a compiled caller has replaced the kernel in its module."""
     return getattr(kernel, "zeronorm_kernel", kernel)
 
 
 def at_most(taken):
-    """Half as many steps again as are taken now: a wrong step often leaves the answer as it is and only costs time."""
+    """1.5 times the steps taken now; a wrong step often changes only the number of steps, not the solution."""
     return 1.5 * taken + 2

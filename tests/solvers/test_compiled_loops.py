@@ -41,13 +41,13 @@ def plus_one_and_two(a, b):
     return plus(plus(a, b), 2) + plus(1, b)
 
 
-def test_a_number_in_the_source_compiles_nothing_anew():
+def test_a_literal_number_does_not_compile_again():
     assert plus_one_and_two(3, plus(2, 2)) == 14
     assert len(plus.signatures) == 1  # by now numba's own object
 
 
 def run_python(code, **environment):
-    """Run code in a fresh process that inherits nothing of where numba may keep its cache."""
+    """Run code in a fresh process that inherits no setting of numba's cache folder."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
@@ -61,7 +61,7 @@ def run_python(code, **environment):
     return done.stdout
 
 
-def test_no_writable_place_for_the_cache():
+def test_no_writable_folder_for_the_cache():
     out = run_python(
         """
         import numba.core.caching as caching
@@ -69,7 +69,7 @@ def test_no_writable_place_for_the_cache():
         def nowhere(self):
             raise OSError("read-only file system")
 
-        # As a superuser may write anywhere, the places are closed one step later.
+        # A superuser may write anywhere, so that the folders are refused one step later.
         caching._CacheLocator.ensure_cache_path = nowhere
         import numpy as np
         from zeronorm.solvers.svm._smo import refresh, smo
@@ -93,8 +93,8 @@ def test_importing_the_solvers_does_not_import_numba():
     assert out.strip() == "False"
 
 
-def test_after_a_warmup_nothing_is_compiled_anew():
-    """In the cache of this run, which other tests need too: a folder of its own costs 20 seconds of compilation."""
+def test_after_a_warmup_nothing_is_compiled_again():
+    """Uses the cache of this test run, which other tests need too: a separate folder takes 20 seconds to compile."""
     here = {k: v for k, v in os.environ.items() if k == "NUMBA_CACHE_DIR"}
     code = """
         from zeronorm.solvers import warmup

@@ -32,7 +32,7 @@ def problem(n=20, p=8, seed=0):
 
 
 def violation(gradient, a, penalty, box=np.inf):
-    """Of the optimality conditions of ½|Fa|² - q·a + λ|a| in a box, given q - F'Fa."""
+    """Violation of the optimality conditions of ½|Fa|² - q·a + λ|a| in a box, given q - F'Fa."""
     worst = np.where(
         a == 0.0, np.maximum(np.abs(gradient) - penalty, 0.0), np.abs(gradient - penalty * np.sign(a))
     )
@@ -45,8 +45,8 @@ def test_coordinates_end_at_the_optimum(penalty, box):
     X, y = problem()
     Q, q = X.T @ X, X.T @ y
     a = np.linspace(-0.3, 0.3, 8)
-    sweeps = plain(lasso.descend_coordinates)(Q, q, penalty, box, a, 1e-10, 1000)
-    assert 1 < sweeps < 1000
+    n_epochs = plain(lasso.descend_coordinates)(Q, q, penalty, box, a, 1e-10, 1000)
+    assert 1 < n_epochs < 1000
     assert violation(q - Q @ a, a, penalty, box) < 1e-8
     assert np.abs(a).max() <= box
     again = a.copy()
@@ -81,8 +81,8 @@ def test_sparse_columns_are_centred_without_being_changed():
     penalty = np.array([1.0, 2.0, 0.5, 1.0, 0.1])
     a = np.array([0.1, 0.0, -0.2, 0.0, 0.0])
     arguments = (columns.data, columns.indices, columns.indptr, weight, mean, y, penalty)
-    sweeps = plain(lasso.descend_sparse_columns)(*arguments, a, 1e-11, 500)
-    assert 1 < sweeps < 500
+    n_epochs = plain(lasso.descend_sparse_columns)(*arguments, a, 1e-11, 500)
+    assert 1 < n_epochs < 500
     Z = X - mean
     gradient = Z.T @ (weight * (y - Z @ a))
     assert violation(gradient[:4], a[:4], penalty[:4]) < 1e-8
@@ -99,7 +99,7 @@ def test_sparse_columns_are_centred_without_being_changed():
 
 @pytest.mark.parametrize("box", [np.inf, 0.8])
 def test_the_working_set_grows_until_no_feature_violates(box, monkeypatch):
-    X, y = problem(30, 400)  # more violate at the start than join at a time
+    X, y = problem(30, 400)  # more features violate at the start than are added at a time
     q = X.T @ y
     start = empty_solution(q, 30)
     assert (start.columns.size, start.image.size, start.converged) == (0, 30, True)
@@ -138,7 +138,7 @@ def test_the_path_is_that_of_least_angles(removes, shape):
     y = y - 4.0 * X[:, 1] + X[:, 2]
     q = X.T @ y
     steps = follow_lasso_path(as_design(X), q, removes=removes, most_steps=1000)
-    most = 500 if removes else 6  # the other one ends its path of least angles early
+    most = 500 if removes else 6  # scikit-learn ends its least angle path early
     alphas, _, weights = lars_path(X, y, method="lasso" if removes else "lar", eps=1e-15, max_iter=most)
     penalties = alphas * shape[0]
     assert len(steps) >= 8
@@ -177,7 +177,7 @@ def test_the_next_entry_is_the_first_on_either_side():
         best = (0.0, -1, 0.0)
         for k in range(6):
             for sign, closed in ((1.0, NOT_UPWARDS), (-1.0, NOT_DOWNWARDS)):
-                # constant + at · slope = sign · at, with the pull below the penalty until there
+                # constant + at · slope = sign · at, with the gradient below the penalty until there
                 if state[k] in (BARRED, closed) or sign * slope[k] >= 1.0:
                     continue
                 at = min(constant[k] / (sign - slope[k]), penalty)
@@ -188,13 +188,13 @@ def test_the_next_entry_is_the_first_on_either_side():
 
 
 def test_the_next_exit_is_the_first_weight_that_reaches_zero():
-    # weights are first - penalty · second; only those that shrink towards zero as the penalty falls leave
+    # weights are first - penalty · second; only those that shrink towards zero as the penalty decreases leave
     lines = np.array([[1.0, 0.5], [-0.6, -2.0], [2.0, -1.0], [0.5, 1.0]])
     signs = np.array([1.0, 1.0, 1.0, -1.0])
-    at, place = lasso._next_exit(lines, signs, 0.9)
-    assert (at, place) == (0.5, 3)
-    at, place = lasso._next_exit(lines[:3], signs[:3], 0.9)
-    assert (at, place) == (pytest.approx(0.3), 1)
+    at, position = lasso._next_exit(lines, signs, 0.9)
+    assert (at, position) == (0.5, 3)
+    at, position = lasso._next_exit(lines[:3], signs[:3], 0.9)
+    assert (at, position) == (pytest.approx(0.3), 1)
     assert lasso._next_exit(lines[:3], signs[:3], 0.2) == (0.2, 1)
     assert lasso._next_exit(lines[:1], signs[:1], 0.9) == (0.0, -1)
 
@@ -206,7 +206,7 @@ def test_the_factor_of_the_active_features(make):
     active = ActiveFeatures(as_design(make(X)), q)
     for feature, sign in ((3, 1.0), (0, -1.0), (6, 1.0), (1, 1.0)):
         assert active.enter(feature, sign)
-    assert not active.enter(6, 1.0)  # a copy of one that is there
+    assert not active.enter(6, 1.0)  # a copy of an active one
 
     def check(columns, signs):
         assert (active.columns.tolist(), active.signs.tolist()) == (columns, signs)

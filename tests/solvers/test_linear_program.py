@@ -59,7 +59,7 @@ def test_interior_points_end_at_the_vertex_of_the_simplex_method(seed):
     assert found.n_iter > 0
     np.testing.assert_allclose(found.x, expected.x, atol=1e-8)
     np.testing.assert_allclose(found.row_duals, expected.row_duals, atol=1e-8)
-    program.set_costs(2.0 * cost)  # the simplex method goes on from there
+    program.set_costs(2.0 * cost)  # the simplex method starts from that vertex
     assert program.solve().n_iter == 0
 
 
@@ -123,7 +123,7 @@ def test_new_column_bounds_warm_equal_cold():
 
 
 def test_a_program_is_solved_in_one_thread():
-    """Workers side by side would each start threads for all cores."""
+    """Otherwise parallel workers would each start threads for all cores."""
     cost, A, b = problem()
     assert LinearProgram(cost, A, b, np.inf)._model.getOptionValue("parallel")[1] == "off"
 
@@ -141,7 +141,7 @@ def test_columns_added_later_give_the_full_program():
     np.testing.assert_allclose(full.reduced_costs, cost - A.T @ full.row_duals, atol=1e-9)
 
 
-def test_infeasible_and_unbounded_programs_say_so():
+def test_infeasible_and_unbounded_programs_have_this_status():
     infeasible = LinearProgram([1.0], [[1.0], [1.0]], [2.0, -np.inf], [np.inf, 1.0]).solve()
     assert infeasible.status is Status.INFEASIBLE
     assert not infeasible.converged

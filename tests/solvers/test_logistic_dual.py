@@ -1,4 +1,4 @@
-"""Logistic regression by its kernel matrix: its optimality conditions, steps and ends."""
+"""Logistic regression on a kernel matrix: optimality conditions, Newton steps and convergence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_solution_meets_its_conditions(scale):
 
 @pytest.mark.parametrize("scale", [1e8, 1e10])
 def test_a_column_beside_which_the_others_are_rounding_is_fitted(scale):
-    """The one on the diagonal of Newton's system is lost there, and the digits of the objective with it."""
+    """The 1 on the diagonal of Newton's system is lost to rounding, and so are digits of the objective."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))
     y = np.where(X[:, 0] + rng.normal(size=20) > 0, 1.0, -1.0)
@@ -54,7 +54,7 @@ def test_the_dual_of_logistic_regression_ends_where_its_equation_holds():
 
 
 def newton_point(K, y, C, a, bias):
-    """Of the quadratic model: (K + 1/weight) a + b = f + slope/weight with sum a = 0, by a dense system."""
+    """Minimiser of the quadratic model, (K + 1/weight) a + b = f + slope/weight with sum a = 0, by a dense system."""
     f, n = K @ a + bias, len(y)
     right = expit(y * f)
     slope, weight = C * y * (1.0 - right), C * right * (1.0 - right)
@@ -65,7 +65,7 @@ def newton_point(K, y, C, a, bias):
 
 @pytest.mark.parametrize("scale", [0.05, 0.8])
 def test_an_iteration_goes_to_the_newton_point_or_halves_the_step(scale):
-    """The first of the steps 1, 1/2, 1/4 ... that does not raise the objective is taken."""
+    """The step is the first of 1, 1/2, 1/4 ... that does not increase the objective."""
     rng = np.random.default_rng(0)
     seen = set()
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Logistic regression with an l1 norm: optimality conditions on each storage, working sets, ends."""
+"""Logistic regression with an l1 norm: optimality conditions for dense and sparse data, working sets, convergence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_without_features_the_bias_is_the_share_of_the_classes():
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("p", [8, 160])
 def test_the_model_meets_its_conditions_for_its_own_penalties(make, p):
-    """Of 160 features more violate the conditions at the start than join at a time."""
+    """With 160 features, more violate the conditions at the start than are added at a time."""
     X, y, share, model = model_of(p=p, make=make)
     found = model.empty
     for scale in (0.5, 0.1):
@@ -50,9 +50,13 @@ def test_the_model_meets_its_conditions_for_its_own_penalties(make, p):
     ("shape", "density", "last_way"),
     [
         ((300, 30), 0.1, "lasso_path"),  # few entries: dense columns
-        ((40_000, 60), 0.05, "descend_coordinates"),  # products of the sparse columns with each other
-        ((40_000, 60), 0.3, "descend_coordinates"),  # hardly sparse: dense columns, and their products
-        ((9_000, 280), 0.003, "descend_sparse_columns"),  # fewer values than products: the values themselves
+        ((40_000, 60), 0.05, "descend_coordinates"),  # the Gram matrix of the sparse columns
+        ((40_000, 60), 0.3, "descend_coordinates"),  # hardly sparse: the Gram matrix of dense columns
+        (
+            (9_000, 280),
+            0.003,
+            "descend_sparse_columns",
+        ),  # fewer stored values than entries of the Gram matrix
     ],
 )
 def test_sparse_data_of_each_kind_have_the_model_of_dense_ones(shape, density, last_way, monkeypatch):
@@ -78,7 +82,7 @@ def test_sparse_data_of_each_kind_have_the_model_of_dense_ones(shape, density, l
 
 
 def check_model(found, X, y, share, penalty):
-    """The optimality conditions, the loss and the norm by their definitions."""
+    """Check the optimality conditions, the loss and the norm by their definitions."""
     assert found.converged
     w = np.zeros(X.shape[1])
     w[found.columns] = found.weights
@@ -103,8 +107,10 @@ def check_model(found, X, y, share, penalty):
 )
 def test_columns_of_a_working_set_are_dense_where_that_is_quicker(n_columns, n_stored, is_sparse):
     n = 1 << 15
-    places = np.arange(n_stored, dtype=np.int64)
-    X = sparse.csc_array((np.ones(n_stored), (places // n_columns, places % n_columns)), shape=(n, n_columns))
+    positions = np.arange(n_stored, dtype=np.int64)
+    X = sparse.csc_array(
+        (np.ones(n_stored), (positions // n_columns, positions % n_columns)), shape=(n, n_columns)
+    )
     every = np.arange(n_columns)
     part = _WorkingSet.of(as_design(X), every)
     assert part.X.is_sparse == is_sparse

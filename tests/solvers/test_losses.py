@@ -83,7 +83,7 @@ def test_a_line_search_stops_where_a_weight_reaches_zero():
     slope = smooth.slope(f) @ (X @ direction) + 0.2 * w @ direction
     ahead = direction if slope < 0 else -direction
     moved = losses._line_search(X, smooth, start, ahead, 0.0, -abs(slope))[0]
-    np.testing.assert_allclose(moved, w + ahead)  # without a kink it does not stop at zero
+    np.testing.assert_allclose(moved, w + ahead)  # without an l1 penalty it does not stop at zero
 
 
 def test_a_full_step_is_taken_where_it_halves_the_gradient():
@@ -155,7 +155,7 @@ def test_the_loss_of_classes_has_these_derivatives(n_classes):
 @pytest.mark.parametrize("penalties", [(0.0, 0.1), (0.05, 0.0), (0.05, 0.1)])
 @pytest.mark.parametrize("name", ["squared_error", "logistic", "squared_hinge"])
 def test_a_working_set_ends_at_the_minimum(name, penalties):
-    """Weights split into their two signs, by a general method; the gradient at the end is below the tolerance."""
+    """A general optimiser, on weights split by sign, finds the same minimum; the final gradient is below ``tol``."""
     X, y = (regression if name == "squared_error" else classification)(50, 4, noise=2.0)
     share = np.random.default_rng(0).uniform(0.5, 1.5, 50)
     objective = PenalizedLoss(LOSSES[name], y, share / share.sum(), *penalties)
@@ -193,7 +193,7 @@ def test_working_sets_that_do_not_end(monkeypatch):
     assert not found.converged
     assert found.value == pytest.approx(objective.value(X @ found.w + found.bias, found.w))
     monkeypatch.undo()
-    # A weight that is to start on the wrong side leaves at once.
+    # A weight that starts in the wrong direction is removed at once.
     gradient = X.T @ (share * y * 0.5)
     wrong = np.where(np.arange(3) == np.argmax(np.abs(gradient)), -np.sign(gradient), np.sign(gradient))
     found = solve_working_set(X, objective, np.zeros(3), 0.0, wrong, 1e-10)
@@ -208,6 +208,6 @@ def test_a_long_step_is_halved_until_it_gains():
     w = np.zeros(1)
     start = (w, 0.0, np.zeros(2), objective.value(np.zeros(2), w))
     moved, _, f, value = losses._line_search(X, objective, start, np.array([5.0]), 0.0, -5.0)
-    assert moved.tolist() == [1.25]  # 5 and 2.5 cost more than nothing, 1.25 gains
+    assert moved.tolist() == [1.25]  # 5 and 2.5 increase the objective, 1.25 decreases it
     np.testing.assert_allclose(f, [1.25, -1.25])
     assert value == pytest.approx(0.5 * 0.25**2)

@@ -1,4 +1,4 @@
-"""Maximum entropy discrimination: its terms, Newton steps, step lengths and ends, from their definitions."""
+"""Maximum entropy discrimination: its terms, Newton steps, step lengths and convergence, by their definitions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_start_balances_within_the_interval(c, most):
 
 @pytest.mark.parametrize("multiplier", [1e-3, 0.4, 1.9])
 def test_the_potential_is_the_logarithm_of_an_integral(multiplier):
-    """Minus the log of the mean of exp(-λγ) under the prior of the margin, whose sign belongs to the constraint."""
+    """The potential is minus the log of the mean of exp(-λγ), for targets exp(λγ), under the prior of the margin γ."""
     c, width = 2.5, 0.4
     labels = MarginTerms.labels(np.ones(1), np.ones(1), c)
     inside = quad(lambda g: c * np.exp(-c * (1.0 - g)) * np.exp(-multiplier * g), -40.0, 1.0)[0]
@@ -157,7 +157,7 @@ def test_the_end_is_the_maximum(kind):
     assert (cut.n_iter, cut.status) == (2, Status.ITERATION_LIMIT)
 
 
-def test_a_factor_where_the_unit_drowns():
+def test_a_factor_where_the_identity_is_lost_to_rounding():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(4, 4))
     system = A @ A.T + np.eye(4)
@@ -170,8 +170,8 @@ def test_a_factor_where_the_unit_drowns():
         max_entropy._factor(np.diag([1.0, -1.0]))
 
 
-def test_the_mean_of_an_exponential_and_its_derivatives_have_no_seam():
-    """(1 - e⁻ˣ)/x = Σ (-x)^k / (k + 1)!, by the series to the end and by quotients above the seam."""
+def test_the_mean_of_an_exponential_and_its_derivatives_are_continuous():
+    """(1 - e⁻ˣ)/x = Σ (-x)^k / (k + 1)!, by the full series, and by quotients above the threshold."""
     x = np.array([0.0, 1e-9, 1e-4, 5e-3, 9.9e-3, 1.01e-2, 0.1, 1.0])
     powers = [(-1.0) ** k / factorial(k + 1) for k in range(25)]
     exact = [
@@ -181,7 +181,7 @@ def test_the_mean_of_an_exponential_and_its_derivatives_have_no_seam():
     ]
     for found, wanted, rounding in zip(_exponential_mean(x), exact, (1e-15, 1e-11, 1e-9), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=rounding)
-    # The last terms of the series, at the seam: without rounding, to the order that they leave out.
+    # At the threshold the series is accurate up to the order at which it is truncated.
     seam = np.array([9.999e-3])
     wanted = [sum(c * k * (k - 1) * seam ** (k - 2) for k, c in enumerate(powers) if k > 1)]
     np.testing.assert_allclose(_exponential_mean(seam)[2], wanted[0], rtol=1e-13)
@@ -189,7 +189,7 @@ def test_the_mean_of_an_exponential_and_its_derivatives_have_no_seam():
 
 @pytest.mark.parametrize("stretch", [0.5, 4.0, 100.0])
 def test_a_step_is_halved_until_it_gains_its_share(stretch):
-    """The first of the lengths s, s/2, ... that gains 1e-4 of what the slope promises; s stops short of the bounds."""
+    """The length is the first of s, s/2, ... that gains 1e-4 of the predicted gain; s stays within the bounds."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 5))
     terms = MarginTerms.labels(np.where(np.arange(12) < 6, 1.0, -1.0), rng.uniform(0.5, 2.0, 12), 3.0)

@@ -1,4 +1,4 @@
-"""What the solvers do where nothing else is asked for: prices, tubes, tolerances and limits of their own."""
+"""The default parameters of the solvers: C, epsilon, tolerances and iteration limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each status of a solver and what it asks for."""
+"""Each status of a solver raises, warns or does nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from zeronorm.solvers._status import Status, UnsolvableError
 
 
-def test_what_each_end_asks_for():
+def test_each_status_raises_warns_or_does_nothing():
     assert Status.CONVERGED.check("here") is None
     for status in (Status.STALLED, Status.ITERATION_LIMIT, Status.FAILED):
         with pytest.warns(ConvergenceWarning, match=r"^here: "):

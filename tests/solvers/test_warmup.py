@@ -20,6 +20,6 @@ def test_every_loop_is_called_once_for_a_warmup(monkeypatch):
     np.testing.assert_allclose(called[1][2][0], [0.0, 1.0])
     K, ridge, sample, sign, alpha, f = called[0][2]
     np.testing.assert_allclose(f, K @ (sign * alpha))
-    # Two samples at distance √2: the margin of 1/‖w‖, both multipliers 2 over the squared distance, or the price.
+    # Two samples at distance √2: both multipliers are 2 over the squared distance, or C.
     np.testing.assert_allclose(alpha, min(1.0, 2.0 / (2.0 + 1.0 - 2 * 0.5)))
     assert (ridge.tolist(), sample.tolist()) == ([0.0, 0.0], [0, 1])

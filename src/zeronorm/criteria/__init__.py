@@ -1,7 +1,8 @@
 """Measures of how well a kernel fits the labels, each with its gradient through the Gram matrix.
 
-A criterion G(K) comes with ∂G/∂K. A kernel turns the Gram matrix of the scaled features into K and pulls a gradient
-back. So the derivative with respect to every squared scaling factor is one call:
+A criterion G(K) comes with ∂G/∂K. A kernel computes K from the Gram matrix of the scaled features, and turns a gradient
+with respect to K into one with respect to the Gram matrix. The derivative with respect to all squared scaling factors
+is then one call:
 ``design.gram_adjoint(kernel.pullback(gram, K, dG_dK))``.
 """
 

@@ -29,7 +29,7 @@ class FactoredMatrix:
         return np.asarray(matrix)
 
     def forms(self, design: Design) -> FloatArray:
-        """x'Mx for every column x of the data, by products with a few vectors."""
+        """x'Mx for every column x of the data, computed from products with a few vectors."""
         result = np.empty(design.n_features)
         for columns, block in design.iter_blocks():
             result[columns] = (block.T @ self.vectors) ** 2 @ self.weights
@@ -49,10 +49,10 @@ class FactoredMatrix:
 
 @dataclass(frozen=True, eq=False)
 class CriterionValue:
-    """Value, gradient with respect to the kernel matrix (symmetric), and the state for a warm start.
+    """The value of a criterion, its symmetric gradient with respect to the kernel matrix, and the warm-start state.
 
-    ``factored`` is the same gradient where it is a diagonal plus a matrix of low rank: with a linear kernel
-    the slopes of all features then cost a few products with vectors.
+    ``factored`` is the same gradient where it is a diagonal matrix plus one of low rank. With a linear kernel the
+    derivatives for all features then take only a few matrix-vector products.
     """
 
     value: float
@@ -65,7 +65,7 @@ class CriterionValue:
     def from_factors(
         cls, value: float, factored: FactoredMatrix, warm: Any, converged: bool = True
     ) -> CriterionValue:
-        """A value whose gradient is known in factors."""
+        """A criterion value from a gradient in factored form."""
         return cls(value, factored.dense(), warm, converged, factored)
 
 
@@ -78,7 +78,7 @@ class Criterion(ABC):
 
 
 def with_ridge(K: FloatArray, C: float) -> FloatArray:
-    """K + I/C: squared slacks turn a soft margin into a hard one."""
+    """K + I/C: a soft margin with squared slacks is a hard margin on this matrix."""
     if np.isinf(C):
         return K
     ridged = K.copy()
@@ -86,7 +86,7 @@ def with_ridge(K: FloatArray, C: float) -> FloatArray:
     return ridged
 
 
-# -- One criterion summed over the machines of one class against the rest --
+# -- One criterion summed over the one-vs-rest classifiers --
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Kernels of scaled features, as functions of the Gram matrix of the scaled features.
 
-``gram`` below is X diag(σ²) X'. Every kernel here is a function of it, so scaling factors enter in one place.
+``gram`` below is X diag(σ²) X'. Every kernel here is a function of it, so the scaling factors enter only there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zeronorm.design import Design
 
 
 class ScaledKernel(ABC):
-    """K as a function of the Gram matrix, and the gradient on the way back."""
+    """A kernel matrix K as a function of the Gram matrix, with the chain rule for gradients."""
 
     @abstractmethod
     def matrix(self, gram: FloatArray) -> FloatArray:
@@ -23,7 +23,7 @@ class ScaledKernel(ABC):
 
     @abstractmethod
     def cross(self, gram: FloatArray, left_sq: FloatArray, right_sq: FloatArray) -> FloatArray:
-        """The kernel between two sets of samples with the given squared lengths."""
+        """The kernel matrix between two sets of samples with the given squared norms."""
 
     @abstractmethod
     def pullback(self, gram: FloatArray, K: FloatArray, gradient: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ class RBFKernel(ScaledKernel):
 def make_kernel(
     name: str, *, gamma: float | str = "auto", degree: int = 2, coef0: float = 1.0, design: Design
 ) -> ScaledKernel:
-    """A kernel by name."""
+    """The kernel with this name and these parameters."""
     if name == "linear":
         return LinearKernel()
     width = kernel_width(gamma, design)
@@ -98,7 +98,7 @@ def make_kernel(
 
 
 def kernel_width(gamma: float | str, design: Design) -> float:
-    """γ as a number: "scale" is one over the features times the variance of all values, other words leave it out."""
+    """γ as a number: "scale" is 1 / (n_features * variance of all values), any other text is 1 / n_features."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma != "scale":

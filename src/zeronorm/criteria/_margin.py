@@ -20,7 +20,7 @@ class Margin(Criterion):
 
     .. math:: W^2(K) = \max_\alpha\ 2\sum_i \alpha_i - v^\top (K + I/C) v, \qquad v = \alpha \circ y.
 
-    By the envelope theorem its gradient is :math:`-v v^\top`: the change of the solution does not count.
+    By the envelope theorem its gradient is :math:`-v v^\top`: the change of the solution with K has no effect.
     """
 
     C: float = np.inf
@@ -33,7 +33,7 @@ class Margin(Criterion):
         return CriterionValue.from_factors(2.0 * dual.objective, slope, dual, dual.status.as_good_as_it_gets)
 
     def solve(self, K: FloatArray, y: FloatArray, warm: SvmDual | None = None) -> SvmDual:
-        """The machine; a hard margin on inseparable data is an error with the remedy."""
+        """The dual solution of the SVM; a hard margin on inseparable data raises an error that names the remedy."""
         dual = solve_svm_dual(K, y, C=self.C, loss="squared_hinge", warm_start=warm, tol=self.tol)
         if dual.status is Status.UNBOUNDED:
             dual.status.check("The margin of a support vector machine")
@@ -45,13 +45,13 @@ class Margin(Criterion):
 
 @dataclass(frozen=True, eq=False)
 class SoftMargin(Criterion):
-    r"""The smallest objective of a machine with the hinge loss, through its dual:
+    r"""The minimum of the objective of an SVM with the hinge loss, computed from its dual:
 
     .. math:: \max_\alpha\ \sum_i \alpha_i - \tfrac12 v^\top K v, \qquad v = \alpha \circ y,
         \quad 0 \le \alpha_i \le C_i, \quad \sum_i v_i = 0.
 
-    By the envelope theorem its gradient is :math:`-\tfrac12 v v^\top`. As the largest of linear functions of K it
-    is convex in K. ``C`` is one price for all samples or one for each.
+    By the envelope theorem its gradient is :math:`-\tfrac12 v v^\top`. As a maximum of linear functions of K it is
+    convex in K. ``C`` is one cost for all samples or one for each sample.
     """
 
     C: float | FloatArray = 1.0
@@ -69,14 +69,14 @@ class SoftMargin(Criterion):
 # -- The radius/margin bound on the leave-one-out error --
 
 
-# -- The spread of the samples in feature space: radius of the smallest sphere, or variance --
+# -- The extent of the samples in feature space: radius of the smallest sphere, or variance --
 
 
 @dataclass(frozen=True)
 class Radius(Criterion):
     r"""Squared radius of the smallest enclosing sphere, with gradient :math:`\mathrm{diag}(\beta) - \beta\beta^\top`.
 
-    With squared slacks of cost C the sphere is that of K + I/C.
+    With squared slacks of cost C it is the sphere for K + I/C.
     """
 
     C: float = np.inf
@@ -90,7 +90,7 @@ class Radius(Criterion):
 
 @dataclass(frozen=True)
 class Variance(Criterion):
-    r"""Mean squared distance from the mean (Lal et al. 2006, eq. 17), a smooth stand-in for the radius:
+    r"""Mean squared distance from the mean (Lal et al. 2006, eq. 17), a smooth substitute for the radius:
 
     .. math:: V = \frac1n \sum_k K_{kk} - \frac{1}{n^2} \sum_{kl} K_{kl}.
     """
@@ -120,8 +120,8 @@ class RadiusMargin(Criterion):
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:
         warm_scale, warm_margin = warm if warm is not None else (None, None)
-        spread_criterion = Radius(self.C, self.tol) if self.scale == "radius" else Variance(self.C)
-        scale = spread_criterion.evaluate(K, y, warm_scale)
+        scale_criterion = Radius(self.C, self.tol) if self.scale == "radius" else Variance(self.C)
+        scale = scale_criterion.evaluate(K, y, warm_scale)
         margin = Margin(self.C, self.tol).evaluate(K, y, warm_margin)
         assert scale.factored is not None
         assert margin.factored is not None

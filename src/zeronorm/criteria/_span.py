@@ -1,4 +1,4 @@
-"""Estimates of the error: the span bound on leave-one-out, and the loss on validation samples."""
+"""Estimates of the error: the span bound on the leave-one-out error, and the loss on validation samples."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SUPPORT_THRESHOLD = 1e-9  # relative to the largest α
 
 @dataclass(frozen=True)
 class Span(Criterion):
-    r"""Sum of :math:`\alpha_k S_k^2` over the support vectors of a machine with squared slacks,
+    r"""Sum of :math:`\alpha_k S_k^2` over the support vectors of an SVM with squared slacks,
 
     .. math:: S_k^2 = \frac{1}{(H^{-1})_{kk}}, \qquad
         H = \begin{pmatrix} K_{SV} + I/C & \mathbf 1 \\ \mathbf 1^\top & 0 \end{pmatrix}.
 
     Where removing sample k leaves the other support vectors unchanged,
-    :math:`\alpha_k S_k^2 = 1 - y_k f^{(-k)}(x_k)`. The machine itself solves :math:`H (v, b) = (y, 0)`, so the
-    gradient follows the change of α as well; it is exact as long as the set of support vectors stays the same.
+    :math:`\alpha_k S_k^2 = 1 - y_k f^{(-k)}(x_k)`. The SVM itself solves :math:`H (v, b) = (y, 0)`, so the gradient
+    includes the change of α with K; it is exact as long as the set of support vectors stays the same.
     """
 
     C: float = np.inf
@@ -41,7 +41,7 @@ class Span(Criterion):
         span_sq = 1.0 / np.diagonal(H_inv)
         v = dual.dual_coef[support]
         value = float(np.sum(v * y[support] * span_sq))
-        # First how α changes with K, then how the spans do.
+        # First the change of α with K, then that of the spans.
         through_alpha = -np.outer(H_inv @ (y[support] * span_sq), v)
         through_span = (H_inv * (v * y[support] * span_sq**2)) @ H_inv
         gradient = np.zeros_like(K)
@@ -55,7 +55,7 @@ def support_of(alpha: FloatArray) -> NDArray[np.intp]:
 
 
 def bordered_inverse(K: FloatArray) -> FloatArray:
-    """Inverse of K bordered by ones; the pseudo-inverse where support vectors are dependent."""
+    """Inverse of K bordered by ones; the pseudo-inverse where support vectors are linearly dependent."""
     n = K.shape[0]
     H = np.ones((n + 1, n + 1))
     H[:n, :n] = K
@@ -73,18 +73,18 @@ def bordered_inverse(K: FloatArray) -> FloatArray:
     return np.asarray(inverse)
 
 
-# -- The error of a support vector machine on samples that it was not trained on, made smooth --
+# -- A smooth estimate of the error of a support vector machine on validation samples --
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationLoss(Criterion):
-    r"""Share of validation samples on the wrong side, with a sigmoid in place of the step (Chapelle et al. 2002):
+    r"""Share of misclassified validation samples, with a sigmoid instead of the step (Chapelle et al. 2002):
 
     .. math:: E = \frac1m \sum_{i \in V} \frac{1}{1 + \exp(a\, y_i f(x_i))},
         \qquad f(x_i) = \sum_{j \in T} v_j K_{ij} + b.
 
-    The machine on the training samples T has squared slacks and solves :math:`H (v, b) = (y, 0)` on its support
-    vectors, as in :class:`~zeronorm.criteria._span.Span`; the gradient follows the change of v and b and is exact
+    The SVM fitted to the training samples T has squared slacks and solves :math:`H (v, b) = (y, 0)` on its support
+    vectors, as in :class:`~zeronorm.criteria._span.Span`. The gradient includes the change of v and b, and is exact
     as long as the set of support vectors stays the same.
 
     Parameters
@@ -108,7 +108,7 @@ class ValidationLoss(Criterion):
         error = expit(-self.steepness * y[V] * outputs)
         per_output = -self.steepness * y[V] * error * (1.0 - error) / V.size
 
-        # Outputs change with the kernel between the two sets, and with v and b through the training kernel.
+        # The outputs depend on the kernel between the two sets and, through v and b, on the training kernel.
         inverse = bordered_inverse(with_ridge(K[np.ix_(S, S)], self.C))
         through_model = inverse @ np.append(K[np.ix_(S, V)] @ per_output, per_output.sum())
         gradient = np.zeros_like(K)
@@ -128,7 +128,7 @@ class CrossValidation(Criterion):
     def from_splits(
         cls, splits: Iterable[tuple[IntArray, IntArray]], C: float, steepness: float, tol: float
     ) -> CrossValidation:
-        """One fold for each pair of training and validation indices."""
+        """The criterion with one fold for each pair of training and validation indices."""
         return cls(tuple(ValidationLoss(train, valid, C, steepness, tol) for train, valid in splits))
 
     def evaluate(self, K: FloatArray, y: FloatArray, warm: Any = None) -> CriterionValue:

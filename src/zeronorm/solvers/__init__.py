@@ -1,4 +1,4 @@
-"""Optimisation, ignorant of features: support vector machines, linear programs, projections."""
+"""Optimisation problems that the methods share: support vector machines, linear programs, projections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def warmup() -> None:
     """Call every compiled loop of the solvers once, with the array types of real use.
 
-    Where a folder is writable the results are kept on disk, and later processes only load them.
+    The compiled code is cached on disk where a folder is writable, and later processes only load it.
     """
     import numpy as np
 

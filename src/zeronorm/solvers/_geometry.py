@@ -25,8 +25,8 @@ DEFAULT_MAX_ITER = 1_000_000
 def project_on_simplex(x: ArrayLike) -> FloatArray:
     r"""The nearest point of the simplex, :math:`\max(x_k - \tau, 0)`, by sorting.
 
-    The threshold is :math:`\tau = (\sum_{k \le m} x_{(k)} - 1)/m` for the largest m whose m-th largest entry
-    stays above it.
+    The threshold is :math:`\tau = (\sum_{k \le m} x_{(k)} - 1)/m` for the largest m for which the m-th largest entry
+    is above it.
     """
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values)):
@@ -42,10 +42,10 @@ def project_on_simplex(x: ArrayLike) -> FloatArray:
 
 @kernel
 def project_in_place(x: FloatArray) -> None:
-    """The same projection for compiled loops: a few passes and no memory.
+    """The same projection for compiled loops, in a few passes over the vector and without extra memory.
 
-    Drops the entries below the current threshold and recomputes it from the others until none drops
-    (Gadat and Younes 2007, section 4.3).
+    Removes the entries below the current threshold and recomputes the threshold from the others, until no entry is
+    removed (Gadat and Younes 2007, section 4.3).
     """
     threshold = (x.sum() - 1.0) / x.shape[0]
     kept = x.shape[0]
@@ -69,7 +69,7 @@ def project_in_place(x: FloatArray) -> None:
 
 @dataclass(frozen=True, eq=False)
 class EnclosingSphere(Ended):
-    """Squared radius and the weights of the samples in its centre."""
+    """The squared radius of the sphere, and the weights of the samples in its centre."""
 
     radius_sq: float
     beta: FloatArray
@@ -89,8 +89,8 @@ def solve_enclosing_sphere(
 
     .. math:: R^2 = \max_\beta\ \sum_i \beta_i K_{ii} - \beta^\top K \beta, \qquad \sum_i \beta_i = 1, \quad \beta \ge 0
 
-    It is the dual of a support vector machine with all signs equal, so the same kernel solves it. ``gap`` is an
-    upper bound on the error of the squared radius: the largest squared distance from the centre minus the value.
+    It is the dual of a support vector machine with all signs equal, so the same compiled loop solves it. ``gap`` is an
+    upper bound on the error of the squared radius: the largest squared distance from the centre minus the radius found.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def solve_enclosing_sphere(
     return EnclosingSphere(max(radius_sq, 0.0), beta, max(farthest - radius_sq, 0.0), n_iter, Status(status))
 
 
-# -- Which features a vector pulls most, known from few readings of the data --
+# -- The features with the largest products with a vector, found in few passes over the data --
 #
 # A method with a sparse solution asks again and again for the features with a large :math:`|x_k \cdot v|`, each
 # time for another v that is close to the last ones. With orthonormal vectors q whose products with all features are
@@ -127,12 +127,12 @@ def solve_enclosing_sphere(
 # .. math:: v = \sum_j a_j q_j + d, \qquad
 #     \Bigl| x_k \cdot v - \sum_j a_j\, x_k \cdot q_j \Bigr| \le \|x_k\|\,\|d\|,
 #
-# which leaves few features in doubt. Their columns are read and the answer is exact. Only when too many are in
-# doubt all data are read, for the direction of d, which then joins the q.
+# which leaves few features in doubt. Their columns are read, so that the answer is exact. Only when too many features
+# are in doubt are all data read, for their products with the direction of d, which is then one more q.
 
-SMALL_DATA = 1 << 21  # entries: all of them are read at once
-MOST_DIRECTIONS = 12  # kept, each as one float32 for every feature
-MOST_IN_DOUBT = 1 / 256  # of the features: to read more of them one by one takes longer than to read all
+SMALL_DATA = 1 << 21  # entries; with fewer, all data are read each time
+MOST_DIRECTIONS = 12  # directions kept, each as one float32 for every feature
+MOST_IN_DOUBT = 1 / 256  # of the features: reading more of them one by one takes longer than reading all
 NORM_ROUNDING = 1.0 + 1e-6
 TILE = 2048
 
@@ -142,7 +142,7 @@ class GradientBounds:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.n_readings = 0
+        self.n_passes_over_data = 0
         self._norms = np.empty(0)
         self._directions = np.empty((0, design.n_samples))
         self._cosines = np.empty((0, design.n_features), dtype=np.float32)
@@ -175,18 +175,18 @@ class GradientBounds:
     def _most_in_doubt(self) -> int:
         return 64 + int(MOST_IN_DOUBT * self.design.n_features)
 
-    # -- what is known without reading the data --
+    # -- bounds without a pass over the data --
 
     def _split(self, v: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Shares of the known directions, what is left, and its length."""
+        """Coefficients of v in the known directions, the remainder, and its norm."""
         shares = self._directions @ v
         rest = v - shares @ self._directions
-        again = self._directions @ rest  # what rounding left of them
+        again = self._directions @ rest  # a second pass removes what rounding left
         rest -= again @ self._directions
         return shares + again, rest, float(np.linalg.norm(rest))
 
     def _estimate(self, v: FloatArray) -> FloatArray:
-        """|x·v| / |x| of all features as far as the known directions go."""
+        """|x·v| / |x| of all features, from the part of v in the known directions."""
         cosine: FloatArray = np.abs(self._split(v)[0].astype(np.float32) @ self._cosines)
         return cosine
 
@@ -200,10 +200,10 @@ class GradientBounds:
         count = may_be_beyond(shares.astype(np.float32), self._cosines, self.norms, doubt, limit, found)
         return found[:count]
 
-    # -- readings --
+    # -- passes over the data --
 
     def _all(self, v: FloatArray) -> FloatArray:
-        self.n_readings += 1
+        self.n_passes_over_data += 1
         return np.abs(self.design.transpose_dot(v))
 
     def _exact(self, v: FloatArray, columns: IntArray) -> FloatArray:
@@ -212,7 +212,7 @@ class GradientBounds:
         return np.abs(v @ self.design.block(columns))
 
     def _read(self, v: FloatArray) -> None:
-        """Read all data for what is new in v; the direction of which v has least makes room."""
+        """Add the new direction in v by one pass over the data, in exchange for the direction of which v has least."""
         shares, rest, distance = self._split(v)
         if len(shares) >= MOST_DIRECTIONS:
             kept = np.arange(len(shares)) != np.argmin(np.abs(shares))
@@ -221,7 +221,7 @@ class GradientBounds:
         if distance > 0.0:
             direction = rest / distance
             products = self.design.transpose_dot(direction)
-            self.n_readings += 1
+            self.n_passes_over_data += 1
             cosines = np.divide(products, self.norms, out=np.zeros_like(products), where=self.norms > 0.0)
             self._directions = np.vstack([self._directions, direction])
             self._cosines = np.vstack([self._cosines, cosines.astype(np.float32)])

@@ -2,8 +2,8 @@ r"""A convex quadratic with an ℓ1 norm in a box, on a growing set of features.
 
 .. math:: \min_a\ \tfrac12 \|F a\|^2 - q \cdot a + \lambda \|a\|_1, \qquad |a_k| \le C
 
-With :math:`q = F^\top y` and no box this is the LASSO. Only features that violate the optimality conditions, and
-those with a weight, are read as columns.
+With :math:`q = F^\top y` and no box this is the LASSO. Only the columns of features that have a weight or violate the
+optimality conditions are read.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._base import SMALL_COPY_BYTES, Design
 
-MAX_ROUNDS = 100  # growths of the working set
-BATCH = 50  # violating features that join at a time
+MAX_ROUNDS = 100  # enlargements of the working set
+BATCH = 50  # violating features added at a time
 ROUNDING = 1e-13  # of a weight, relative to the largest
-GRADIENT_ROUNDING = 1e-13  # of the largest pull: a violation below this cannot be told from rounding
+GRADIENT_ROUNDING = 1e-13  # of the largest gradient: a smaller violation cannot be told from rounding
 
 
 class Factor(Protocol):
     """The matrix F, one column per feature."""
 
     def block(self, columns: IntArray, /) -> FloatArray:
-        """Columns of F."""
+        """These columns of F as an array."""
 
     def transpose_dot(self, v: FloatArray, /) -> FloatArray:
         """F'v."""
@@ -40,7 +40,7 @@ class Factor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BoxLassoSolution:
-    """Weights of the features in ``columns``, F a, and the pull q - F'Fa of every feature."""
+    """Weights of the features in ``columns``, F a, and the negative gradient q - F'Fa of every feature."""
 
     columns: IntArray
     weights: FloatArray
@@ -53,10 +53,10 @@ class BoxLassoSolution:
 def descend_coordinates(Q, q, penalty, box, a, tol, max_iter):  # type: ignore[no-untyped-def]
     """Minimise a'Qa/2 - q'a + penalty |a|, |a| <= box, one coordinate at a time; ``a`` is start and result.
 
-    Returns the number of sweeps, negative when the last still moved the slopes by more than ``tol``.
+    Returns the number of epochs, negative when the last one still changed a derivative by more than ``tol``.
     """
     slope = q - np.dot(Q, a)
-    for sweep in range(max_iter):
+    for epoch in range(max_iter):
         largest = 0.0
         for k in range(a.shape[0]):
             bend = Q[k, k]
@@ -74,54 +74,55 @@ def descend_coordinates(Q, q, penalty, box, a, tol, max_iter):  # type: ignore[n
                     slope[j] -= change * Q[k, j]
                 largest = max(largest, abs(change) * bend)
         if largest <= tol:
-            return sweep + 1
+            return epoch + 1
     return -max_iter
 
 
 @kernel
 def descend_sparse_columns(data, rows, starts, weight, mean, response, penalty, a, tol, max_iter):  # type: ignore[no-untyped-def]
-    """The same for errors weighted by ``weight`` and centred sparse columns, without their products with each other.
+    """Coordinate descent for errors weighted by ``weight`` and centred sparse columns, without their Gram matrix.
 
-    ``mean`` holds the weighted means of the columns; the response has mean zero. Each sweep reads the stored values.
+    ``mean`` holds the weighted means of the columns; the response has mean zero. Each epoch is one pass over the stored
+    values.
     """
     p, total = a.shape[0], 0.0
     for i in range(weight.shape[0]):
         total += weight[i]
     bend, left, offset = np.zeros(p), response.copy(), 0.0
     for k in range(p):
-        for place in range(starts[k], starts[k + 1]):
-            bend[k] += weight[rows[place]] * data[place] ** 2
-            left[rows[place]] -= a[k] * data[place]
+        for entry in range(starts[k], starts[k + 1]):
+            bend[k] += weight[rows[entry]] * data[entry] ** 2
+            left[rows[entry]] -= a[k] * data[entry]
         bend[k] -= total * mean[k] ** 2
         offset += mean[k] * a[k]
-    for sweep in range(max_iter):
+    for epoch in range(max_iter):
         largest = 0.0
         for k in range(p):
             if bend[k] <= 0.0:
                 continue
             gradient = offset * total * mean[k] + bend[k] * a[k]
-            for place in range(starts[k], starts[k + 1]):
-                gradient += weight[rows[place]] * data[place] * left[rows[place]]
+            for entry in range(starts[k], starts[k + 1]):
+                gradient += weight[rows[entry]] * data[entry] * left[rows[entry]]
             value = max(abs(gradient) - penalty[k], 0.0) / bend[k]
             change = (value if gradient > 0.0 else -value) - a[k]
             if change != 0.0:
                 a[k] += change
                 offset += change * mean[k]
-                for place in range(starts[k], starts[k + 1]):
-                    left[rows[place]] -= change * data[place]
+                for entry in range(starts[k], starts[k + 1]):
+                    left[rows[entry]] -= change * data[entry]
                 largest = max(largest, abs(change) * bend[k])
         if largest <= tol:
-            return sweep + 1
+            return epoch + 1
     return -max_iter
 
 
 def empty_solution(q: FloatArray, n_rows: int) -> BoxLassoSolution:
-    """No feature has a weight."""
+    """The solution in which no feature has a weight."""
     return BoxLassoSolution(np.empty(0, dtype=np.intp), np.empty(0), np.zeros(n_rows), q, True)
 
 
 def most_violating(solution: BoxLassoSolution, penalty: float, tol: float) -> IntArray:
-    """The features without a weight that pull more than the penalty, the strongest first, and not too many."""
+    """At most ``BATCH`` features without a weight whose absolute gradient exceeds the penalty, the largest first."""
     excess = np.abs(solution.gradient) - penalty
     excess[solution.columns] = 0.0
     worst = np.argsort(-excess, kind="stable")[: BATCH + solution.columns.size]
@@ -138,7 +139,7 @@ def solve_box_lasso(
     tol: float,
     max_iter: int,
 ) -> BoxLassoSolution:
-    """The solution from ``start``; ``tol`` bounds the violation of the optimality conditions."""
+    """Solve the problem from ``start``; ``tol`` bounds the violation of the optimality conditions."""
     tol = max(tol, GRADIENT_ROUNDING * float(np.max(np.abs(q), initial=0.0)))
     found = replace(start, gradient=q - factor.transpose_dot(start.image) if start.columns.size else q)
     for n_rounds in range(MAX_ROUNDS):
@@ -148,11 +149,11 @@ def solve_box_lasso(
         columns = np.concatenate([found.columns, joining])
         weights = np.append(found.weights, np.zeros(joining.size))
         F = factor.block(columns)
-        sweeps = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
+        n_epochs = descend_coordinates(F.T @ F, q[columns], penalty, box, weights, 0.1 * tol, max_iter)
         kept = weights != 0.0
         image = F[:, kept] @ weights[kept]
         gradient = q - factor.transpose_dot(image)
-        found = BoxLassoSolution(columns[kept], weights[kept], image, gradient, sweeps > 0)
+        found = BoxLassoSolution(columns[kept], weights[kept], image, gradient, n_epochs > 0)
     return replace(found, converged=False)
 
 
@@ -163,7 +164,7 @@ BOUND_TOL = 1e-12  # relative accuracy of the penalty
 
 
 def penalty_at_bound(norm: Callable[[float], float], high: float, low: float, bound: float) -> float:
-    """The penalty between ``low`` and ``high`` with this norm; the norm falls as the penalty grows."""
+    """The penalty between ``low`` and ``high`` at which the norm is ``bound``; the norm decreases in the penalty."""
     if norm(low) <= bound:
         return low
     return float(
@@ -175,20 +176,23 @@ def penalty_at_bound(norm: Callable[[float], float], high: float, low: float, bo
 
 # -- The exact path: between its breakpoints the weights are linear in the penalty --
 #
-# With the active features A and the signs s of their pulls (Osborne, Presnell and Turlach 2000; Efron et al. 2004)
+# With g the negative gradient, the active features A and the signs s of g on A (Osborne, Presnell and Turlach 2000;
+# Efron et al. 2004)
 #
 # .. math:: w_A(\lambda) = (F_A^\top F_A)^{-1} (q_A - \lambda s), \qquad
-#     \mathrm{pull}(\lambda) = q - F^\top F_A w_A(\lambda).
+#     g(\lambda) = q - F^\top F_A w_A(\lambda).
 #
-# Each piece of the path takes one reading of the data, for the slope of the pulls; now and then the pulls themselves
-# are computed anew, so that no error piles up.
+# Each linear piece of the path takes one pass over the data, for the derivative of g in the penalty. Now and then g
+# itself is recomputed, so that rounding errors do not accumulate.
 
 PIECES_UNTIL_FRESH = 16
 TIED = 1e-12  # difference of two penalties, relative, that is rounding
-PATH_END = 1e-11  # of the largest penalty: what would enter below this cannot be told from rounding
-DEPENDENT = 1e-10  # of the squared norm of a column: what the active ones leave of it is rounding
-NEARLY_DEPENDENT = 1e-2  # the same: its digits are worth a correction
-FREE, BARRED, NOT_UPWARDS, NOT_DOWNWARDS = 0, 1, 2, 3  # the side from which a feature may enter
+PATH_END = 1e-11  # of the largest penalty: below this, a feature that enters cannot be told from rounding
+DEPENDENT = (
+    1e-10  # of the squared norm of a column: a smaller part outside the span of the active ones is rounding
+)
+NEARLY_DEPENDENT = 1e-2  # the same, for a part so small that the solution needs a correction
+FREE, BARRED, NOT_UPWARDS, NOT_DOWNWARDS = 0, 1, 2, 3  # the signs with which a feature may enter
 
 
 class LassoFactor(Factor, Protocol):
@@ -196,7 +200,7 @@ class LassoFactor(Factor, Protocol):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether products with some columns are best formed with these columns as they are stored."""
+        """Whether the columns are stored sparse, so that products should use the stored values."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -206,12 +210,12 @@ class LassoFactor(Factor, Protocol):
         """F w."""
 
     def take(self, columns: IntArray, /) -> LassoFactor:
-        """Some columns of F."""
+        """F restricted to these columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """A design whose rows are multiplied by numbers."""
+    """A design with each row multiplied by a number."""
 
     design: Design
     factor: FloatArray
@@ -253,7 +257,7 @@ class LassoStep:
 
 
 class ActiveFeatures:
-    """The features with a weight, with a triangular factor of their products with each other."""
+    """The features with a weight, with a triangular factor of their Gram matrix."""
 
     def __init__(self, factor: LassoFactor, q: FloatArray) -> None:
         self.factor, self.q = factor, q
@@ -261,15 +265,15 @@ class ActiveFeatures:
         self.signs = np.empty(0)
         self._lower = np.empty((0, 0))
         self._products = np.empty((0, 0))
-        # A copy with a row for each, while it is small.
+        # A copy of the active columns, one per row, while it is small.
         self._kept: FloatArray | None = None if factor.is_sparse else np.empty((0, factor.shape[0]))
 
     def enter(self, feature: int, sign: float) -> bool:
-        """Add a feature; False where it depends on the others."""
+        """Add a feature; returns False where it depends linearly on the others."""
         m = self.columns.size
         column = self.factor.block(np.asarray([feature]))[:, 0]
         products = np.append(self._gradient_on(column), column @ column)
-        # Here and below straight from LAPACK: the checks on the way take longer than the work.
+        # Here and below LAPACK is called directly: SciPy's checks would take longer than the work.
         side = dtrtrs(self._lower.T, products[:m], lower=0, trans=1)[0] if m else np.empty(0)
         rest = products[m] - side @ side
         if m + 1 > self.factor.shape[0] or rest <= DEPENDENT * products[m]:
@@ -283,38 +287,40 @@ class ActiveFeatures:
         self.columns, self.signs = np.append(self.columns, feature), np.append(self.signs, sign)
         return True
 
-    def leave(self, place: int) -> None:
-        """Take a feature out; rows of the factor above it stay."""
-        stay = np.arange(self.columns.size) != place
+    def leave(self, position: int) -> None:
+        """Remove the feature at this position; the rows of the factor above it stay the same."""
+        stay = np.arange(self.columns.size) != position
         self.columns, self.signs = self.columns[stay], self.signs[stay]
         self._products = self._products[np.ix_(stay, stay)]
         self._kept = None if self._kept is None else self._kept[stay]
         lower = np.zeros(self._products.shape)
-        lower[:place, :place] = self._lower[:place, :place]
-        side = lower[place:, :place] = self._lower[place + 1 :, :place]
+        lower[:position, :position] = self._lower[:position, :position]
+        side = lower[position:, :position] = self._lower[position + 1 :, :position]
         if len(side):
-            lower[place:, place:] = cholesky(self._products[place:, place:] - side @ side.T, lower=True)
+            lower[position:, position:] = cholesky(
+                self._products[position:, position:] - side @ side.T, lower=True
+            )
         self._lower = lower
 
     def lines(self) -> tuple[FloatArray, FloatArray]:
-        """Weights at penalty zero and what a unit of penalty takes away, in two columns, and their images."""
+        """Intercept and slope of the weights as a function of the penalty, in two columns, and F times both."""
         right = np.column_stack([self.q[self.columns], self.signs])
         found = dpotrs(self._lower, right, lower=1)[0]
         images = self._image_of(found)
         if np.any(np.diagonal(self._lower) ** 2 < NEARLY_DEPENDENT * np.diagonal(self._products)):
-            # Products of columns lose half of the digits; one correction brings them back.
+            # The Gram matrix loses half of the digits; one step of refinement restores them.
             missing = right - self._gradient_on(images)
             found = found + dpotrs(self._lower, missing, lower=1)[0]
             images = self._image_of(found)
         return found, images
 
     def _gradient_on(self, vectors: FloatArray) -> FloatArray:
-        """Products of the features with some vectors."""
+        """Products of the active features with these vectors."""
         kept = self._kept
         return self.factor.take(self.columns).transpose_dot(vectors) if kept is None else kept @ vectors
 
     def _image_of(self, weights: FloatArray) -> FloatArray:
-        """The sums of the features with these weights."""
+        """The active features times these weights."""
         kept = self._kept
         return self.factor.take(self.columns).dot(weights) if kept is None else kept.T @ weights
 
@@ -333,9 +339,9 @@ def follow_lasso_path(
 ) -> list[LassoStep]:
     """The solution at every breakpoint, from the penalty at which the first feature enters down to zero.
 
-    Without ``removes`` features stay once they have entered: least angle regression. The path ends early after
-    ``most_steps`` or where the sum of absolute weights is at least ``most_norm``. A feature that depends on those
-    with a weight does not enter while they have one.
+    Without ``removes``, features stay once they have entered: least angle regression. The path ends early after
+    ``most_steps`` or where the sum of absolute weights is at least ``most_norm``. A feature that depends linearly on
+    the active ones does not enter while they are active.
     """
     largest = float(np.abs(q).max(initial=0.0))
     steps = [LassoStep(largest, np.empty(0, dtype=np.intp), np.empty(0))]
@@ -353,7 +359,7 @@ def follow_lasso_path(
 
 
 class _Following:
-    """Where the path has arrived: a penalty, the features with a weight, and the pulls of all features."""
+    """The current point of the path: a penalty, the features with a weight, and the gradients of all features."""
 
     def __init__(self, factor: LassoFactor, q: FloatArray, largest: float) -> None:
         self.factor, self.q, self.penalty = factor, q, largest
@@ -365,7 +371,7 @@ class _Following:
         self.active.enter(first, float(np.sign(q[first])))
 
     def follow_piece(self, removes: bool) -> LassoStep:
-        """Go on to the penalty at which a feature enters or leaves; the solution there."""
+        """Go to the next penalty at which a feature enters or leaves; returns the solution there."""
         columns, signs = self.active.columns, self.active.signs
         lines, images = self.active.lines()
         slope = self.factor.transpose_dot(np.ascontiguousarray(images[:, 1]))
@@ -373,7 +379,7 @@ class _Following:
         if self.n_pieces % PIECES_UNTIL_FRESH == 0:
             self.gradient = self.q - self.factor.transpose_dot(images[:, 0] - self.penalty * images[:, 1])
         constant = self.gradient - self.penalty * slope
-        at, place = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
+        at, position = _next_exit(lines, signs, self.penalty) if removes else (0.0, -1)
         entry = self._enter_next(constant, slope, max(at, self.end))
         leaves = entry is None and at > self.end
         lower = entry if entry is not None else at if leaves else 0.0
@@ -383,12 +389,12 @@ class _Following:
             self.penalty = lower
         self.gradient = constant + self.penalty * slope
         if leaves:
-            weights[place] = 0.0
-            self._let_go(place)
+            weights[position] = 0.0
+            self._let_go(position)
         return LassoStep.of(self.penalty, columns, weights, ROUNDING)
 
     def _enter_next(self, constant: FloatArray, slope: FloatArray, above: float) -> float | None:
-        """Add the feature whose pull meets the penalty next; that penalty, None unless it is above a limit."""
+        """Add the feature whose gradient reaches the penalty next; returns that penalty, None if not above a limit."""
         while True:
             at, feature, sign = next_entry(constant, slope, self.penalty, self.state)
             if feature < 0 or at <= above:
@@ -397,17 +403,17 @@ class _Following:
             if self.active.enter(feature, sign):
                 return float(at)
 
-    def _let_go(self, place: int) -> None:
-        """A feature leaves: what depended on it is free again, and it does not come back from the same side."""
-        feature, sign = self.active.columns[place], self.active.signs[place]
-        self.active.leave(place)
+    def _let_go(self, position: int) -> None:
+        """Remove a feature; those that depended on it may enter again, and it may not return with the same sign."""
+        feature, sign = self.active.columns[position], self.active.signs[position]
+        self.active.leave(position)
         self.state[self.state == BARRED] = FREE
         self.state[self.active.columns] = BARRED
         self.state[feature] = NOT_UPWARDS if sign > 0 else NOT_DOWNWARDS
 
 
 def _next_exit(lines: FloatArray, signs: FloatArray, penalty: float) -> tuple[float, int]:
-    """The penalty at which the next weight reaches zero, and its place."""
+    """The penalty at which the next weight reaches zero, and the position of this weight."""
     shrinks = np.flatnonzero(signs * lines[:, 1] < 0.0)
     if not shrinks.size:
         return 0.0, -1
@@ -417,7 +423,7 @@ def _next_exit(lines: FloatArray, signs: FloatArray, penalty: float) -> tuple[fl
 
 @kernel
 def next_entry(constant: FloatArray, slope: FloatArray, penalty: float, state: NDArray[np.int8]) -> Any:
-    """The next penalty at which constant + penalty * slope is ± the penalty, the feature and the sign."""
+    """The next penalty at which constant + penalty * slope equals ± the penalty, with the feature and the sign."""
     best, feature, sign = 0.0, -1, 0.0
     for k in range(constant.shape[0]):
         if state[k] == BARRED:

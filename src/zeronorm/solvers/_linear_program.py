@@ -27,7 +27,7 @@ _STATUS = {
 
 @dataclass(frozen=True, eq=False)
 class LinearProgramSolution(Ended):
-    r"""An end point of the simplex method.
+    r"""The point at which the simplex method ended.
 
     At an optimum ``reduced_costs`` equals cost - matrix' row_duals; it is not negative for variables at
     their lower bound and not positive for those at their upper bound.
@@ -90,7 +90,7 @@ class LinearProgram:
     def add_columns(
         self, cost: ArrayLike, matrix: Any, col_lower: ArrayLike = 0.0, col_upper: ArrayLike = np.inf
     ) -> None:
-        """Append variables; their part of the matrix has all rows."""
+        """Append variables; ``columns`` holds their coefficients in all rows."""
         self._add_columns(cost, sp.csc_array(matrix, dtype=np.float64), col_lower, col_upper)
         self._keep_feasible_basis()
 
@@ -116,8 +116,8 @@ class LinearProgram:
     def solve(self, *, interior: bool = False) -> LinearProgramSolution:
         """Solve, from the last basis if there is one.
 
-        ``interior`` begins with an interior-point method, which is the quicker one where thousands of variables
-        leave their bounds, and ends at a vertex; what it leaves open the simplex method decides.
+        ``interior`` starts with an interior-point method, which is faster where thousands of variables leave their
+        bounds, and ends at a vertex. The simplex method finishes what it leaves open.
         """
         if interior:
             self._model.setOptionValue("solver", "ipm")
@@ -144,12 +144,12 @@ class LinearProgram:
         n_rows, n_columns = columns.shape
         if n_rows != self.shape[0]:
             raise ValueError(
-                f"New columns must have {self.shape[0]} rows, as the program. Got {n_rows} instead."
+                f"New columns must have {self.shape[0]} rows, as the program has. Got {n_rows} instead."
             )
         if columns.nnz > _LARGEST_INDEX:
             raise ValueError(
                 f"A linear program may have {_LARGEST_INDEX} nonzero coefficients. Got {columns.nnz} instead; "
-                "add the columns in parts, or select features with a filter first."
+                "add fewer columns at a time, or select features with a filter first."
             )
         self._model.addCols(
             n_columns,
@@ -176,5 +176,5 @@ def _broadcast(value: ArrayLike, size: int) -> FloatArray:
 
 
 def _array(values: Any, size: int) -> FloatArray:
-    """A solver's vector; zeros where an unsuccessful run left none."""
+    """A vector of the solver as an array; zeros where an unsuccessful run left none."""
     return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)

@@ -26,13 +26,13 @@ from zeronorm.solvers.svm._dual import per_sample
 
 # Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.
 SATURATION = 1e-12
-MOST_IDLE = 5  # Newton steps in a row that rounding alone decides
+MOST_IDLE = 5  # Newton steps in a row that change the objective by no more than rounding
 SHORTEST_STEP = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticDual(Ended):
-    """Decision values are K @ dual_coef + bias."""
+    """A logistic regression on a kernel matrix; its decision values are K @ dual_coef + bias."""
 
     dual_coef: FloatArray
     bias: float
@@ -87,13 +87,13 @@ def solve_logistic_dual(
 def _newton_point(
     K: FloatArray, weight: FloatArray, f: FloatArray, gradient: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Minimiser of the quadratic model: (K + 1/weight) a + b = f + pull/weight with sum a = 0."""
+    """Minimiser of the quadratic model: (K + 1/weight) a + b = f + gradient/weight with sum a = 0."""
     root = np.sqrt(weight)
     system = root[:, None] * K * root
     system.flat[:: len(K) + 1] += 1.0
     try:
         factor = cho_factor(system, check_finite=False)
-    except LinAlgError:  # a column so large that the one on the diagonal is lost in its rounding
+    except LinAlgError:  # a column so large that the 1 on the diagonal is lost to rounding
         system.flat[:: len(K) + 1] += len(K) * np.finfo(float).eps * np.diagonal(system).max()
         factor = cho_factor(system, overwrite_a=True, check_finite=False)
     right_sides = np.column_stack([root * f + gradient / root, root])
@@ -127,24 +127,24 @@ def _objective(a: FloatArray, inner: FloatArray, bias: float, labels: FloatArray
     return float(0.5 * a @ inner + cost @ np.logaddexp(0.0, -labels * (inner + bias)))
 
 
-# -- Logistic regression with a weighted ℓ1 norm: least squares reweighted, on a growing set of features --
+# -- Logistic regression with a weighted ℓ1 norm: iteratively reweighted least squares on a growing set of features --
 #
 # .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \sum_k \lambda_k |w_k|, \qquad \sum_i s_i = 1
 #
 # Roth (2004) solves it by iteratively reweighted least squares; each of these problems is a LASSO, which
-# scikit-learn solves by coordinate descent. Only features that violate the optimality conditions, and
-# those with a weight, are ever read as columns
+# scikit-learn solves by coordinate descent. Only the columns of features that have a weight or violate the
+# optimality conditions are read.
 
 
 LOSS = LOSSES["logistic"]
-MAX_ROUNDS = 50  # growths of the working set
+MAX_ROUNDS = 50  # enlargements of the working set
 MAX_STEPS = 50  # reweighted least squares problems on one working set
-BATCH = 50  # violating features that join at a time
+BATCH = 50  # violating features added at a time
 SMALLEST_CURVATURE = 1e-9
-LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse columns
-HARDLY_SPARSE = 4  # stored values, times this, than entries: dense columns are the quicker ones
+LARGEST_DENSE_COPY = 1 << 21  # entries of sparse columns
+HARDLY_SPARSE = 4  # where the stored values times this exceed the entries, dense columns are faster
 FEWER_VALUES = (
-    2  # stored values, times this, than products of columns: a sweep over the values is the cheaper one
+    2  # where the stored values times this are fewer than Gram entries, passes over them are faster
 )
 ROUGHLY = 0.1
 LASSO_TOL = 1e-12
@@ -154,7 +154,7 @@ SUFFICIENT = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class SparseLogistic:
-    """One machine: weights of the features in ``columns``, bias, and minus the slope of the loss by each decision."""
+    """A sparse logistic model: weights of ``columns``, bias, and minus the derivative of the loss in each decision."""
 
     columns: IntArray
     weights: FloatArray
@@ -169,13 +169,13 @@ class SparseLogistic:
 
 
 class L1Logistic:
-    """The problem for one machine on one data set, solved for changing penalties from the last solution.
+    """The problem for one classifier on one data set, solved for changing penalties from the last solution.
 
     Parameters
     ----------
     sign : labels, -1 and +1.
     share : weight of each sample; they sum to one.
-    tol : largest violation of the optimality conditions, relative to the largest slope without features.
+    tol : largest violation of the optimality conditions, relative to the largest derivative at zero weights.
     """
 
     def __init__(self, design: Design, sign: FloatArray, share: FloatArray, tol: float) -> None:
@@ -193,7 +193,7 @@ class L1Logistic:
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
     def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
-        """The machine for these penalties of the features."""
+        """Solve for these penalties of the features, from ``start``."""
         current = start
         columns, weights, bias = start.columns, start.weights, start.bias
         for _ in range(MAX_ROUNDS):
@@ -211,9 +211,9 @@ class L1Logistic:
         return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
 
     def _part(self, columns: IntArray) -> _WorkingSet:
-        """The working set of these columns; from one penalty to the next they are often the same."""
+        """The working set of these columns; the last one is kept, since it often serves the next penalty as well."""
         if self._last is None or not np.array_equal(self._last[0], columns):
-            self._last = None  # not two at a time
+            self._last = None  # free the memory before the next one is made
             self._last = columns, _WorkingSet.of(self.design, columns)
         return self._last[1]
 
@@ -242,7 +242,7 @@ class L1Logistic:
             violation = _violation(part.X, slope, w, penalty)
             if violation <= self.tol:
                 return w, bias, True
-            # A model that is still far from the loss need not be minimised to the last digit.
+            # A quadratic model that is still far from the loss need not be minimised to the last digit.
             accuracy = 0.01 * max(self.tol, ROUGHLY * violation)
             target = self._quadratic_step(part, f, slope, w, penalty, accuracy)
             moved = self._line_search(part.X, (w, bias, f, value), slope, target, penalty)
@@ -264,7 +264,7 @@ class L1Logistic:
         penalty: FloatArray,
         tol: float,
     ) -> tuple[FloatArray, float]:
-        """Minimiser of the quadratic model of the loss plus the penalty; ``slope`` is minus that of the loss."""
+        """Minimiser of the quadratic model plus the penalty; ``slope`` is minus the derivative of the loss."""
         curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
         response = f + slope / curvature
         response_mean = np.average(response, weights=curvature)
@@ -285,7 +285,7 @@ class L1Logistic:
         (w, bias, f, value), (target_w, target_bias) = start, target
         target_f = X.dot(target_w) + target_bias
         promised = float(slope @ (f - target_f)) + float(penalty @ (np.abs(target_w) - np.abs(w)))
-        rounding = np.sqrt(f.size) * np.finfo(float).eps * abs(value)  # of a sum over so many samples
+        rounding = np.sqrt(f.size) * np.finfo(float).eps * abs(value)  # of a sum over all samples
         t = 1.0
         while t > 1e-10:
             new_w, new_f = (1.0 - t) * w + t * target_w, (1.0 - t) * f + t * target_f
@@ -304,12 +304,12 @@ def _violation(X: Design, slope: FloatArray, w: FloatArray, penalty: FloatArray)
     return max(float(violation.max(initial=0.0)), abs(float(slope.sum())))
 
 
-# -- The features of a working set, as dense columns or, sparse and many, as they are stored --
+# -- The features of a working set: dense columns, or the stored values of large sparse ones --
 
 
 @dataclass(frozen=True, eq=False)
 class _WorkingSet:
-    """Columns, with what is stored of them where they stay sparse."""
+    """The columns of a working set, with their stored values where they stay sparse."""
 
     X: Design
     stored: tuple[Any, FloatArray] | None = None
@@ -326,7 +326,7 @@ class _WorkingSet:
 
     @property
     def has_few_columns(self) -> bool:
-        """Whether products of the columns with each other are the smaller problem."""
+        """Whether the Gram matrix of the columns is the smaller problem."""
         n, k = self.X.shape
         return self.X.is_sparse or n * k > LARGEST_DENSE_COPY
 
@@ -363,7 +363,7 @@ def _weighted_lasso(
     scaled *= root[:, None]
     scaled /= penalty
     target = root * response
-    # Chosen here, as scikit-learn 1.7 does not choose without its checks.
+    # The Gram matrix is chosen here, since scikit-learn 1.7 chooses it only together with its input checks.
     is_tall = len(scaled) > scaled.shape[1]
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the conditions are checked by the caller
@@ -381,11 +381,11 @@ def _weighted_lasso(
     return np.asarray(coefficients[:, 0] / penalty)
 
 
-# -- ℓ1-penalised logistic machines that share the penalties of the features: one, or one against the rest --
+# -- ℓ1-penalised logistic models that share the penalties of the features: one, or one for each class --
 
 
 class CoupledLogistic:
-    """Machines with their current solutions; each solution is the start of the next."""
+    """Logistic models with their current solutions; each solution is the start of the next."""
 
     def __init__(self, problem: Problem, tol: float) -> None:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
@@ -399,7 +399,7 @@ class CoupledLogistic:
 
     @property
     def largest_penalty(self) -> float:
-        """Beyond it no feature has a weight."""
+        """The smallest penalty at which no feature has a weight."""
         return max(model.largest_slope for model in self.models)
 
     @property
@@ -417,25 +417,25 @@ class CoupledLogistic:
 
     @property
     def support(self) -> IntArray:
-        """Features with a weight in any machine."""
+        """Features with a weight in any model."""
         return np.unique(np.concatenate([solution.columns for solution in self.solutions]))
 
     def solve(self, penalty: FloatArray) -> None:
-        """Solve all machines for one penalty per feature."""
+        """Solve all models for one penalty per feature."""
         pairs = zip(self.models, self.solutions, strict=True)
         self.solutions = [model.solve(penalty, solution) for model, solution in pairs]
         self.all_converged &= all(solution.converged for solution in self.solutions)
         self.n_solved += 1
 
     def absolute_weights(self) -> FloatArray:
-        """Absolute weight of each feature, summed over the machines."""
+        """Absolute weight of each feature, summed over the models."""
         total = np.zeros(self.n_features)
         for solution in self.solutions:
             total[solution.columns] += np.abs(solution.weights)
         return total
 
     def weights(self) -> FloatArray:
-        """Weights, one row per machine."""
+        """Weights, one row per model."""
         rows = np.zeros((len(self.solutions), self.n_features))
         for row, solution in zip(rows, self.solutions, strict=True):
             row[solution.columns] = solution.weights
@@ -445,5 +445,5 @@ class CoupledLogistic:
         return np.asarray([solution.bias for solution in self.solutions])
 
     def first_slopes(self) -> FloatArray:
-        """How strongly the loss calls for each feature before any is in, summed over the machines."""
+        """Absolute derivative of the loss in each weight where all are zero, summed over the models."""
         return np.asarray(np.sum([np.abs(model.first_slope) for model in self.models], axis=0))

@@ -41,7 +41,7 @@ L = TypeVar("L", bound=type[Loss])
 
 
 def register_loss(name: str) -> Callable[[L], L]:
-    """Class decorator: the loss can be asked for by ``name``, for example as ``loss`` of Grafting."""
+    """Class decorator that registers a loss under ``name``, for example for the ``loss`` parameter of Grafting."""
 
     def enter(cls: L) -> L:
         LOSSES[name] = cls()
@@ -95,7 +95,7 @@ class SquaredHingeLoss(Loss):
 
 
 def find_loss(name: str) -> Loss | None:
-    """The loss entered under this name, here or by a package outside; None if there is none."""
+    """The loss registered under this name, here or by another package; None if there is none."""
     if name not in LOSSES:
         load_extensions()
     return LOSSES.get(name)
@@ -109,18 +109,18 @@ LOSS_NAME = Kind(
 )
 
 
-# -- A small convex problem with a smooth loss and an absolute-value penalty, by Newton steps between kinks --
+# -- Newton's method for a smooth loss with an ℓ1 penalty, on few columns --
 #
 # .. math:: \min_{w, b} \sum_i \omega_i L(w \cdot x_i + b, y_i) + \lambda_2 \|w\|^2 + \lambda_1 \|w\|_1
 #
-# for few columns (a working set) and a good start. Weights that reach zero leave; which of them should
-# come back is for the caller to decide, who sees the gradients of all columns
+# for few columns (a working set) and a good start. Weights that reach zero leave the working set. The caller, who
+# knows the gradients of all columns, decides which of them return.
 
 
 MAX_NEWTON_STEPS = 200
-SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo)
-DECREASE_ROUNDING = 1e-12  # promised decrease, relative to the objective, that may drown in rounding
-RIDGE = 1e-12  # relative, for columns that depend on each other
+SUFFICIENT = 1e-4  # share of the decrease predicted by the slope (Armijo)
+DECREASE_ROUNDING = 1e-12  # predicted decrease, relative to the objective, that may be lost to rounding
+RIDGE = 1e-12  # relative, for linearly dependent columns
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class PenalizedLoss:
 
 @dataclass(frozen=True)
 class WorkingSetSolution:
-    """Weights (exact zeros for columns that left), bias, predictions, objective."""
+    """The solution: weights (exactly zero for columns that left), bias, predictions, objective."""
 
     w: FloatArray
     bias: float
@@ -168,8 +168,8 @@ def solve_working_set(
 ) -> WorkingSetSolution:
     """Minimise over the columns of ``X`` from ``w`` and ``bias``.
 
-    ``signs`` gives the direction in which each weight is to move that starts at zero. Converged when no
-    derivative exceeds ``tol``, or when rounding allows no further decrease.
+    ``signs`` gives the direction in which a weight that starts at zero moves. Converged when no derivative exceeds
+    ``tol``, or when rounding allows no further decrease.
     """
     w, signs = w.copy(), np.where(w != 0.0, np.sign(w), signs)
     active = signs != 0.0
@@ -256,7 +256,7 @@ def _line_search(
     bias_step: float,
     slope: float,
 ) -> tuple[FloatArray, float, FloatArray, float] | None:
-    """The best of the full step and the points where a weight reaches zero; else a shorter step."""
+    """The best of the full step and the points where a weight reaches zero; if none is better, a shorter step."""
     w, bias, f, value = start
     change = X @ direction + bias_step
 
@@ -282,15 +282,16 @@ def _line_search(
 # -- Several classes at once --
 
 
-LARGEST_VALUE = 700.0  # of a decision, whose exponential is still a number
+LARGEST_VALUE = 700.0  # of a decision value: its exponential is still finite
 
 
 class Softmax:
-    r"""Probabilities of classes, given one decision value less per sample than there are classes.
+    r"""Class probabilities from ``n_classes - 1`` decision values per sample.
 
-    Of two classes the second has :math:`1 / (1 + e^{-f})`. More have a softmax of :math:`Q f`, where the columns of Q
-    are orthonormal and sum to zero: the ridge penalty makes the sum of all classes' weights zero, so nothing is lost,
-    and the norm of the weights is the same. Arrays are outputs × samples.
+    With two classes, the second has probability :math:`1 / (1 + e^{-f})`. With more, the probabilities are the softmax
+    of :math:`Q f`, where the columns of Q are orthonormal and sum to zero. Nothing is lost by this, since a ridge
+    penalty makes the weights of all classes sum to zero, and the norm of the weights is the same. Arrays are
+    outputs × samples.
     """
 
     def __init__(self, codes: IntArray, n_classes: int, cost: FloatArray) -> None:
@@ -298,13 +299,13 @@ class Softmax:
         self.cost = cost
         of_class = np.eye(n_classes)[:, codes]
         self.paid = cost * (of_class[1:] if n_classes == 2 else of_class)
-        # The first column of an orthogonal matrix that begins with the constant vector is left out.
+        # Q is an orthogonal matrix without its first column, which is constant.
         start = np.eye(n_classes)
         start[:, 0] = 1.0
         self.contrast = np.linalg.qr(start)[0][:, 1:]
 
     def slope(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Derivative of the loss in the decision values, which are overwritten, and the probabilities."""
+        """Derivative of the loss in the decision values, and the probabilities; overwrites ``f``."""
         if self.n_outputs == 1:
             np.negative(f, out=f)
             np.minimum(f, LARGEST_VALUE, out=f)
@@ -327,7 +328,7 @@ class Softmax:
         return np.asarray(self.cost * (products @ probability - mean[:, None] * mean[None]))
 
     def all_classes(self, values: FloatArray) -> FloatArray:
-        """One row per class of what has one row per output; for two classes there is one row."""
+        """Turn an array with one row per output into one with one row per class; with two classes it has one row."""
         return values if self.n_outputs == 1 else self.contrast @ values
 
 
@@ -335,7 +336,7 @@ class Softmax:
 def slope_of_two_classes(
     exponential: FloatArray, cost: FloatArray, paid: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Derivative of the loss, and the probabilities of the second class, where exp(-f) is known."""
+    """Derivative of the loss and probabilities of the second class, from exp(-f)."""
     slope, probability = np.empty_like(exponential), np.empty_like(exponential)
     for i in range(cost.size):
         share = 1.0 / (1.0 + exponential[0, i])
@@ -346,7 +347,7 @@ def slope_of_two_classes(
 
 @reduction
 def sum_of_curvatures(probability: FloatArray, cost: FloatArray) -> float:
-    """Of all samples, for the probabilities of the classes."""
+    """The second derivatives of the loss, given the class probabilities, summed over all samples."""
     total = 0.0
     for c in range(len(probability)):
         for i in range(cost.size):

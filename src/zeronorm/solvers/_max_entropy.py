@@ -2,7 +2,7 @@ r"""The dual of maximum entropy discrimination with switches that turn features 
 
 The discriminant is :math:`\sum_k s_k \theta_k x_k + b` with priors :math:`\theta_k \sim N(0, 1)`,
 :math:`s_k = 1` with probability :math:`p_0`, and b flat. Every constraint
-:math:`E[\pm(\text{discriminant} - y_i) - \gamma_j] \ge 0` (or its like for labels) has a multiplier
+:math:`E[\pm(\text{discriminant} - y_i) - \gamma_j] \ge 0` (or the same for labels) has a multiplier
 :math:`0 \le \lambda_j < c`, and the negative log partition function to be maximised is
 
 .. math:: J(\lambda) = \sum_j [t_j \lambda_j + \phi(\lambda_j)]
@@ -13,14 +13,13 @@ The discriminant is :math:`\sum_k s_k \theta_k x_k + b` with priors :math:`\thet
 
 .. math:: \phi(\lambda) = \lambda + \log(1 - \lambda/c);
 
-for real targets, a flat density up to the width :math:`\varepsilon` of the tube and
-:math:`\propto e^{-c(\gamma - \varepsilon)}` beyond,
+for real targets, a flat density up to :math:`\varepsilon` and :math:`\propto e^{-c(\gamma - \varepsilon)}` beyond,
 
 .. math:: \phi(\lambda) = \log(\varepsilon + 1/c)
     - \log\Bigl(\frac{e^{\varepsilon\lambda} - 1}{\lambda} + \frac{e^{\varepsilon\lambda}}{c - \lambda}\Bigr).
 
-J is concave. It is maximised by Newton's method with a logarithmic barrier for :math:`\lambda > 0`; the other end
-of the interval is guarded by :math:`\phi` itself. One Newton step needs one weighted Gram matrix.
+J is concave. It is maximised by Newton's method with a logarithmic barrier for :math:`\lambda > 0`; at the other end
+of the interval :math:`\phi` itself is a barrier. One Newton step needs one weighted Gram matrix.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from zeronorm.solvers._status import Status
 
 _BARRIER_FACTOR = 0.1
 _SERIES_BELOW = 1e-2
-_DROWNED = 0.1  # rounding of the largest diagonal entry against the one that is added to it
-_LARGEST_GAP = 0.1  # in nats: a large C makes J large, and a share of it no longer determines the features
+_DROWNED = 0.1  # rounding error of the largest diagonal entry, relative to the 1 that is added to it
+_LARGEST_GAP = 0.1  # in nats: a large C makes J large, and a gap relative to J is then too coarse
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class MarginTerms:
         return cls(sample, sign, sign * y[sample], weight[sample], c, epsilon)
 
     def start(self) -> FloatArray:
-        """Multipliers inside the interval that balance."""
+        """Multipliers inside the interval that satisfy the balance constraint."""
         plus, minus = self.weight[self.sign > 0].sum(), self.weight[self.sign < 0].sum()
         share = np.where(self.sign > 0, minus, plus) / (plus + minus)
         return np.asarray(min(0.1, 0.1 * self.c) * share)
@@ -121,15 +120,14 @@ def solve_max_entropy(
         is_central = decrement <= 1e-2 * barrier * total
         if moved is None or is_central:
             if barrier * total <= min(tol * (1.0 + abs(objective)), _LARGEST_GAP):
-                # A step that promises a gain and brings none, or a system solved with a little added to it:
-                # rounding is in the way.
+                # A predicted gain that is not reached, or a system that needed a larger diagonal, is due to rounding.
                 status = Status.CONVERGED if is_central and is_exact else Status.STALLED
             barrier *= _BARRIER_FACTOR
     return MaxEntropySolution(multiplier, field, bias, objective, n_iter, status)
 
 
 def inclusion_probability(field: FloatArray, prior: float) -> FloatArray:
-    """Posterior probability that a feature is on."""
+    """Posterior probability that each feature is on."""
     return np.asarray(expit(np.log(prior) - np.log1p(-prior) + 0.5 * field**2))
 
 
@@ -151,9 +149,9 @@ def _newton_step(
     field: FloatArray,
     barrier: float,
 ) -> tuple[FloatArray, float, float, bool]:
-    """The step of J plus the barrier within Σu = 0, its decrement, the multiplier of that constraint.
+    """The Newton step of J plus the barrier subject to Σu = 0, its decrement, and the multiplier of that constraint.
 
-    Last, whether the system of equations could be solved in double precision.
+    The last result is whether the system of equations could be solved in double precision.
     """
     on = inclusion_probability(field, prior)
     decision = design.dot(on * field)
@@ -161,7 +159,7 @@ def _newton_step(
     _, slope, bend = terms.potential(multiplier)
     gradient = terms.linear + slope + barrier / multiplier - terms.sign * decision[terms.sample]
     resistance = barrier / multiplier**2 - bend
-    # Multipliers of one sample meet the others only through u: eliminate down to one unknown per sample.
+    # The multipliers of a sample interact with others only through u: eliminate down to one unknown per sample.
     free = terms.sums(terms.weight * terms.sign * gradient / resistance)
     give = terms.sums(terms.weight / resistance)
     root = np.sqrt(give)
@@ -178,9 +176,9 @@ def _newton_step(
 
 
 def _factor(system: FloatArray) -> tuple[tuple[FloatArray, bool], bool]:
-    """Cholesky factor of I plus a product, and whether the I has not drowned in rounding, as with a huge C.
+    """Cholesky factor of I plus a product, and False where I is lost to rounding, as with a very large C.
 
-    Where it has, a little is added until there is a factor. The step is still one of ascent.
+    In that case the diagonal is increased until there is a factor. The step is then still an ascent direction.
     """
     jitter = 0.0
     diagonal = np.diagonal(system).copy()
@@ -207,7 +205,7 @@ def _search(
     barrier: float,
     current: tuple[float, FloatArray],
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """Halve the step until J plus the barrier rises enough; None when rounding leaves nothing to gain."""
+    """Halve the step until J plus the barrier increases enough; None when rounding leaves nothing to gain."""
     with np.errstate(divide="ignore"):
         to_zero = np.where(step < 0.0, -multiplier / step, np.inf).min()
         to_c = np.where(step > 0.0, (terms.c - multiplier) / step, np.inf).min()

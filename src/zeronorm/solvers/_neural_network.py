@@ -13,13 +13,13 @@ from zeronorm.design._base import Design
 from zeronorm.solvers._losses import Loss
 from zeronorm.solvers._status import Status
 
-HISTORY = 20  # pairs that L-BFGS remembers
-FUNCTION_TOLERANCE = 1e-12  # relative: below, steps no longer change the value
+HISTORY = 20  # pairs of steps and gradients that L-BFGS keeps
+FUNCTION_TOLERANCE = 1e-12  # relative change of the objective below which a step is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class NeuralNetwork:
-    """f(x) = V' tanh(W' x + b) + c. Weights outside the masks are zero and stay so."""
+    """The network f(x) = V' tanh(W' x + b) + c, in which weights outside the masks are zero and stay zero."""
 
     hidden_weights: FloatArray  # W, (inputs, hidden)
     hidden_bias: FloatArray
@@ -30,7 +30,7 @@ class NeuralNetwork:
 
     @classmethod
     def random(cls, n_inputs: int, n_hidden: int, n_outputs: int, rng: np.random.Generator) -> NeuralNetwork:
-        """Small uniform weights (Glorot), all in use."""
+        """A network with small uniform random weights (Glorot), without masks."""
         hidden = np.sqrt(6.0 / (n_inputs + n_hidden)) * rng.uniform(-1.0, 1.0, (n_inputs, n_hidden))
         output = np.sqrt(6.0 / (n_hidden + n_outputs)) * rng.uniform(-1.0, 1.0, (n_hidden, n_outputs))
         return cls(
@@ -43,7 +43,7 @@ class NeuralNetwork:
         )
 
     def masked(self, hidden_mask: BoolArray, output_mask: BoolArray) -> NeuralNetwork:
-        """The network with only the weights of both masks."""
+        """The network with only the weights inside both masks."""
         return replace(
             self,
             hidden_weights=np.where(hidden_mask, self.hidden_weights, 0.0),
@@ -53,7 +53,7 @@ class NeuralNetwork:
         )
 
     def take(self, inputs: BoolArray | Int64Array) -> NeuralNetwork:
-        """The network of some of the inputs."""
+        """The network restricted to these inputs."""
         return replace(self, hidden_weights=self.hidden_weights[inputs], hidden_mask=self.hidden_mask[inputs])
 
     def hidden(self, design: Design) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How a solver ended: what happened, and what to do about it."""
+"""The status of a solver run: what happened, and what to do about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class UnsolvableError(ValueError):
 
 
 class Status(IntEnum):
-    """The end of a solver run, the worse the higher; the numbers are those the compiled kernels return."""
+    """How a solver run ended; higher is worse. The numbers are those that the compiled kernels return."""
 
     CONVERGED = 0
     STALLED = 1
@@ -37,7 +37,7 @@ class Status(IntEnum):
 
     @property
     def as_good_as_it_gets(self) -> bool:
-        """Whether more work would not help: the tolerance is met, or rounding stands in the way."""
+        """Whether more iterations would not help: the tolerance is met, or rounding prevents it."""
         return self in (Status.CONVERGED, Status.STALLED)
 
     def describe(self) -> str:
@@ -55,7 +55,7 @@ class Status(IntEnum):
 
 
 class Ended:
-    """A result of a solver, which knows how the solver ended."""
+    """The result of a solver, with the status in which the solver ended."""
 
     status: Status
 
@@ -66,7 +66,7 @@ class Ended:
 
 
 class Certified(Ended):
-    """A result whose two objectives enclose the optimum."""
+    """A result with a primal and a dual objective, between which the optimum lies."""
 
     primal_objective: float
     objective: float

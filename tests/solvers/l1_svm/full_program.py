@@ -1,4 +1,4 @@
-"""The linear program of an l1 machine with all features at once, by scipy."""
+"""The linear program of an l1 SVM with all features at once, by scipy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 
 
 def full_program(X, y, C, penalty, epsilon=None):
-    """All features at once, one inequality per side."""
+    """Solve the program with all features at once, one inequality per side of the loss."""
     n, p = X.shape
     C = np.broadcast_to(C, n)
     hard = np.isinf(C)

@@ -1,4 +1,4 @@
-"""A small problem of rows with signs."""
+"""A small problem with signed rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dual program of the l1 machine, and which program suits which data."""
+"""The dual program of the l1 SVM, and the choice of a program by the shape of the data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tall_sparse_data_give_the_model_of_dense_ones(epsilon, monkeypatch):
 
 
 SUITED = [
-    # shape, sparse, prices on the path, the program
+    # shape, sparse, values of C on the path, the program
     ((20, 10), False, None, L1SvmDualProgram),
     ((20, 10), False, 1, L1SvmInteriorProgram),
     ((20, 10), False, 5, L1SvmDualProgram),
@@ -101,7 +101,7 @@ def test_programs_of_a_hard_margin(epsilon, cost, entries, program, monkeypatch)
         ((300, 6), 1.0, 18),
     ],
 )
-def test_programs_with_absolute_weights(shape, C, taken):
+def test_programs_take_few_steps(shape, C, taken):
     X, y = classification(*shape)
     assert l1_svm_program(as_design(X), y, C=C).solve(np.ones(shape[1])).n_iter <= at_most(taken)
 
@@ -117,7 +117,7 @@ def test_programs_with_absolute_weights(shape, C, taken):
         (L1SvmTallProgram, (300, 6), 18, 1e-10),
     ],
 )
-def test_other_ways_to_the_same_program(cls, shape, taken, exactly):
+def test_other_algorithms_for_the_same_program(cls, shape, taken, exactly):
     X, y = classification(*shape)
     penalty = np.ones(shape[1])
     found, plain = (

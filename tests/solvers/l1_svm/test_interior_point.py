@@ -1,4 +1,4 @@
-"""The interior-point method of the l1 machines: exact, or silent."""
+"""The interior-point method of the l1 SVM: it returns an exact solution or None."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_regression_matches_the_full_program(scale):
 @pytest.mark.parametrize("C", [0.02, 0.3, 3.0])
 @pytest.mark.parametrize("shape", [(60, 340), (130, 160)])
 def test_wide_data_match_the_full_program(shape, C):
-    """With so many entries rows are fixed and features left out on the way."""
+    """The data are large enough for rows to be fixed and features to be left out."""
     X, y = draw(2, *shape)
     rows, target = signed_rows(X, y), np.ones(shape[0])
     penalty, cost = np.ones(shape[1]), np.full(shape[0], C)
@@ -81,7 +81,7 @@ def test_wide_data_match_the_full_program(shape, C):
 
 
 def counted_returns(monkeypatch):
-    """How often the method went back, as a list that grows."""
+    """A list that gets one entry each time the method goes back."""
     returns = []
     go_back = l1_svm_interior._InteriorPoint.go_back
 
@@ -119,7 +119,7 @@ def test_features_left_out_by_mistake_do_no_harm(monkeypatch, settings):
 
 
 def test_of_few_data_nothing_is_left_out_at_the_start():
-    """There is no way back, so a feature must not be missed; of 200 rows with 100 entries it is not."""
+    """Small data have no way back from a missing feature, so none is left out of 200 rows with 100 entries."""
     n_features = []
     for p in (99, 100):
         X, y = draw(0, 200, p)
@@ -154,7 +154,7 @@ def test_rows_are_fixed_on_the_way():
 
 
 def test_repeated_samples_leave_the_multipliers_open():
-    """Many rows share their data, so that their multipliers are not unique; the weights are."""
+    """Many rows are equal, so that their multipliers are not unique, while the weights are."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(400, 4)).astype(float)
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=400) > 4.0, 1.0, -1.0)
@@ -164,7 +164,7 @@ def test_repeated_samples_leave_the_multipliers_open():
     assert np.all(np.abs(found.gradient) <= 1.0 + 1e-7)
 
 
-def test_no_feature_pays():
+def test_no_feature_has_a_weight():
     X, y = draw(0, 200, 10)
     found = solve_l1_interior(signed_rows(X, y), np.ones(200), np.full(200, 1e-4), np.ones(10))
     assert found is not None
@@ -192,7 +192,7 @@ def test_wide_data_without_a_unique_or_soft_margin_are_left_to_the_simplex_metho
     found = program.solve()
     assert found.converged
     assert isinstance(program._simplex, L1SvmProgram)
-    # A large price is a hard margin where the classes are separable.
+    # A large C is a hard margin where the classes are separable.
     assert found.objective == pytest.approx(full_program(X, y, min(C, 1e3), np.ones(60)), rel=1e-8)
 
 

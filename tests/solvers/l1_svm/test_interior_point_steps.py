@@ -1,4 +1,4 @@
-"""Steps, starts and ends of the interior-point method for the l1 machine by definition."""
+"""Steps, start and end of the interior-point method for the l1 SVM, by their definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zeronorm.solvers.l1_svm._newton import SignedProblem, balanced_multipliers
 
 
 def method_of(problem, seed=1):
-    """At a point inside the bounds that meets none of the conditions."""
+    """The method at a point inside the bounds that satisfies none of the optimality conditions."""
     method = _InteriorPoint(problem)
     rng = np.random.default_rng(seed)
     n = problem.target.size
@@ -68,7 +68,7 @@ def test_the_length_of_a_step():
     assert _longest(one, np.array([1.0, 0.5, 0.1]), 0.9) == 1.0
 
 
-def test_the_bias_alone_is_a_solution_where_no_feature_pays():
+def test_the_bias_alone_is_a_solution_where_no_feature_has_a_weight():
     problem = problem_of()
     dear = SignedProblem(problem.rows, np.ones(11), problem.cost, np.full(4, 1e3), problem.gradient)
     found = _InteriorPoint(dear).without_features()
@@ -90,7 +90,7 @@ def test_what_a_step_shrinks_by_more_than_half_is_zero():
     method = method_of(problem)
     method.x[:], method.s[:] = 1.0, 1.0
     x, s = np.zeros(10), np.zeros(10)
-    s[[0, 4]] = -0.6  # the multiplier of the first row vanishes, and what the second lacks of its price
+    s[[0, 4]] = -0.6  # the multiplier of the first row goes to zero, that of the second to its cost
     s[2] = -0.5
     x[[6, 8]] = -0.6  # both parts of the first weight
     x[7] = -0.6  # the positive part of the second
@@ -120,7 +120,7 @@ def test_features_in_play():
 
 
 def large_problem(relative_gradient):
-    """Enough entries for something to be left out; ``relative_pull`` is that of balanced multipliers, by feature."""
+    """A problem large enough to leave features out, with these gradients at balanced multipliers."""
     p = relative_gradient.size
     problem = problem_of(20_001 // (p + 1) + 1, p)
     gradient = np.abs(balanced_multipliers(problem) @ problem.rows)[:-1]
@@ -130,7 +130,7 @@ def large_problem(relative_gradient):
 
 
 def test_few_features_to_start_with():
-    """Those that balanced multipliers pull by six tenths of their cost, unless these are more than half of them."""
+    """The start keeps features with a gradient of at least 0.6 of the penalty, unless these are more than half."""
     gradient = np.where(np.arange(60) % 3 == 0, 0.61, 0.59)
     method = _InteriorPoint(large_problem(gradient))
     n, stay = method.left.samples.size, np.flatnonzero(gradient > 0.6)
@@ -157,7 +157,7 @@ def test_going_back_keeps_what_was_left_out_by_mistake():
     method._restrict(every, ~every, np.arange(6) > 0)
     method._restrict(np.arange(n) > 2, ~every, np.ones(5, dtype=bool))
     method.wrong = (np.array([1]), np.array([], dtype=int))
-    assert method.go_back()  # to where the row was there
+    assert method.go_back()  # to the point before the row was left out
     assert (method.left.samples.size, method.left.features.size) == (n, 5)
     assert not method.may_fix[1]
     assert method.may_fix.sum() == n - 1
@@ -169,7 +169,7 @@ def test_going_back_keeps_what_was_left_out_by_mistake():
     assert not method.may_drop[0]
     np.testing.assert_array_equal(method.x, start)
     assert not method.go_back()
-    # Where it is not known what was wrong, nothing is left out any more.
+    # Where it is not known what was left out wrongly, nothing is left out any more.
     method._restrict(every, ~every, np.arange(6) > 2)
     method.missing_slopes, method.closed = np.full(6, 9.0), True
     assert method.go_back()

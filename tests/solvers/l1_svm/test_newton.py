@@ -1,4 +1,4 @@
-"""Newton steps of the l1 machine against the whole system, starts, reductions, and what proves a solution."""
+"""The l1 SVM: Newton steps against the whole system, starts, reductions, and proofs of optimality."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_the_smaller_system_is_taken():
 
 
 @pytest.mark.parametrize("kind", [FeatureSystem, SampleSystem])
-def test_a_spoilt_matrix_is_reported(kind):
+def test_a_matrix_that_is_not_positive_definite_is_reported(kind):
     rows, _, stiffness, _ = draw(10, 10)
     with pytest.raises(NotPositiveDefinite):
         kind(rows, np.full(10, np.nan), stiffness, rows)
 
 
 def test_what_was_left_out_wrongly_is_found():
-    """A row stays at its price while it falls short of its target, at zero while it does not; a feature by its pull."""
+    """Rows fixed at the wrong bound and features whose gradient exceeds the penalty are found."""
     rng = np.random.default_rng(3)
     n, p = 12, 6
     rows = np.column_stack([rng.normal(size=(n, p)), rng.choice([-1.0, 1.0], n)])
@@ -178,7 +178,7 @@ def test_the_start_of_balanced_multipliers():
     sign = problem.rows[:, -1]
     assert sign @ balanced == pytest.approx(0.0, abs=1e-12)
     side = sign == np.sign(-(problem.cost @ sign))
-    np.testing.assert_allclose(balanced[side], problem.cost[side])  # the lighter side at its price
+    np.testing.assert_allclose(balanced[side], problem.cost[side])  # the lighter side is at its cost
     assert np.all(balanced <= problem.cost * (1 + 1e-12))
     one_sided = SignedProblem(
         np.abs(problem.rows), problem.target, problem.cost, problem.penalty, problem.gradient
@@ -194,7 +194,7 @@ def test_the_start_of_balanced_multipliers():
     np.testing.assert_allclose(s[2 * n :], np.concatenate([np.maximum(c - g, c), np.maximum(c + g, c)]))
     direction = (balanced * problem.target) @ problem.rows[:, :-1] / c
     value = problem.rows[:, :-1] @ direction
-    # The multiple of the direction that is nearest to the targets, by weighted least squares; eight tenths of it.
+    # 0.8 times the multiple of the direction that fits the targets best by weighted least squares.
     root = np.sqrt(balanced)
     nearest = np.linalg.lstsq((root * value)[:, None], root * problem.target, rcond=None)[0][0]
     weights = 0.8 * nearest * direction
@@ -240,7 +240,7 @@ def test_fewer_rows_and_features_and_back():
     assert again.has(again.samples[:2], np.array([2]))
     assert not again.has(np.array([0]), np.array([2]))
     assert not again.has(again.samples[:2], np.array([1]))
-    # The same machine costs the same in both problems, as long as the fixed rows are where they were put.
+    # A model has the same objective in both problems as long as the fixed rows are on their side of the kink.
     same = left.problem.objective(
         np.append(weights[[0, 2, 3]], 0.0),
         left.problem.target - left.problem.rows @ np.append(weights[[0, 2, 3]], 0.0),

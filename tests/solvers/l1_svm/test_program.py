@@ -1,4 +1,4 @@
-"""The l1 machines by column generation against the full program and their optimality conditions."""
+"""The l1 SVM by column generation, against the full program and the optimality conditions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_duplicated_sample_equals_a_doubled_weight():
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix])
 def test_stored_columns_of_every_kind_of_sparse_data(form):
-    """For an array of SciPy * multiplies entries, for a matrix it is the product of matrices."""
+    """For SciPy's sparse arrays * multiplies entries, for its sparse matrices it is the matrix product."""
     design = as_design(form(np.random.default_rng(0).poisson(0.5, size=(9, 4)).astype(float))).standardized()
     kept, shift = design.stored_columns(np.arange(4))
     np.testing.assert_allclose(kept.toarray() - shift, design.block(np.arange(4)), atol=1e-12)
@@ -102,7 +102,7 @@ def test_stored_columns_of_every_kind_of_sparse_data(form):
 
 @pytest.mark.parametrize("epsilon", [None, 0.1])
 def test_sparse_columns_give_the_model_of_dense_ones(epsilon):
-    """More features than are in the program from the start, and means that differ from zero."""
+    """There are more features than in the first program, and their means differ from zero."""
     rng = np.random.default_rng(0)
     X = rng.poisson(0.2, size=(60, 400)).astype(float)
     y = np.where(X[:, 0] + X[:, 1] - X[:, 2] + 0.3 * rng.normal(size=60) > 0.2, 1.0, -1.0)
@@ -125,7 +125,7 @@ def test_hard_margins_need_a_cost_that_is_large_enough():
     assert exact.status is Status.CONVERGED
     assert np.all(y * (X @ exact.weights + exact.bias) >= 1.0 - 1e-6)
     assert exact.objective == pytest.approx(np.abs(exact.weights).sum(), rel=1e-6)
-    assert exact.dual_coef @ (np.ones(20) * y) > 10.0  # no price of ten times the costs would do
-    # Beyond a cost of 1e12 a hard margin is not told from one that does not exist.
+    assert exact.dual_coef @ (np.ones(20) * y) > 10.0  # a cost of ten times the penalties is not enough
+    # Beyond a cost of 1e12 rounding hides whether a hard margin exists.
     for penalty, status in ((1e8, Status.CONVERGED), (3e9, Status.INFEASIBLE)):
         assert L1SvmProgram(as_design(X), y, C=np.inf).solve(np.full(30, penalty)).status is status

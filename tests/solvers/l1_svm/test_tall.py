@@ -1,4 +1,4 @@
-"""The l1 machine for many samples against the full program."""
+"""The l1 SVM for many samples against the full program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram
 
 
 def tall_problem(is_sparse, epsilon, n=300, p=60):
-    """Counts, of which most samples have equal ones in the features that matter, or real numbers."""
+    """Data of real numbers, or of counts that are equal in most samples for the features that matter."""
     rng = np.random.default_rng(3)
     X = rng.poisson(0.15, size=(n, p)).astype(float) if is_sparse else rng.normal(size=(n, p))
     target = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=n)
@@ -27,7 +27,7 @@ def tall_problem(is_sparse, epsilon, n=300, p=60):
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("epsilon", [None, 0.1])
 def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatch):
-    """Windows of 12 rows, several levels of samples, few features that join at a time, and samples without weight."""
+    """With windows of 12 rows, several levels of sampling, few features added at a time, and samples of zero weight."""
     monkeypatch.setattr(programs, "WINDOW", 12)
     monkeypatch.setattr(programs, "ROWS_OF_A_FEATURE", 2)
     monkeypatch.setattr(programs, "TALL_BATCH", 3)
@@ -51,7 +51,7 @@ def test_few_rows_at_a_time_give_the_full_program(is_sparse, epsilon, monkeypatc
 
 
 def test_rare_features_do_not_bring_all_rows_into_the_program(monkeypatch):
-    """Real targets differ in all samples; the few rows of a rare feature must not be fixed on a wrong side."""
+    """Real targets differ in all samples; the few rows of a rare feature must not be fixed on the wrong side."""
     monkeypatch.setattr(programs, "WINDOW", 200)
     monkeypatch.setattr(programs, "ROWS_OF_A_FEATURE", 50)
     rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_many_samples_with_other_costs_and_means():
 
 
 def test_equal_samples_share_their_multiplier_so_that_fewer_features_join(monkeypatch):
-    """Most samples have none of the useful features; noise joins by the hundred to prove the same solution."""
+    """Otherwise hundreds of noise features are added only to prove the same solution."""
     rng = np.random.default_rng(0)
     n, p = 10_000, 1500
     X = sparse.random(n, p, density=0.002, format="csr", rng=rng)

@@ -1,4 +1,4 @@
-"""Rows of the l1 machine for many samples: merged, sampled, windows of them, and multipliers that they share."""
+"""Rows of the l1 SVM for many samples: merging, sampling, windows, and shared multipliers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_equal_rows_count_as_one_with_the_sum_of_their_costs(make):
         assert merged.cost[g] == pytest.approx(rows.cost[group == g].sum())
 
 
-def test_what_rows_lack_and_the_objective():
+def test_residuals_of_rows_and_the_objective():
     rows, w = rows_of(), np.array([0.3, -0.2, 0.1])
     np.testing.assert_allclose(rows.short(w), 1.0 - rows.matrix @ w)
     some = rows.take(np.array([4, 1]))
@@ -68,7 +68,7 @@ def test_what_rows_lack_and_the_objective():
     assert tall._best_between(far, penalty, start, end).tolist() == [0.0, 0.0, 1.0]
 
 
-def test_a_part_of_the_rows_stands_for_all():
+def test_a_sample_of_the_rows_represents_all():
     n = 400
     cost = np.full(n, 1.0)
     cost[:3] = 200.0
@@ -76,12 +76,12 @@ def test_a_part_of_the_rows_stands_for_all():
     found = rows.sampled(20)
     assert found.target.size == 20
     assert np.all(np.diff(found.target) > 0.0)  # in their order, each once
-    assert found.target[:3].tolist() == [0.0, 2.0, 4.0]  # heavy ones are all there, as they are
+    assert found.target[:3].tolist() == [0.0, 2.0, 4.0]  # all rows of large cost are kept unchanged
     assert found.cost[:3].tolist() == [200.0] * 3
     np.testing.assert_array_equal(found.matrix[:, 0] * 2.0, found.target)
     assert found.cost.sum() == pytest.approx(cost.sum())
     np.testing.assert_allclose(found.cost[3:], 397.0 / 17.0)
-    cost[:15] = 100.0  # of many heavy ones: light ones are half of the wanted number at least
+    cost[:15] = 100.0  # with many heavy rows, at least half of the wanted number are light ones
     many = _Rows(rows.matrix, rows.target, cost).sampled(20)
     assert many.target.size == 15 + 10
 
@@ -100,8 +100,8 @@ def test_rows_of_rare_features_are_in_the_window(monkeypatch):
     n = 12
     matrix = np.zeros((n, 3))
     matrix[:, 2] = 1.0
-    matrix[8:, 0] = 1.0  # four rows, the nearest two and what equals the third
-    matrix[[10, 11], 1] = 1.0  # a feature with no more rows than its share
+    matrix[8:, 0] = 1.0  # four rows: the nearest two, and ties with the third
+    matrix[[10, 11], 1] = 1.0  # a feature with fewer rows than its share
     distance = np.arange(n) * 1.0
     rows = _Rows(sparse.csr_array(matrix), np.ones(n), np.ones(n))
     assert np.flatnonzero(tall._window(rows, distance, 3)).tolist() == [0, 1, 2, 3, 8, 9, 10, 11]
@@ -131,7 +131,7 @@ def test_the_program_of_rows_with_the_gradient_of_others_is_a_linear_program(fac
         bounds=list(zip(np.zeros(14), rows.cost / factor, strict=True)),
     )
     assert rows.target @ found.alpha == pytest.approx(-factor * exact.fun, rel=1e-9)
-    # The weights are optimal for it: the objective with the rows outside, whose pull is linear, is the same.
+    # The weights are optimal: the objective, with the linear term of the rows outside, is the same.
     value = tall._objective(rows, penalty, found.weights) - gradient @ found.weights
     assert value == pytest.approx(rows.target @ found.alpha, rel=1e-8)
     assert np.all((found.alpha >= 0.0) & (found.alpha <= rows.cost))
@@ -168,7 +168,7 @@ def test_the_curvature_is_that_of_the_steepest_change_that_keeps_the_sums():
     assert largest <= shared._curvature(unit) <= 1.25 * np.linalg.eigvalsh(rows @ rows.T)[-1]
 
 
-def test_sharing_stops_as_soon_as_no_feature_is_called_for():
+def test_sharing_stops_as_soon_as_no_feature_violates():
     _, shared = sharing()
     alpha, outside = 0.5 * shared.cost, np.array([False, True, True, True, True, True])
     gradient = shared._gradient(alpha)
@@ -176,7 +176,7 @@ def test_sharing_stops_as_soon_as_no_feature_is_called_for():
     assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
     roomy[0] = 1e-6  # it is inside
     assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
-    roomy[1] = 0.0  # without a cost it is not asked for
+    roomy[1] = 0.0  # a penalty of zero is ignored
     assert shared.calling_for_fewer(alpha, gradient, roomy, outside) is alpha
     tight = np.full(6, 0.6 * np.abs(gradient[1:]).max())
     better = shared.calling_for_fewer(alpha, gradient, tight, outside)

@@ -145,12 +145,12 @@ def test_the_inverse_without_the_mean():
 
 
 @pytest.mark.parametrize("kind", ["target", "classes"])
-def test_a_sweep_takes_each_precision_to_its_best(kind):
+def test_a_pass_takes_each_precision_to_its_best(kind):
     _, _, state = state_of(kind, active=(4, 0, 2, 6), precision=(0.7, 2.0, 5.0, 0.1))
     mean, covariance = state.posterior.mean.copy(), state.posterior.covariance.copy()
     precision = state.precision.copy()
-    plain(posterior.sweep_precisions)(mean, covariance, precision, 0.0)
-    # By hand, with the inverse anew for each column; the curvature and the residuals stay those of the start.
+    plain(posterior.update_precisions)(mean, covariance, precision, 0.0)
+    # Step by step, with a new inverse for each column; the curvature and the residuals stay those of the start.
     F = state.columns
     exact = state.precision.copy()
     systems = [(F.T * b) @ F for b in state.posterior.curvature]
@@ -163,10 +163,10 @@ def test_a_sweep_takes_each_precision_to_its_best(kind):
         kept = np.isfinite(exact)
         for system, target in zip(systems, targets, strict=True):
             sigma = np.linalg.inv((system + np.diag(np.where(kept, exact, 0.0)))[np.ix_(kept, kept)])
-            place = int(np.sum(kept[:j]))
+            position = int(np.sum(kept[:j]))
             mu = sigma @ target[kept]
-            s.append(1.0 / sigma[place, place] - exact[j])
-            q.append(mu[place] / sigma[place, place])
+            s.append(1.0 / sigma[position, position] - exact[j])
+            q.append(mu[position] / sigma[position, position])
         variance = best_variance(np.array([s]), np.array([q]))[0][0]
         exact[j] = 1.0 / variance if variance > 0.0 else np.inf
     np.testing.assert_allclose(precision, exact, rtol=1e-6)
@@ -176,7 +176,7 @@ def test_a_sweep_takes_each_precision_to_its_best(kind):
         np.testing.assert_allclose(covariance[c][np.ix_(kept, kept)], sigma, atol=1e-7)
         np.testing.assert_allclose(mean[c][kept], sigma @ target[kept], atol=1e-6)
     again, before = state.precision.copy(), state.precision.copy()
-    plain(posterior.sweep_precisions)(
+    plain(posterior.update_precisions)(
         state.posterior.mean.copy(), state.posterior.covariance.copy(), again, np.inf
     )
     np.testing.assert_array_equal(
@@ -184,7 +184,7 @@ def test_a_sweep_takes_each_precision_to_its_best(kind):
     )  # no change is large enough
     gone = state.precision.copy()
     gone[2] = np.inf
-    plain(posterior.sweep_precisions)(
+    plain(posterior.update_precisions)(
         state.posterior.mean.copy(), state.posterior.covariance.copy(), gone, 0.0
     )
     assert np.isinf(gone[2])
@@ -225,7 +225,7 @@ def test_noise_is_re_estimated_by_mackay_or_not_at_all():
     assert found.log_evidence >= first.log_evidence
     fast = WEIGHT @ error**2 / (WEIGHT.sum() - determined)
     slow = (WEIGHT @ error**2 + old * determined) / WEIGHT.sum()
-    # MacKay's update unless it lowers the evidence, that of expectation-maximisation otherwise.
+    # MacKay's update unless it lowers the evidence, otherwise the EM update.
     trial = GaussianLikelihood(y, WEIGHT, noise_variance=fast).posterior(F, precision, np.zeros((1, 4)))
     expected = fast if trial.log_evidence >= first.log_evidence else slow
     assert likelihood.noise_variance == pytest.approx(expected)

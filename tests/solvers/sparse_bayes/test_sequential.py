@@ -16,7 +16,7 @@ from zeronorm.solvers.sparse_bayes._sequential import _State, best_variance, sol
 
 
 def projected(X, state, c):
-    """The inverse of the covariance of the linearised model of one output, a flat bias left out."""
+    """The inverse covariance of the linearised model of one output, with the flat bias projected out."""
     C = np.diag(1.0 / state.posterior.curvature[c])
     for k, precision in zip(state.active, state.precision[1:], strict=True):
         C += np.outer(X[:, k], X[:, k]) / precision
@@ -78,7 +78,7 @@ def test_columns_are_added_one_after_the_other(kind):
         best = int(np.argmax(gain))
         wanted[best] = 1.0 / variance[best]
         for c in range(len(inner)):
-            # The inverse of C + v x x', as Sherman and Morrison have it.
+            # The inverse of C + v x x' by the Sherman-Morrison formula.
             column = inner[c][:, best].copy()
             factor = variance[best] / (1.0 + variance[best] * column[best])
             inner[c] -= factor * np.outer(column, column)
@@ -106,7 +106,7 @@ def test_no_more_columns_are_added_than_asked_for(monkeypatch):
 
 def test_a_re_estimate_says_how_much_it_changed():
     X, _, state = state_of("target", active=(0, 1, 2), precision=(0.5, 0.5, 0.5))
-    state.likelihood.sweeps = 1
+    state.likelihood.n_passes = 1
     before = state.precision.copy()
     change = state._re_estimate()
     assert state.active.tolist() == [0, 1, 2]
@@ -190,7 +190,7 @@ def test_columns_in_use_are_no_candidates(monkeypatch):
 
 @pytest.mark.parametrize("seed", [2, 12, 14, 18])
 def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypatch):
-    """Of ten nearly equal columns each one could leave; with all of them the signal would go."""
+    """Each of ten nearly equal columns could be removed alone; without all of them the signal is lost."""
     monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
     monkeypatch.setattr(sequential, "_MANY_ACTIVE", 0)
     rng = np.random.default_rng(seed)
@@ -210,7 +210,7 @@ def test_columns_that_depend_on_each_other_do_not_change_together(seed, monkeypa
     assert state.active.size > 0
 
 
-def test_half_of_a_step_that_turns_back_is_taken(monkeypatch):
+def test_half_of_a_step_that_reverses_is_taken(monkeypatch):
     monkeypatch.setattr(sequential, "_MANY_SAMPLES", 1)
     _, design = counts()
     state = _State(design, GaussianLikelihood(np.arange(150.0), np.ones(150)), 1e-3, 10)

@@ -197,7 +197,7 @@ def test_the_iteration_limit_is_reported():
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_sparse_columns_give_the_evidence_of_dense_ones(n_classes):
-    """Without a class the target is a number; the columns are centred, so that no zero stays one."""
+    """With ``n_classes`` zero the target is real; the columns are centred, so that no zero stays zero."""
     rng = np.random.default_rng(0)
     X = rng.poisson(0.3, size=(80, 60)).astype(float)
     signal = np.column_stack([2.0 * X[:, 0], 3.0 * X[:, 1], 2.0 * X[:, 2]])
@@ -246,8 +246,8 @@ def test_sparse_columns_of_many_samples_have_the_same_evidence(n_outputs, togeth
 
 
 @pytest.mark.parametrize("seed", [0, 17, 51])
-def test_precisions_with_labels_do_not_swing(seed):
-    """Columns with few values determine the curvature of few samples: whole steps swung between two evidences."""
+def test_precisions_with_labels_do_not_oscillate(seed):
+    """Columns with few values determine the curvature of few samples: full steps oscillated between two evidences."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.choice([100, 200, 400, 800])), int(rng.choice([20, 40, 80]))
     y = np.arange(n) % 2
@@ -259,7 +259,7 @@ def test_precisions_with_labels_do_not_swing(seed):
         as_design(X), BernoulliLikelihood(y[:, None].astype(float), np.ones(n)), max_iter=100
     )
     assert found.status.converged
-    # At rest each precision is the best one for its column, given the others.
+    # At convergence each precision is the best one for its column, given the others.
     scale, mean = np.diagonal(found.covariance[0])[1:], found.weights[found.active, 0]
     precision = found.precision[found.active]
     s, q = 1.0 / scale - precision, mean / scale

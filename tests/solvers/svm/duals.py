@@ -1,4 +1,4 @@
-"""Dual problems in a given state, and their optimum by dense linear algebra."""
+"""Dual problems at a given point, and their optimum by dense linear algebra."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zeronorm.solvers.svm._box_dual import BoxDual
 
 
 def problem_of(kind, seed=0, n=7):
-    """A problem in a state where some variables are at each bound and some between, with f = Qv."""
+    """A problem at a point with some variables at each bound and some between, with f = Qv."""
     rng = np.random.default_rng(seed)
     cost = rng.uniform(0.5, 2.0, n)
     if kind == "regression":
@@ -39,12 +39,12 @@ def movable(dual, alpha):
 
 
 def gains(dual, f):
-    """How steeply the objective falls as a variable moves with its sign."""
+    """The decrease of the objective per unit step of a variable along its sign."""
     return -(f[dual.sample] + dual.sign * dual.linear)
 
 
 def constrained_optimum(dual, Q, alpha):
-    """The optimum over the free variables with the others and the balance kept, by a linear system."""
+    """The optimum over the free variables with the others fixed and the balance kept, by a linear system."""
     free = np.flatnonzero((alpha > 0.0) & (alpha < dual.upper))
     s, sign = dual.sample[free], dual.sign[free]
     H = sign[:, None] * Q[np.ix_(s, s)] * sign

@@ -1,4 +1,4 @@
-"""The dual of machines with a bias by its definition, and the dual without a balance in its box."""
+"""The dual of SVMs with an unpenalised bias by its definition, and the dual with box constraints only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = [(kind, squared) for kind in ("classes", "target") for squared in (False
 
 @pytest.mark.parametrize(("kind", "squared"), KINDS)
 def test_losses_and_the_gap_by_their_definitions(kind, squared):
-    """The gap is what weak duality says: primal less dual objective, at any multipliers that balance."""
+    """The gap is the primal minus the dual objective, at any balanced multipliers."""
     rng = np.random.default_rng(1)
     problem = dual_of(kind, squared)
     X, cost = rng.normal(size=(9, 4)), dual_of(kind, False).upper[:9]
@@ -72,15 +72,15 @@ def test_of_two_multipliers_of_a_target_one_is_zero():
     np.testing.assert_array_equal(classes.without_overlap(alpha[:9]), alpha[:9])
 
 
-def test_the_bias_is_that_of_the_free_or_the_middle_of_what_is_possible():
-    """At a bound the optimum only says on which side of a sample's own value the bias lies."""
+def test_the_bias_is_that_of_the_free_or_the_midpoint_of_its_interval():
+    """A sample at a bound only bounds the bias from one side."""
     y = np.array([1.0, 1.0, -1.0, -1.0])
     problem = BoxDual.classification(y, np.ones(4), False)
     f = np.array([0.4, -0.2, 0.3, -0.5])
     own = y - f  # the bias that puts a sample on its margin
     free = np.array([0.5, 0.0, 0.5, 1.0])
     assert problem.bias(free, f) == pytest.approx(np.mean(own[[0, 2]]))
-    alpha = np.array([0.0, 1.0, 1.0, 0.0])  # at zero beyond the margin, at the price within
+    alpha = np.array([0.0, 1.0, 1.0, 0.0])  # at zero beyond the margin, at C within it
     lower, upper = [own[0], own[2]], [own[1], own[3]]
     assert problem.bias(alpha, f) == pytest.approx((max(lower) + min(upper)) / 2)
     one_class = BoxDual.classification(np.ones(2), np.ones(2), False)
@@ -98,7 +98,7 @@ def test_only_infinite_costs_without_squares_are_hard():
     assert (part.sign.tolist(), part.upper.tolist(), part.n_samples) == ([1.0, 1.0], [1.0, 0.0], 3)
 
 
-def test_the_parts_of_an_exact_solution_in_a_box():
+def test_the_steps_of_an_exact_solution_in_a_box():
     rng = np.random.default_rng(4)
     signed, C = rng.normal(size=(7, 5)), np.full(7, 2.0)
     free = np.array([4, 1, 6, 0, 0, 0, 0, 0, 0])
@@ -138,14 +138,14 @@ def test_the_parts_of_an_exact_solution_in_a_box():
         assert blocking == (-1 if own <= room.min() else np.argmin(room))
 
 
-def test_a_sweep_in_the_box_minimises_over_each_variable():
+def test_a_pass_in_the_box_minimises_over_each_variable():
     rng = np.random.default_rng(5)
     signed, C = rng.normal(size=(6, 3)), np.array([0.2, 1.0, 1.0, 0.05, 1.0, 0.7])
-    signed[5] = 0.0  # a sample of zeros: nothing stops it below its price
+    signed[5] = 0.0  # a sample of zeros: its variable goes to C
     alpha = np.array([0.1, 0.0, 0.5, 0.0, 1.0, 0.0])
     w = signed.T @ alpha
     mirror = alpha.copy()
-    plain(box_dual.sweep_over)(np.arange(6), signed, C, alpha, w)
+    plain(box_dual.pass_over)(np.arange(6), signed, C, alpha, w)
     for i in range(5):
         slope = signed[i] @ (signed.T @ mirror) - 1.0
         mirror[i] = np.clip(mirror[i] - slope / (signed[i] @ signed[i]), 0.0, C[i])
@@ -194,7 +194,7 @@ def test_a_warm_start_in_the_box_ends_where_a_cold_one_does():
 
 
 def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
-    """Samples 3, 1, 4, 0, 2 become free, then the second and the last of them leave."""
+    """Samples 3, 1, 4, 0, 2 become free, then the second and the last of them are removed."""
     rng = np.random.default_rng(0)
     H = rng.normal(size=(5, 7))
     H = H @ H.T
@@ -215,7 +215,7 @@ def test_the_inverse_of_the_free_samples_follows_those_that_come_and_go():
 
 
 def test_free_samples_that_depend_on_each_other(monkeypatch):
-    """An inverse that does not exist is not used; a solution that does not come is said not to."""
+    """A singular inverse is not used, and a failure to find the solution is reported."""
     rng = np.random.default_rng(0)
     Z = np.column_stack([rng.normal(size=(12, 2)), np.ones(12)])
     y = np.where(Z[:, 0] + 0.5 * rng.normal(size=12) > 0, 1.0, -1.0)
@@ -243,7 +243,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     monkeypatch.setattr(box_dual, "SWEEPS_FROM_ZERO", 0)
     assert not box_dual.solve_box(Z, y, C, np.zeros(12))
     monkeypatch.undo()
-    # Rounding of the free ones is put right by one step of Newton.
+    # One Newton step corrects the rounding errors of the free variables.
     wrong = box_dual.settle
 
     def inexact(signed, C, alpha, w, free, inverse, tol):
@@ -258,7 +258,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     np.testing.assert_allclose(signed.T @ repaired, signed.T @ exact, atol=1e-8)
 
 
-def test_sweeps_come_first_and_fewer_of_them_near_the_solution(monkeypatch):
+def test_coordinate_descent_comes_first_and_is_shorter_near_the_solution(monkeypatch):
     Z, y = classification(12, 3)
     seen, own = [], compiled(box_dual.descend)
     monkeypatch.setattr(box_dual, "descend", lambda *a: seen.append((a[2].copy(), a[4])) or own(*a))

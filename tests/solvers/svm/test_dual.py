@@ -222,7 +222,7 @@ def test_one_class_or_no_features_give_a_finite_answer():
     assert empty.gap == pytest.approx(0.0, abs=1e-12)
 
 
-def test_bias_without_free_vectors_lies_in_the_middle():
+def test_bias_without_free_vectors_is_the_midpoint():
     x = np.array([-3.0, -1.0, 1.0, 3.0])
     y = np.array([-1.0, 1.0, -1.0, 1.0])
     solution = solve_svm_dual(np.outer(x, x), y, C=1e-3)
@@ -241,7 +241,7 @@ def test_bias_without_free_vectors_lies_in_the_middle():
     st.integers(0, 2**31),
 )
 def test_any_problem_is_solved(n, p, loss, log_C, log_scale, repeated, seed):
-    """Duplicated samples, dependent features, all scales: the duality gap always closes."""
+    """The duality gap closes with duplicated samples, dependent features and all scales."""
     rng = np.random.default_rng(seed)
     X = 10.0**log_scale * rng.normal(size=(n, p))
     if repeated:
@@ -280,7 +280,7 @@ def test_smo_is_callable_from_a_kernel():
 
 
 def _call_smo(K, ridge, sample, sign, linear, upper, alpha, f, max_iter):
-    # A number written here would be a type of its own: numba would compile the solver once more.
+    # A literal number here would be a new type, for which numba would compile the solver again.
     _, violation, _ = smo(K, ridge, sample, sign, linear, upper, alpha, f, 1e-6, max_iter)
     return violation
 

@@ -70,7 +70,7 @@ def test_warm_start_after_a_feature_left():
     assert warm.n_iter < cold.n_iter
 
 
-def test_a_sample_is_never_on_both_sides_of_the_epsilon():
+def test_a_sample_never_has_errors_above_and_below_epsilon():
     X, y = regression(80, 10)
     above, below = solve_svr_dual(X @ X.T, y, epsilon=0.0, max_iter=40).alpha.reshape(2, 80)
     assert not np.any((above > 0.0) & (below > 0.0))
@@ -83,8 +83,8 @@ def test_an_infinite_cost_is_refused():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_common_part_of_the_targets_goes_into_the_bias_alone(loss):
-    """Added to all targets, 1e9 drowned the steps in rounding: the search went on until its limit."""
+def test_a_constant_in_the_targets_changes_only_the_bias(loss):
+    """With 1e9 added to all targets, rounding errors kept the solver running to its iteration limit."""
     X, y = regression(80, 10)
     y = np.round(y * 64.0) / 64.0  # exact with the offset too
     plain, moved = (solve_svr_dual(X @ X.T, y + offset, C=5.0, loss=loss) for offset in (0.0, 2.0**30))

@@ -117,7 +117,7 @@ def test_block_pivoting_leaves_few_free_variables_to_pair_steps():
     ("p", "C", "loss"), [(900, 0.002, "squared_hinge"), (900, 1.0, "hinge"), (20, 1.0, "hinge")]
 )
 def test_a_guess_that_all_samples_are_free_changes_no_solution(p, C, loss):
-    """Where it is right, no pair step is needed; with fewer features than samples these depend on each other."""
+    """A right guess needs no pair step; with fewer features than samples, the samples are linearly dependent."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, p)), np.where(np.arange(300) % 3, 1.0, -1.0)
     expected = solve_svm_dual(X @ X.T, y, C=C, loss=loss, tol=1e-9)

@@ -1,4 +1,4 @@
-"""The Weston-Watkins machine against a QP solver, the two-class machine and its optimality conditions."""
+"""The Weston-Watkins SVM against a QP solver, the two-class SVM and its optimality conditions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_matches_a_qp_solver(shape, C, loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_two_classes_are_the_two_class_model(loss):
-    """w1 = -w2 = w/2 turns ½Σ|w_k|² into ¼|w|²: the machine of two classes at 2C."""
+    """w1 = -w2 = w/2 turns ½Σ|w_k|² into ¼|w|²: the two-class SVM with cost 2C."""
     X, codes = classes(50, 8, 2, shift=0.8)
     K = X @ X.T
     joint = solve_weston_watkins(K, codes, 2, C=0.5, loss=loss, tol=1e-9)
@@ -143,7 +143,7 @@ def test_features_without_information_give_a_finite_answer():
     assert found.objective == pytest.approx(12.0)
 
 
-def test_sweeps_end_when_nothing_is_left_to_gain():
+def test_passes_end_when_nothing_is_left_to_gain():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(15, 4)), np.arange(15) % 3
     alpha, f, balance = np.zeros((15, 3)), np.zeros((3, 15)), np.zeros(3)
@@ -181,7 +181,7 @@ def joint(loss="hinge", seed=0, C=None):
 
 
 def dual_with_biases(state, alpha):
-    """The dual objective, with the biases as prices of the balance."""
+    """The dual objective, with the biases as multipliers of the balance."""
     coefficients = np.where(state.own, alpha.sum(axis=1, keepdims=True), -alpha)
     value = alpha.sum() - 0.5 * np.sum(coefficients * (state.K @ coefficients))
     return value - 0.5 * np.sum(state.ridge[:, None] * alpha**2) - state.bias @ coefficients.sum(axis=0)
@@ -223,7 +223,7 @@ def test_a_joint_newton_step_balances_the_classes_and_zeroes_the_slopes(loss):
     np.testing.assert_array_equal(state.alpha[~free], before[~free])
     moved = bias + length * bias_step
     np.testing.assert_allclose(state.bias, moved - moved.mean(), atol=1e-12)
-    # The whole step solves for the free ones.
+    # The full step solves for the free variables.
     whole = joint(loss)[1]
     whole.alpha[free] += step
     whole.bias = whole.bias + bias_step
@@ -234,20 +234,20 @@ def test_a_joint_newton_step_balances_the_classes_and_zeroes_the_slopes(loss):
 
 
 def tuned_dual(state, i, m, a):
-    """The dual with another value of one variable and the square of the imbalance taken off."""
+    """The dual objective minus the squared imbalance, with another value of one variable."""
     trial = state.alpha.copy()
     trial[i, m] = a
     scale = np.where(state.own, trial.sum(axis=1, keepdims=True), -trial).sum(axis=0)
     return dual_with_biases(state, trial) - 0.5 * state.stiffness * scale @ scale
 
 
-def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
+def test_a_pass_goes_to_the_optimum_of_one_variable_after_the_other():
     _, state = joint("squared_hinge")
     n_moved = 0
     for everywhere in (True, False):
         alpha, f, balance = state.alpha.copy(), state.f.copy(), state.balance.copy()
         arguments = (state.K, state.codes, state.ridge, state.upper)
-        worst = plain(joint_multiclass._sweep)(
+        worst = plain(joint_multiclass._one_pass)(
             *arguments, alpha, f, balance, state.bias, state.stiffness, everywhere
         )
         mirror = joint("squared_hinge")[1]
@@ -272,7 +272,7 @@ def test_a_sweep_goes_to_the_optimum_of_one_variable_after_the_other():
     assert n_moved > N
 
 
-def test_ascent_costs_the_balance_and_keeps_the_sum_of_the_biases_at_zero():
+def test_ascent_penalises_the_imbalance_and_keeps_the_sum_of_the_biases_at_zero():
     _, state = joint()
     bias = state.bias.copy()
     state.ascend(1e-3)

@@ -1,4 +1,4 @@
-"""Linear machines on wide and tall data: both ways agree with each other and with other libraries."""
+"""Linear SVMs on wide and tall data: both algorithms agree with each other and with other libraries."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_one_vs_rest_is_one_model_for_each_class(shape, loss):
     np.testing.assert_allclose(again.weights, together.weights, atol=1e-8)
 
 
-def test_the_way_of_solving_follows_size_and_memory():
+def test_the_algorithm_depends_on_size_and_memory():
     assert prefers_gram((62, 2000))
     assert not prefers_gram((5000, 50))
     assert prefers_gram((3000, 700))
@@ -204,7 +204,7 @@ def test_badly_scaled_data(shape, C, loss):
     assert model.gap < 1e-5 * (1.0 + model.objective)
 
 
-def test_where_the_gram_matrix_is_the_cheaper_way():
+def test_where_the_gram_matrix_is_cheaper():
     assert prefers_gram((100, 100))
     n = 20 * 100 * 100 // 200
     assert prefers_gram((n, 100))

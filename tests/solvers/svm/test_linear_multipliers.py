@@ -20,17 +20,17 @@ from zeronorm.solvers.svm._linear import _Multipliers, solve_by_multipliers
 def test_multipliers_find_the_model_of_the_interior_point_method(C):
     design, decision = tall_sparse()
     cost = C * np.random.default_rng(1).uniform(0.0, 2.0, decision.size)
-    cost[::7] = 0.0  # samples without a say
+    cost[::7] = 0.0  # samples of zero weight
     problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), cost, False)
     ours, oracle = solve_by_multipliers(design, problem), tall.solve_linear_loss(design, problem, tol=1e-10)
     assert ours.status is Status.CONVERGED
-    assert ours.gap <= 2e-10 * ours.objective  # tol = 1e-6 is only what is asked for at least
+    assert ours.gap <= 2e-10 * ours.objective  # tol = 1e-6 is only an upper bound
     np.testing.assert_allclose(ours.weights, oracle.weights, atol=1e-5 * np.abs(oracle.weights).max())
     assert np.all(ours.alpha[::7] == 0.0)
 
 
 def test_multipliers_go_beyond_the_tolerance():
-    """A step more costs little near the end: the gap is closed to a ten thousandth of what is asked for."""
+    """One more step costs little near the end: the gap is closed to 1e-4 times the tolerance."""
     design, decision = tall_sparse(2)
     problem = BoxDual.classification(np.where(decision > 0.1, 1.0, -1.0), np.full(decision.size, 0.5), False)
     for tol in (1e-2, 1e-3, 1e-4):
@@ -99,7 +99,7 @@ def multipliers(kind="classes"):
 
 
 def envelope(X, problem, method, weights, bias):
-    """The loss u max(0, r), smoothed: the best of a slope between 0 and u and its distance from the multiplier."""
+    """The smooth envelope of the loss u max(0, r): a maximum over slopes in [0, u] near the multiplier."""
     r = problem.residual(X @ weights + bias)
     slope = np.clip(method.alpha + method.sigma * r, 0.0, problem.upper)
     smooth = slope * r - (slope - method.alpha) ** 2 / (2 * method.sigma)
@@ -107,7 +107,7 @@ def envelope(X, problem, method, weights, bias):
 
 
 @pytest.mark.parametrize("kind", ["classes", "target"])
-def test_multipliers_begin_in_the_middle(kind):
+def test_multipliers_begin_at_half_of_their_bound(kind):
     X, problem, method = multipliers(kind)
     half = 0.5 * problem.upper
     np.testing.assert_allclose(method.alpha, problem.feasible(half))

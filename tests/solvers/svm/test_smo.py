@@ -1,4 +1,4 @@
-"""The parts of sequential minimal optimisation by their definitions, most of them not compiled, and the whole."""
+"""Sequential minimal optimisation: its steps by their definitions, mostly uncompiled, and the whole algorithm."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_pair_that_gains_most_is_chosen(kind, seed):
     np.testing.assert_array_equal(diagonal, np.diagonal(Q))
     found = plain(smo.second_of_pair)(K, diagonal, every, *state_of(dual), alpha, f, i, top)
     assert found == (chosen, score[against].min())
-    some = every[every != i]  # variables that are set aside are not looked at
+    some = every[every != i]  # variables that are set aside are not considered
     other, lower = plain(smo.first_of_pair)(some, *state_of(dual), alpha, f)
     assert other != i
     assert lower == max(score[k] for k in some if along[k])
@@ -84,7 +84,7 @@ def test_a_pair_moves_to_its_optimum_or_to_the_first_bound(kind, seed):
 
 def test_the_two_variables_of_one_sample_move_freely_against_each_other():
     dual, K, Q, alpha, _ = problem_of("regression")
-    alpha[0], alpha[7] = 0.2, 0.3  # both sides of the tube: they only cost
+    alpha[0], alpha[7] = 0.2, 0.3  # errors above and below at once, which is never optimal
     f = Q @ dual.signed_sum(alpha)
     before = f.copy()
     status, freed, bound = compiled(smo._pair_step)(
@@ -150,7 +150,7 @@ def test_how_many_are_free_and_whether_any_can_grow_for_ever():
     upper, alpha = np.array([1.0, np.inf, 2.0, 0.0]), np.array([0.5, 0.0, 2.0, 0.0])
     assert plain(smo._survey)(ridge, sample, upper, alpha) == (1, False)
     assert plain(smo._survey)(np.zeros(4), sample, upper, alpha) == (1, True)
-    upper[1], alpha[1] = 3.0, 3.5  # nothing lies beyond a bound, but a bound is not between
+    upper[1], alpha[1] = 3.0, 3.5  # beyond its bound: not free
     assert plain(smo._survey)(ridge, sample, upper, alpha) == (1, False)
     assert plain(smo._survey)(np.zeros(4), sample, np.full(4, np.inf), alpha) == (3, True)
     assert plain(smo._largest_f)(np.array([1.0, 2.5]), np.array([3.0, 4.0, 0.5])) == 14.0
@@ -169,9 +169,9 @@ def test_the_variables_grow_together_balanced_between_the_signs():
     np.testing.assert_allclose(step, [0.25, 0.75, -0.25, -0.75])
     free, step, rounding = plain(smo.growth_direction)(*arguments, True)
     assert (free.tolist(), step.tolist()) == ([1, 3], [1.0, -1.0])
-    # The gain along it, 2 + 3, times the largest diagonal and both shares.
+    # The gain along it, 2 + 3, times the largest diagonal entry and both shares.
     assert rounding == pytest.approx(2.0 * np.finfo(float).eps * 7.0 * 5.0)
-    some_ridge = np.array([0.0, 0.1, 0.0, 0.0, 0.0])  # which ends the growth of one sign
+    some_ridge = np.array([0.0, 0.1, 0.0, 0.0, 0.0])  # a ridge bounds the variables of one sign
     free, step, _ = plain(smo.growth_direction)(some_ridge, *arguments[1:], True)
     assert (free.size, step.size) == (0, 0)
     one_sided = np.array([0.0, 0.0, 0.1, 0.3, 0.0])
@@ -179,7 +179,7 @@ def test_the_variables_grow_together_balanced_between_the_signs():
 
 
 def integers(n, p, seed, scale=1.0):
-    """Whole numbers, whose inner products are exact: the way is the same on every machine."""
+    """Integers, whose inner products are exact, so that the steps are the same on every computer."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, size=(n, p)).astype(float)
     y = np.where(X[:, 0] + rng.integers(-2, 3, size=n) > 0, 1.0, -1.0)
@@ -194,7 +194,7 @@ def solved(dual, K, *, tol=1e-6, max_iter=100_000, alpha=None):
 
 
 def test_the_first_steps_are_those_of_the_best_pairs():
-    """While each step frees or binds a variable, pairs are all there is."""
+    """As long as each step changes the free set, there are pair steps only."""
     X, y = integers(9, 4, 1)
     K, dual = X @ X.T + np.eye(9), BoxDual.classification(y, np.full(9, 0.02), False)
     alpha, f, every = np.zeros(9), np.zeros(9), np.arange(9)
@@ -224,7 +224,7 @@ def test_a_start_with_free_variables_begins_with_their_joint_optimum():
 
 
 def test_a_search_that_only_moves_rounding_is_ended():
-    """Without a tolerance nothing is good enough; what is left after twice twenty intervals no longer halves."""
+    """With tolerance zero, the search ends when the violation has not halved in twenty intervals."""
     X, y = integers(5, 19, 3, scale=1000.0)
     dual = BoxDual.classification(y, np.full(5, 1e6), True)
     n_iter, violation, status, *_ = solved(dual, X @ X.T, tol=0.0, max_iter=30_000)
@@ -245,11 +245,17 @@ def test_a_search_that_only_moves_rounding_is_ended():
         ((300, 5), "squared", 0.5, 1565, 234),
         ((280, 400), "hinge", 0.001, 537, 149),
         ((40, 60), "hinge", np.inf, 43, 32),
-        ((100, 30), "hinge", 10.0, 140, 31),  # Newton steps that meet a bound, as many as pair steps pay for
+        (
+            (100, 30),
+            "hinge",
+            10.0,
+            140,
+            31,
+        ),  # Newton steps that reach a bound, as long as they cost less than pairs
     ],
 )
-def test_the_way_is_the_same_everywhere(shape, kind, C, n_steps, n_free):
-    """Whole numbers and loops without reordered sums: a number of steps that changes was meant to change."""
+def test_the_number_of_steps_is_the_same_on_every_platform(shape, kind, C, n_steps, n_free):
+    """On integers, without reordered sums, the number of steps changes only when the algorithm does."""
     X, y = integers(*shape, 7)
     K, cost = X @ X.T, np.full(shape[0], C)
     dual = BoxDual.classification(y, cost, kind == "squared")

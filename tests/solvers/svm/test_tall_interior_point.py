@@ -1,4 +1,4 @@
-"""The interior-point method for tall data by what its steps, starts and ends are to achieve."""
+"""The interior-point method for tall data: steps, start and end against their conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zeronorm.solvers.svm._tall import ALPHA, SPARE, XI, T
 
 
 def point_of(method, seed=1):
-    """A point inside all bounds that meets no condition of the optimum."""
+    """A point inside all bounds that satisfies no optimality condition."""
     rng = np.random.default_rng(seed)
     m = method.problem.sign.size
     variables = rng.uniform(0.2, 1.5, size=(4, m))
@@ -60,7 +60,7 @@ def test_a_step_solves_the_linearised_conditions(kind, target, second_order):
     v = dual.signed_sum(after[ALPHA])
     assert v.sum() == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(X.T @ v, point.weights + change[:-1], atol=1e-9)
-    # The products come to the target, up to what is of second order.
+    # The products equal the target up to terms of second order.
     products = start[ALPHA] * start[T] + start[ALPHA] * step[T] + start[T] * step[ALPHA]
     np.testing.assert_allclose(products + before[ALPHA] * before[T], target, atol=1e-9)
     products = start[SPARE] * start[XI] + start[SPARE] * step[XI] + start[XI] * step[SPARE]
@@ -82,14 +82,14 @@ def test_a_step_that_takes_nothing_away_may_be_of_any_length():
 
 
 def test_the_step_of_an_iteration_is_mehrotras():
-    """The predictor has the target zero; the corrector the mean product times the cube of what is left."""
+    """The predictor has target zero; the corrector the mean product times the cube of the share that remains."""
     X, dual = problem_of("hinge")
     method, twin = (tall._InteriorPoint(as_design(X), dual) for _ in range(2))
     point, copy = point_of(method), point_of(twin)
     start = point.variables.copy()
-    told = []
+    seen = []
     own = method._status
-    method._status = lambda *arguments: told.append(arguments) or own(*arguments)
+    method._status = lambda *arguments: seen.append(arguments) or own(*arguments)
     status = method.advance(point, 1e-6)
     assert status is Status.ITERATION_LIMIT
     curvature = np.zeros(N)
@@ -111,8 +111,8 @@ def test_the_step_of_an_iteration_is_mehrotras():
     np.testing.assert_allclose(point.weights, copy.weights + length * change[:-1], rtol=1e-9)
     assert point.bias == pytest.approx(copy.bias + length * change[-1])
     assert (point.variables > 0.0).all()
-    # Of what was missing, that much is left; both are told with the gap before and the tolerance.
-    assert told[0][1:] == (pytest.approx((1.0 - length) * furthest), pytest.approx(gap), 1e-6)
+    # The status is computed from the remaining residual, the gap before the step and the tolerance.
+    assert seen[0][1:] == (pytest.approx((1.0 - length) * furthest), pytest.approx(gap), 1e-6)
 
 
 def test_where_the_iterations_begin():
@@ -123,7 +123,7 @@ def test_where_the_iterations_begin():
     assert (point.weights.tolist(), point.bias) == ([0.0] * P, 0.0)
     np.testing.assert_allclose(point.variables[ALPHA], np.where(soft, dual.upper / 2, 0.5))
     np.testing.assert_allclose(point.variables[SPARE], np.where(soft, dual.upper / 2, 1.0))
-    np.testing.assert_allclose(point.variables[XI], np.where(soft, 2.0, 0.0))  # all lack a margin of one
+    np.testing.assert_allclose(point.variables[XI], np.where(soft, 2.0, 0.0))  # all margins are one too small
     np.testing.assert_allclose(point.variables[T], 1.0)
     X, dual = problem_of("regression")
     method = tall._InteriorPoint(as_design(X), dual)
@@ -142,7 +142,7 @@ def test_where_the_iterations_begin():
     np.testing.assert_allclose(near.variables[T], np.where(lacks < 0, -lacks, 0.0) + slack)
 
 
-def test_multipliers_at_the_end_lie_on_the_bound_that_their_slack_tells():
+def test_multipliers_at_the_end_lie_on_the_bound_that_their_slack_indicates():
     dual = BoxDual.classification(np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), np.full(6, 2.0), False)
     method = tall._InteriorPoint(as_design(np.eye(6, 2)), dual)
     alpha = np.array([1e-5, 2.0 - 1e-5, 1.0, 1e-5, 0.5, 2.0 - 1e-5])
@@ -167,14 +167,14 @@ def test_when_the_iterations_end():
     variables[XI], variables[T] = np.maximum(lacks, 0.0), np.maximum(-lacks, 0.0)
     point = tall._Point(solved.weights, solved.bias, variables)
     assert method._status(point, 0.0, 1.0, 1e-6) is Status.CONVERGED
-    assert method._status(point, 1e-3, 1.0, 1e-6) is Status.ITERATION_LIMIT  # a constraint is missed
+    assert method._status(point, 1e-3, 1.0, 1e-6) is Status.ITERATION_LIMIT  # a constraint is violated
     assert method.error == pytest.approx(1e-3)
     point.bias, point.weights = solved.bias, 1.01 * solved.weights  # not the weights of the multipliers
     assert method._status(point, 0.0, 1.0, 1e-6) is Status.ITERATION_LIMIT
     off = np.sum((0.01 * solved.weights) ** 2)
     scale = 0.5 * 1.01**2 * solved.weights @ solved.weights + dual.upper @ variables[XI]
     assert method.error == pytest.approx(off / scale, rel=1e-3)
-    # Good enough, and a gap or an error that no longer halves: the end; else once more.
+    # It ends where the tolerance is met and the gap or the error no longer halves.
     for gap_before, error_before, ends in ((1.0, 1.0, False), (1e-12, 1.0, True), (1.0, 1e-12, True)):
         method.error = error_before
         found = method._status(point, 0.0, gap_before, 0.1)
@@ -187,14 +187,14 @@ def test_hard_constraints_that_cannot_hold_are_seen():
     hard = BoxDual.classification(y, np.array([np.inf, np.inf, np.inf, 1.0]), False)
     method = tall._InteriorPoint(as_design(X), hard)
     variables = np.ones((4, 4))
-    variables[ALPHA] = [1.0, 1.0, 1e-12, 1.0]  # along which nothing changes but the dual objective
+    variables[ALPHA] = [1.0, 1.0, 1e-12, 1.0]  # along which only the dual objective changes
     point = tall._Point(np.zeros(1), 0.0, variables)
     assert method._outgrows(point, 1e-6)
     variables[ALPHA] = [1.0, 1.0, 1.0, 1.0]
     assert not method._outgrows(point, 1e-6)
-    variables[ALPHA] = [1.0, 0.0, 1.0, 1.0]  # no hard one of the other class
+    variables[ALPHA] = [1.0, 0.0, 1.0, 1.0]  # no hard constraint of the other class
     assert not method._outgrows(point, 1e-6)
-    # The limit itself: rounding of the mean square of the samples times the gain, against the change of the image.
+    # The limit itself: rounding of the mean squared norm of the samples times the gain, against the curvature.
     variables[ALPHA] = [0.5, 1.0, 0.5, 7.0]
     image = 0.5 * 1.0 + 0.5 * 2.0 - 1.0
     limit = 2.0 * np.finfo(float).eps * np.mean(X**2) * 2.0 / image**2
@@ -212,8 +212,8 @@ def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
     np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)
 
 
-def test_variables_that_reach_zero_end_the_search_without_a_foreign_error(monkeypatch):
-    """Rounding may put a product exactly at zero; its quotient is then no number."""
+def test_variables_that_reach_zero_end_the_search_without_an_error(monkeypatch):
+    """Rounding may make a variable exactly zero, and the quotient is then not a number."""
     from zeronorm.solvers.svm import _tall as tall
 
     started = tall._InteriorPoint.start

@@ -109,7 +109,7 @@ def test_a_certificate_enlarges_what_breaks_hard_constraints_by_a_little():
     ("length", "n_iter", "status"), [(0.0, 1, Status.CONVERGED), (1.0, 3, Status.ITERATION_LIMIT)]
 )
 def test_a_step_without_length_ends_the_search(length, n_iter, status, monkeypatch):
-    """Nothing more is to be gained then; a whole step that leaves other residuals positive is none of that."""
+    """A step of length zero ends the search; a full step that changes which residuals are positive does not."""
     X, dual = problem_of("squared hinge")
     monkeypatch.setattr(tall, "_exact_line_search", lambda *_: length)
     monkeypatch.setattr(np, "array_equal", lambda *_: False)  # no step is exact
@@ -123,7 +123,7 @@ def test_a_start_at_the_solution_needs_one_exact_step(monkeypatch):
     assert 0.0 < (dual.residual(X @ found.weights + found.bias) > 0.0).mean() < 1.0
 
     def refuse(*_):
-        raise AssertionError("a search along a step that is known to be exact")
+        raise AssertionError("a line search along a step that is known to be exact")
 
     monkeypatch.setattr(tall, "_exact_line_search", refuse)
     again = tall.solve_squared_loss(as_design(X), dual, (found.weights, found.bias))
@@ -136,7 +136,7 @@ def test_a_start_at_the_solution_needs_one_exact_step(monkeypatch):
     [(1000, csr_array, True), (999, csr_array, False), (1000, np.asarray, False)],
 )
 def test_many_sparse_features_need_no_factor(p, make, by_products, monkeypatch):
-    """And have the machine of dense ones."""
+    """The model is the same as for dense data."""
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, p)) * (rng.random((400, p)) < 0.02)
     y = np.where(X[:, :20].sum(axis=1) + 0.3 * rng.normal(size=400) > 0.0, 1.0, -1.0)
@@ -151,7 +151,7 @@ def test_many_sparse_features_need_no_factor(p, make, by_products, monkeypatch):
 
 @pytest.mark.parametrize("seed", [1, 29, 43, 61, 134])
 def test_the_line_search_ends_at_the_lowest_point_of_a_line(seed):
-    """In these problems Newton's steps leave the interval in which the lowest point lies."""
+    """In these problems Newton's steps leave the interval that holds the minimum."""
     rng = np.random.default_rng(seed)
     y, C = rng.choice([-1.0, 1.0], 6), 10.0 ** rng.uniform(-3, 3, 6)
     problem = BoxDual.classification(y, C, True)

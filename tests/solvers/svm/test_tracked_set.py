@@ -1,4 +1,4 @@
-"""Following the optimum while columns leave, against solving every problem anew."""
+"""Updating the optimum while columns are removed, against solving every problem from scratch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two_classes(n, p, seed=0):
 
 
 class Shrinking:
-    """A machine whose columns leave one at a time."""
+    """An SVM whose columns are removed one at a time."""
 
     def __init__(self, X, dual):
         self.X, self.dual = X, dual
@@ -53,14 +53,14 @@ class Shrinking:
         forget_column(self.sets, self.dual.sample, x)
         return self.train()
 
-    def solved_anew(self):
+    def solved_from_scratch(self):
         d = self.dual
         alpha, f = np.zeros(d.sign.size), np.zeros(d.n_samples)
         smo(self.K, d.ridge, d.sample, d.sign, d.linear, d.upper, alpha, f, TOL, 100_000)
         return d.objective(alpha, f)
 
     def factored(self):
-        """What the factor stands for, and what it should."""
+        """The matrix of the factor, and the matrix it should factor."""
         m = int(self.sets.size[0])
         U, rows = np.triu(self.sets.factor[0, :m, :m]), self.dual.sample[self.sets.order[0, :m]]
         H = self.K[np.ix_(rows, rows)] + np.diag(self.dual.ridge[rows]) + self.sets.shift[0]
@@ -87,7 +87,7 @@ def test_every_problem_on_the_way_is_solved(kind):
         n_followed += int(model.sets.size[0]) > 0
         status, _ = model.remove(j)
         assert status == 0
-        expected = model.solved_anew()
+        expected = model.solved_from_scratch()
         found = model.dual.objective(model.alpha[0], model.f[0])
         assert found == pytest.approx(expected, rel=1e-7)
         assert abs(model.dual.sign @ model.alpha[0]) < 1e-9
@@ -106,7 +106,7 @@ def test_factor_stays_that_of_the_free_variables():
         alpha, free = model.alpha[0], model.sets.order[0, : model.sets.size[0]]
         inside = np.flatnonzero((alpha > 0) & (alpha < model.dual.upper))
         assert set(inside) <= set(free)
-    assert len(sizes) > 2  # variables met and left their bounds on the way
+    assert len(sizes) > 2  # variables reached and left their bounds on the way
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -118,21 +118,23 @@ def test_a_square_is_added_to_a_factor_or_taken_from_it(side):
     expected = U[2:, 2:].T @ U[2:, 2:] + side * np.outer(x, x)
     np.testing.assert_allclose(changed[2:, 2:].T @ changed[2:, 2:], expected, atol=1e-12)
     np.testing.assert_array_equal(changed[:2], U[:2])
-    assert not change_by_square(U.copy(), 2, 6, 100.0 * x, -1.0)  # nothing positive would be left
+    assert not change_by_square(U.copy(), 2, 6, 100.0 * x, -1.0)  # not positive definite any more
 
 
-def test_fewer_columns_than_free_variables_end_the_following():
+def test_fewer_columns_than_free_variables_end_the_tracking():
     X, y = two_classes(60, 8)
     model = Shrinking(X, duals(60, y)["squared hinge"])
     for j in range(6):
         model.remove(j)
-    assert model.dual.objective(model.alpha[0], model.f[0]) == pytest.approx(model.solved_anew(), rel=1e-7)
+    assert model.dual.objective(model.alpha[0], model.f[0]) == pytest.approx(
+        model.solved_from_scratch(), rel=1e-7
+    )
 
 
 def test_a_wrong_factor_is_noticed():
     X, y = two_classes(60, 150)
     model = Shrinking(X, duals(60, y)["hinge"])
-    with np.errstate(all="ignore"):  # of what lies outside the factor and was never written
+    with np.errstate(all="ignore"):  # from entries outside the factor that were never written
         model.sets.factor[0] *= 30.0
     d = model.dual
     model.K[:] = model.K[::-1, ::-1].copy()
@@ -159,7 +161,7 @@ def test_small_and_huge_problems_have_no_factor():
 
 
 def test_a_column_leaves_factors_of_any_size():
-    """Of one variable, of none, and of one that cannot lose so much; a machine that was given up stays so."""
+    """Factors of one variable, of none, and of one that becomes singular; a model that was given up stays so."""
     sets, x = TrackedSets.room_for(4, 40), np.linspace(0.0, 3.9, 40)
     sets.size[:] = 1, 0, 1, -1
     sets.order[:, 0], sets.factor[:, 0, 0] = (15, 0, 30, 0), 2.0
@@ -208,7 +210,7 @@ def test_variables_enter_and_leave_a_factor():
     assert plain(tracked_set._release)(U, order, 6, *arguments, 0) == 6  # it is free
     assert plain(tracked_set._release)(U, order, 6, *arguments, -1) == 6
     assert plain(tracked_set._release)(U, order, 0, *arguments, 1) == 0
-    for K_two, size in ((np.ones((2, 2)), 0), (np.eye(2), 2)):  # of a copy the matrix would be singular
+    for K_two, size in ((np.ones((2, 2)), 0), (np.eye(2), 2)):  # the matrix of two equal samples is singular
         two = (np.zeros(2), np.arange(2), np.ones(2), np.array([0.5, 0.0]))
         factor_of_one = np.sqrt(1.0 + shift) * np.eye(2)
         assert plain(tracked_set._release)(factor_of_one, np.array([0, -1]), 1, shift, K_two, *two, 1) == size

@@ -1,11 +1,11 @@
-r"""Linear machines with a weighted ℓ1 norm for more samples than features: the dual linear program.
+r"""Linear SVMs with a weighted ℓ1 norm, for more samples than features: the dual linear program.
 
 .. math:: \max_v\ \sum_i y_i v_i - \epsilon |v_i| \quad\text{subject to}\quad
     |x_k \cdot v| \le c_k, \qquad \sum_i v_i = 0,
 
 with :math:`0 \le y_i v_i \le C_i` and :math:`\epsilon = 0` for classes, :math:`|v_i| \le C_i` for a regression.
-It has one row for each feature and one for the bias, so a basis is small; the weights are the multipliers of
-the rows.
+It has one row for each feature and one for the bias, so that a basis is small. The weights of the SVM are the
+multipliers of the rows.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from zeronorm.solvers.l1_svm._program import (
 from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.svm._dual import per_sample
 
-LARGEST_DENSE_COPY = 1 << 21  # entries, of sparse data
+LARGEST_DENSE_COPY = 1 << 21  # entries of sparse data
 
-# -- The samples of an ℓ1 machine as rows of signed data, one for each side of its loss --
+# -- The samples of an ℓ1 SVM as rows of signed data, one for each side of its loss --
 
 
 class SignedRows(Sides):
-    """The rows of all features, their sign last, dense or, of large sparse data, as they are stored."""
+    """Rows of signed data with the sign as the last column: dense, or sparse for large sparse data."""
 
     def __init__(self, design: Design, y: ArrayLike, epsilon: float | None) -> None:
         super().__init__(y, epsilon)
@@ -55,7 +55,7 @@ class SignedRows(Sides):
         self.rows = rows.reshape(-1, p + 1)
 
     def _sparse_rows(self) -> Any:
-        """The rows of large sparse data, whose columns are not centred: that moves the bias alone. Else None."""
+        """The rows of large sparse data without centring, which changes only the bias; None for other data."""
         n, p = self.design.shape
         stored = self.design.stored_columns(np.arange(p)) if n * p > LARGEST_DENSE_COPY else None
         if stored is None:
@@ -67,7 +67,7 @@ class SignedRows(Sides):
     def model(
         self, weights: FloatArray, alpha: FloatArray, objective: float, n_iter: int, status: Status
     ) -> L1Svm:
-        """The machine with these weights, the bias last, and multipliers of the rows."""
+        """The SVM with these weights (the bias last) and multipliers of the rows."""
         bias = float(weights[-1] + weights[:-1] @ self.shift)
         return L1Svm(
             weights=weights[:-1],
@@ -81,17 +81,17 @@ class SignedRows(Sides):
         )
 
 
-LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation is the lighter one
-WIDEST = 60  # features for each sample; beyond, the program with column generation is the quicker one
+LARGEST_MATRIX = 50_000_000  # entries; beyond, the program with column generation needs less memory
+WIDEST = 60  # features for each sample; beyond, the program with column generation is faster
 MANY_SAMPLES = 5000  # of sparse data: few of them differ in the features with a weight
-MANY_ENTRIES = 1 << 25  # of sparse data, stored or not; with fewer, all features at once are the quicker way
-FEW_DATA = 50_000  # entries; the simplex method solves the next program from the last basis in no time
+MANY_ENTRIES = 1 << 25  # of sparse data, zeros included; with fewer, all features at once are faster
+FEW_DATA = 50_000  # entries; with fewer, the simplex method is fast from the last basis
 
 
 class L1SvmDualProgram:
-    """The same machine as :class:`~zeronorm.solvers.l1_svm._program.L1SvmProgram`, through its dual.
+    """The SVM of :class:`~zeronorm.solvers.l1_svm._program.L1SvmProgram`, solved through its dual.
 
-    After a change of the costs or of the price the simplex method goes on from the last basis.
+    After a change of the penalty or of C the simplex method starts from the last basis.
     """
 
     def __init__(
@@ -112,20 +112,20 @@ class L1SvmDualProgram:
         self._program = LinearProgram(-self.signed.targets, rows.T, zeros, zeros, 0.0, np.inf, presolve=False)
 
     def set_cost(self, C: ArrayLike) -> None:
-        """Change the price of the loss."""
+        """Change the cost C of the loss."""
         self.cost = per_sample(C, self.y.size)
 
     def solve(self, penalty: ArrayLike = 1.0, *, interior: bool = False) -> L1Svm:
-        """The machine for these costs of the features, from the last basis if there is one.
+        """Solve with this penalty of each feature, from the last basis if there is one.
 
-        ``interior``: by an interior-point method at first, for thousands of features with a weight.
+        ``interior``: start with an interior-point method, which pays with thousands of nonzero weights.
         """
         bounds = np.append(np.broadcast_to(penalty, self.signed.design.n_features), 0.0)
         self._program.set_column_bounds(0.0, self.signed.per_row(self.cost))
         self._program.set_row_bounds(-bounds, bounds)
         found = self._program.solve(interior=interior)
         self.n_iter += found.n_iter
-        # An unbounded dual is a primal without a solution: the hard margin does not exist.
+        # The dual is unbounded exactly where the primal has no solution: there is no hard margin.
         status = Status.INFEASIBLE if found.status is Status.UNBOUNDED else found.status
         weights = -found.row_duals
         rounding = np.finfo(float).eps * np.abs(weights[:-1]).max(initial=0.0)
@@ -134,9 +134,9 @@ class L1SvmDualProgram:
 
 
 class L1SvmInteriorProgram:
-    """The same machine by an interior-point method, for few solutions or very different ones.
+    """The same SVM solved by an interior-point method, for few solutions or very different ones.
 
-    What it does not find, as the hard margin, is left to the simplex method.
+    The simplex method solves what the interior-point method cannot, such as a hard margin.
     """
 
     def __init__(
@@ -149,16 +149,16 @@ class L1SvmInteriorProgram:
         self._simplex: L1SvmProgram | L1SvmDualProgram | None = None
 
     def set_cost(self, C: ArrayLike) -> None:
-        """Change the price of the loss."""
+        """Change the cost C of the loss."""
         self.cost = per_sample(C, self.y.size)
 
     def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
-        """The machine for these costs of the features."""
+        """Solve with this penalty of each feature."""
         found = self.solve_interior(penalty)
         return found if found is not None else self._solve_simplex(penalty)
 
     def solve_interior(self, penalty: ArrayLike = 1.0) -> L1Svm | None:
-        """The machine, should the interior-point method find and prove it."""
+        """The solution of the interior-point method, or None where it finds or certifies none."""
         penalties = np.array(np.broadcast_to(penalty, self.signed.design.n_features), dtype=np.float64)
         cost = self.signed.per_row(self.cost)
         if not (np.all(np.isfinite(cost)) and np.all(penalties > 0.0)):
@@ -190,21 +190,21 @@ class L1SvmInteriorProgram:
 
 
 WEIGHT_ROUNDING = 1e-10  # of the largest weight
-FIRST_ROWS = 1000  # samples next to the boundary, with which a hard margin begins,
-ROWS_OF_A_PROGRAM = 2  # or so many for each feature, if that is more
-HIGH_COST = 1e4  # of a slack, relative to the largest cost: exact for machines whose norm is smaller
-NEXT_COST = 1e4  # its factor where slacks are left
-NEARLY_WITHIN = 2.0  # samples with smaller margins join along with those within the margin
+FIRST_ROWS = 1000  # samples closest to the boundary in the first program of a hard margin,
+ROWS_OF_A_PROGRAM = 2  # or this many for each feature, if that is more
+HIGH_COST = 1e4  # of a slack, relative to the largest penalty: exact for solutions of smaller norm
+NEXT_COST = 1e4  # factor by which this cost grows where slacks remain
+NEARLY_WITHIN = 2.0  # samples with smaller margins are added along with those within the margin
 
 
 class L1SvmHardProgram:
-    """The same machine with a hard margin for many samples of two classes, few of which are on the margin.
+    """The same SVM with a hard margin, for many samples of two classes of which few are on the margin.
 
-    Where the classes overlap, some of the samples mostly prove it at once. The dual program starts with the samples
-    next to the boundary of a machine that separates all, or nearly; those that its solution leaves within the margin
-    join, and those close to it. Its multipliers have a high price as their bound, so that it always has a solution:
-    without slacks that is the one of the hard margin, and with slacks the price grows until it is larger than any
-    norm that can be told from none.
+    Where the classes overlap, a subset of the samples usually proves it at once. The dual program starts with the
+    samples closest to the boundary of a classifier that separates all or nearly all samples. Samples that its solution
+    leaves within the margin, or close to it, are added. The multipliers are bounded by a high cost of slacks, so that
+    the program always has a solution. Without slacks it is the hard-margin solution. With slacks the cost grows, until
+    it exceeds any norm that could be told from an infinite one in double precision.
     """
 
     def __init__(self, design: Design, y: ArrayLike) -> None:
@@ -215,14 +215,14 @@ class L1SvmHardProgram:
 
     @property
     def overlap_is_proved(self) -> bool:
-        """Whether it is known before the program that there is no solution."""
+        """Whether the classes are known to overlap before the program is solved."""
         return self._model is None
 
     def set_cost(self, C: ArrayLike) -> None:
-        """Nothing: errors have no price."""
+        """Does nothing: a hard margin has no C."""
 
     def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
-        """The machine for these costs of the features."""
+        """Solve with this penalty of each feature."""
         weights, bias = np.zeros(self.design.n_features), 0.0
         if self._model is None:
             return self._lifted(weights, bias, np.zeros(self.y.size), Status.INFEASIBLE)
@@ -245,18 +245,18 @@ class L1SvmHardProgram:
             rows = joined
 
     def _nearest(self, weights: FloatArray, bias: float, size: int, below: float = np.inf) -> IntArray:
-        """So many samples with the smallest margins below a bound."""
+        """The ``size`` samples with the smallest margins below a bound."""
         margin = self.y * (self.design.dot(weights) + bias)
         order = np.argsort(margin, kind="stable")[:size]
         return np.sort(order[margin[order] < below])
 
     def _all_beyond(self, found: L1Svm, rows: IntArray) -> bool:
-        """Whether these samples, too, are beyond the margin."""
+        """Whether these samples are beyond the margin as well."""
         decision = self.design.take_rows(rows).dot(found.weights) + found.bias
         return bool(np.all(self.y[rows] * decision >= 1.0 - SLACK_TOL))
 
     def _rounded(self, found: L1Svm, rows: IntArray, status: Status) -> L1Svm:
-        """The machine of some samples as one of all."""
+        """The solution for a subset of the samples as a solution for all samples."""
         dual_coef, size = np.zeros(self.y.size), np.abs(found.weights)
         dual_coef[rows] = found.dual_coef
         weights = np.where(size > WEIGHT_ROUNDING * size.max(initial=0.0), found.weights, 0.0)
@@ -285,9 +285,9 @@ def l1_svm_program(
     epsilon: float | None = None,
     n_steps: int | None = None,
 ) -> AnyL1SvmProgram:
-    """The program that suits the shape of the data and the number of prices on a path.
+    """The program that suits the shape of the data and the number of values of C on a path.
 
-    Without that number, the solutions are taken to be close to each other.
+    Without that number, the solutions are assumed to be close to each other.
     """
     n, p = design.shape
     largest = LARGEST_DENSE_COPY if design.is_sparse else LARGEST_MATRIX

@@ -1,21 +1,22 @@
-r"""A primal-dual interior-point method for the ℓ1 machine, which ends in an exact solution.
+r"""A primal-dual interior-point method for the ℓ1 SVM, which ends in an exact solution.
 
-With one row z of signed data for each side of each sample the machine reads
+With one row z of signed data for each side of the loss of each sample the problem is
 
 .. math:: \min_{w, b}\ \sum_k c_k |w_k| + \sum_i C_i \xi_i, \qquad z_i \cdot (w, b) + \xi_i - t_i = h_i,
     \qquad \xi, t \ge 0,
 
-with multipliers :math:`0 \le \alpha \le C` of the rows. Split :math:`w = w^+ - w^-`; the slopes
-:math:`c_k \mp z_k \cdot \alpha` are the multipliers of the two parts. All pairs that must vanish in their product
-stand in two vectors: :math:`x = (t, \xi, w^+, w^-)` and :math:`s = (\alpha, C - \alpha, c - g, c + g)` with
-:math:`g = Z^\top \alpha`. A Newton step leads to the system of :mod:`zeronorm.solvers.l1_svm._newton` with
+with multipliers :math:`0 \le \alpha \le C` of the rows. With :math:`w = w^+ - w^-` the slopes
+:math:`c_k \mp z_k \cdot \alpha` are the multipliers of :math:`w^\pm`. The two vectors
+:math:`x = (t, \xi, w^+, w^-)` and :math:`s = (\alpha, C - \alpha, c - g, c + g)` with :math:`g = Z^\top \alpha` hold
+all complementary pairs, whose products vanish at the solution. A Newton step leads to the system of
+:mod:`zeronorm.solvers.l1_svm._newton` with
 :math:`\Theta_i = 1/(t_i/\alpha_i + \xi_i/(C_i - \alpha_i))` and
 :math:`D_k = 1/(w_k^+/(c_k - g_k) + w_k^-/(c_k + g_k))`.
 
-Two things keep it quick. A row far from the kink of its loss is fixed at its bound and a feature far from having
-a weight is left out, and the method goes on with the others. And it need not converge: once its steps tell which
-rows lie on the kink and which features have a weight, two small linear systems give the solution, and both
-objectives over all rows and features prove it.
+Two things make it fast. First, a row far from the kink of its loss is fixed at its bound, a feature that will hardly
+get a weight is left out, and the method continues with the others. Second, it need not converge: once its steps show
+which rows lie on the kink and which features have a weight, two small linear systems give the solution, and equal
+primal and dual objectives over all rows and features prove that it is optimal.
 """
 
 from __future__ import annotations
@@ -42,24 +43,26 @@ from zeronorm.solvers.l1_svm._newton import (
 
 T = TypeVar("T", np.float64, np.bool_)
 
-MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is quicker
-ENOUGH_ITER = 100  # then nothing is left out any more
+MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is faster
+ENOUGH_ITER = 100  # after these, nothing is left out any more
 TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
-CLOSE = 1e-2  # relative gap from which the end is tried
-CLOSED = 1e-10  # relative gap at which going on is of no use
-FAR = 0.02  # a multiplier this small against the distance from the kink belongs to a fixed row
-FAINT = 0.02  # share of the objective, against its slope, of a feature that may be left out
-GRADIENTS = 0.6  # relative to the cost, pull on balanced multipliers of features to start with
-WORTH_STARTING = 0.5  # share of the features that may be left for a start without the others
-FEW_DATA = 20_000  # entries; of fewer, nothing need be left out
-OPEN = 4.0  # a slope whose square is this multiple of the gap may not become zero any more
+CLOSE = 1e-2  # relative gap from which an exact solution is tried
+CLOSED = 1e-10  # relative gap below which more steps are useless
+FAR = 0.02  # a row is fixed where its multiplier is this small relative to its distance from the kink
+FAINT = 0.02  # a feature may be left out where its part of the objective is this small relative to its slope
+GRADIENTS = (
+    0.6  # smallest gradient, relative to the penalty, at balanced multipliers of a feature to start with
+)
+WORTH_STARTING = 0.5  # the start leaves features out only where at most this share of them is kept
+FEW_DATA = 20_000  # entries; with fewer, nothing is left out
+OPEN = 4.0  # a slope whose square exceeds this multiple of the gap will not become zero any more
 FIX_FROM = 0.5  # relative gap from which rows are fixed and features left out
-WORTH_FIXING = 0.8  # share of the rows or of the features that may stay
+WORTH_FIXING = 0.8  # rows and features are left out only where at most this share of either is kept
 
 
 @dataclass(frozen=True, eq=False)
 class CertifiedModel:
-    """Weights, the bias last, and multipliers of all rows that prove them optimal."""
+    """Weights (the bias last), and multipliers of all rows that prove them optimal."""
 
     weights: FloatArray
     alpha: FloatArray
@@ -70,13 +73,13 @@ class CertifiedModel:
 def solve_l1_interior(
     rows: FloatArray, target: FloatArray, cost: FloatArray, penalty: FloatArray
 ) -> CertifiedModel | None:
-    """The solution for signed ``rows`` with their sign last; None where it is not unique or not found.
+    """The solution for signed ``rows`` with the sign last; None where it is not unique or not found.
 
-    Prices and costs are positive and finite.
+    Costs and penalties are positive and finite.
     """
     problem = SignedProblem(rows, target, cost, penalty, np.zeros(penalty.size + 1))
-    # Where the method cannot go on, overflow says so soon enough: its results are proved or dropped.
-    # The matrices are small: one thread is faster than several that wait for each other.
+    # Overflow is harmless: a result is either proved optimal or discarded.
+    # The matrices are small, so that one thread is faster than several.
     with np.errstate(all="ignore"), one_thread():
         method = _InteriorPoint(problem)
         found = method.without_features()
@@ -90,7 +93,7 @@ def solve_l1_interior(
 
 @dataclass
 class _Step:
-    """Changes of both vectors and of the bias."""
+    """A step: changes of both vectors and of the bias."""
 
     x: FloatArray
     s: FloatArray
@@ -99,7 +102,7 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Saved:
-    """What was left of the problem at some point, and the point."""
+    """An earlier iterate, and the reduced problem it belongs to."""
 
     left: Reduction
     x: FloatArray
@@ -122,25 +125,25 @@ class _InteriorPoint:
         self.far = FAR if problem.rows.size > FEW_DATA else 0.0
         self.earlier: list[_Saved] = []
         self.wrong: tuple[Int64Array, Int64Array] | None = (
-            None  # rows and features, where a solution showed them
+            None  # rows and features that a solution showed to be left out wrongly
         )
         self.may_fix = np.ones(problem.target.size, dtype=bool)
         self.may_drop = np.ones(problem.penalty.size, dtype=bool)
 
     def _parts(self, pairs: NDArray[T]) -> tuple[NDArray[T], NDArray[T], NDArray[T], NDArray[T]]:
-        """Views of the two parts of the rows and the two parts of the features."""
+        """Views of a vector of pairs: two blocks with one entry per row, then two blocks with one entry per feature."""
         n, p = self.left.samples.size, self.left.features.size
         return pairs[:n], pairs[n : 2 * n], pairs[2 * n : 2 * n + p], pairs[2 * n + p :]
 
     def without_features(self) -> CertifiedModel | None:
-        """The bias alone that puts the heavier side on its targets, should that be a solution."""
+        """The model without features whose bias suits the side of larger total cost; None where it is not optimal."""
         weights = np.zeros(self.left.features.size + 1)
         heavier = self.left.problem.cost @ self.left.problem.rows[:, -1] >= 0.0
         weights[-1] = self.distance if heavier else -self.distance
         return self._certified(weights, self.balanced)
 
     def run(self) -> CertifiedModel | None:
-        """Iterate until the solution can be read off and proved."""
+        """Iterate until an exact solution is found and proved."""
         for _ in range(MAX_ITER):
             self.n_iter += 1
             gap, objective = self._residuals()
@@ -174,7 +177,7 @@ class _InteriorPoint:
     # -- one step -------------------------------------------------------------------------------
 
     def _residuals(self) -> tuple[float, float]:
-        """What is missing in the linear conditions; returns the sum of products that must vanish and the objective."""
+        """Update residuals of the linear conditions; returns the sum of complementary products and the objective."""
         problem = self.left.problem
         t, xi, up, down = self._parts(self.x)
         weights = np.append(up - down, self.bias)
@@ -198,7 +201,7 @@ class _InteriorPoint:
         )
 
     def _step(self, product: float, earlier: _Step | None) -> _Step:
-        """Solve the linearised conditions, aiming at equal products less what an earlier step adds to them."""
+        """Solve the linearised conditions for equal products, corrected by the products of an earlier step."""
         n, p = self.left.samples.size, self.left.features.size
         aim = product - self.x * self.s
         if earlier is not None:
@@ -214,7 +217,7 @@ class _InteriorPoint:
         return _Step(aim - self.ratio * s, s, float(change[-1]))
 
     def _lengths(self, step: _Step, share: float) -> tuple[float, float]:
-        """How far x and s can go, at most one."""
+        """The largest step lengths of x and s, at most one."""
         return _longest(self.x, step.x, share), _longest(self.s, step.s, share)
 
     def _products_after(self, step: _Step, primal: float, dual: float) -> float:
@@ -223,13 +226,13 @@ class _InteriorPoint:
     # -- fewer rows and features ----------------------------------------------------------------
 
     def _fix(self, gap: float, objective: float) -> tuple[float, float] | None:
-        """Put multipliers of rows far from the kink on their bounds and leave far features out.
+        """Fix the multipliers of rows far from the kink at their bounds and leave out features far from a weight.
 
-        Returns the gap of the others and the objective.
+        Returns the gap of the reduced problem and its objective.
         """
         alpha, spare, _, _ = self._parts(self.s)
         t, xi, _, _ = self._parts(self.x)
-        # Multipliers of separable classes stay far below their price.
+        # Multipliers of separable classes stay far below their cost.
         unit = self.far * np.minimum(self.left.problem.cost, alpha.max()) / self.distance
         at_zero = alpha < unit * t
         at_cost = (spare < unit * xi) & ~at_zero
@@ -247,7 +250,7 @@ class _InteriorPoint:
         return self._residuals()
 
     def start_with_few_features(self) -> None:
-        """Leave out features that pull little on balanced multipliers."""
+        """Leave out features with a small gradient at balanced multipliers."""
         gradient = np.abs(self.balanced @ self.left.whole.rows)[:-1] / self.left.whole.penalty
         stay = (gradient >= GRADIENTS) | ~self.may_drop
         if self.far > 0.0 and 0 < stay.sum() <= WORTH_STARTING * stay.size:
@@ -255,9 +258,9 @@ class _InteriorPoint:
             self._restrict(every, ~every, stay)
 
     def go_back(self) -> bool:
-        """Return to the last point with all that was left out by mistake, should there be hope in it.
+        """Return to the last saved point that holds all that was left out wrongly; False where that would not help.
 
-        What was seen to be wrong is not left out again; where it is not known, nothing is.
+        Rows and features known to be needed are not left out again; where they are not known, nothing is left out.
         """
         if not self.earlier or self.far == 0.0:
             return False
@@ -274,7 +277,7 @@ class _InteriorPoint:
         return True
 
     def _has_converged(self) -> bool:
-        """Whether there is a solution of the rows and features left, which then is not unique."""
+        """Whether the reduced problem is solved; as no vertex was found, its solution is then not unique."""
         met = np.abs(self.missing_slopes) <= CLOSE * np.tile(self.left.problem.penalty, 2)
         return self.closed and bool(met.all())
 
@@ -287,7 +290,7 @@ class _InteriorPoint:
             self.start_with_few_features()
 
     def _features_in_play(self, gap: float, objective: float) -> BoolArray:
-        """Those that have a share in the objective, or a slope that the gap may still change to zero."""
+        """Features with a part in the objective, or with a slope that may still become zero within the gap."""
         _, _, up, down = self._parts(self.x)
         _, _, up_slope, down_slope = self._parts(self.s)
         penalty = self.left.problem.penalty
@@ -304,7 +307,7 @@ class _InteriorPoint:
     # -- the end --------------------------------------------------------------------------------
 
     def _finish(self, affine: _Step) -> CertifiedModel | None:
-        """Solve for the rows on the kink and the features with a weight, as the affine step tells them."""
+        """Solve exactly for the rows on the kink and the features with a weight that the affine step indicates."""
         guess = self._guess(affine)
         sizes = (guess.kink.size, guess.active.size)
         settled = sizes == self.last_sizes
@@ -321,7 +324,7 @@ class _InteriorPoint:
         return model
 
     def _guess(self, affine: _Step) -> Guess:
-        """Of two factors whose product must vanish, the one that the step shrinks by more than half is zero."""
+        """Guess the solution: of a complementary pair, the factor that the step shrinks by more than half is zero."""
         vanishing_x, vanishing_s = affine.x < -0.5 * self.x, affine.s < -0.5 * self.s
         at_zero, at_cost, _, _ = self._parts(vanishing_s)
         _, _, no_up, no_down = self._parts(vanishing_x)
@@ -339,6 +342,6 @@ class _InteriorPoint:
 
 
 def _longest(value: FloatArray, change: FloatArray, share: float) -> float:
-    """At most one, and ``share`` of the way to where the first value becomes zero."""
+    """The step length, at most one, that goes ``share`` of the way to where the first value becomes zero."""
     fastest = -float((change / value).min())
     return 1.0 if fastest <= share else share / fastest

@@ -1,12 +1,12 @@
-r"""The linear system of a Newton step of the ℓ1 machine, reduced to features or to samples.
+r"""The linear system of a Newton step of the ℓ1 SVM, reduced to features or to samples.
 
 A step with change d of the weights (the bias last) and change a of the multipliers satisfies
 
 .. math:: Z d + \Theta^{-1} a = r, \qquad D (d_f - e) = Z_f^\top a, \qquad z_b^\top a = o,
 
-with :math:`Z_f` the features' part of the rows Z and :math:`z_b` their signs. Eliminating a leaves a positive definite
-matrix with one row for each feature, :math:`Z^\top \Theta Z + D`; eliminating d leaves one with a row for each
-sample, :math:`\Theta^{-1} + Z_f D^{-1} Z_f^\top`. The smaller one is factorised.
+with :math:`Z_f` the columns of the features in the rows Z and :math:`z_b` the column of signs. Eliminating a leaves a
+positive definite matrix with one row for each feature, :math:`Z^\top \Theta Z + D`; eliminating d leaves one with a row
+for each sample, :math:`\Theta^{-1} + Z_f D^{-1} Z_f^\top`. The smaller one is factorised.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ BLOCK = 2048  # rows or columns scaled at a time
 
 
 class NotPositiveDefinite(ArithmeticError):
-    """Rounding has spoilt the matrix."""
+    """A matrix is not positive definite because of rounding."""
 
 
 class NewtonSystem(Protocol):
-    """A factorised system, for several right sides."""
+    """A factorised system that can be solved for several right-hand sides."""
 
     def solve(self, right: FloatArray, drift: FloatArray, off: float) -> tuple[FloatArray, FloatArray]:
-        """Changes d of weights and bias and a of the multipliers for r, e and o."""
+        """The changes d of weights and bias and a of the multipliers, for right-hand sides r, e and o."""
 
 
 def newton_system(rows: FloatArray, theta: FloatArray, stiffness: FloatArray, coarse: Any) -> NewtonSystem:
-    """The smaller system; ``coarse`` are the rows in the precision that the matrix needs."""
+    """The smaller of the two systems; ``coarse`` holds the rows in the precision that the matrix needs."""
     kind = FeatureSystem if stiffness.size < theta.size else SampleSystem
     return kind(rows, theta, stiffness, coarse)
 
 
 class FeatureSystem:
-    """One equation for each feature and one for the bias."""
+    """The system with one equation for each feature and one for the bias."""
 
     def __init__(self, rows: FloatArray, theta: FloatArray, stiffness: FloatArray, coarse: Any) -> None:
         self.rows, self.theta, self.stiffness = rows, theta, stiffness
@@ -59,7 +59,7 @@ class FeatureSystem:
 
 
 class SampleSystem:
-    r"""One equation for each sample.
+    r"""The system with one equation for each sample.
 
     Along :math:`z_b` the matrix may be singular. As :math:`z_b^\top a` is known, a multiple of
     :math:`z_b z_b^\top` can be added to both sides.
@@ -91,7 +91,7 @@ class SampleSystem:
 class _Factor:
     """Cholesky factor of a matrix given by its lower triangle, which it overwrites.
 
-    The entries span many orders of magnitude; a unit diagonal keeps the digits.
+    The entries span many orders of magnitude; scaling to a unit diagonal keeps the accuracy.
     """
 
     def __init__(self, matrix: FloatArray) -> None:
@@ -139,18 +139,18 @@ def _syrk(rows: Any) -> Any:
     return dsyrk if rows.dtype == np.float64 else ssyrk
 
 
-# -- The exact end of an interior-point method for the ℓ1 machine: a vertex, and the proof that it is optimal --
+# -- The exact solution at the end of an interior-point method for the ℓ1 SVM: a vertex, and a proof of optimality --
 
 
 EXACT = 1e-9  # relative violation that is rounding
-INDEPENDENT = 1e-9  # smallest pivot of the equations of the end, relative to the largest
+INDEPENDENT = 1e-9  # smallest pivot of the equations of a vertex, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
 class SignedProblem:
-    """Signed rows z with their sign last, targets h, prices C of the rows and costs c of the features.
+    """Signed rows z with the sign last, targets h, costs C of the rows and penalties c of the features.
 
-    ``pull`` and ``loss`` are those of further rows whose multipliers are fixed.
+    ``gradient`` and ``loss`` are the contributions of further rows whose multipliers are fixed.
     """
 
     rows: FloatArray
@@ -161,12 +161,12 @@ class SignedProblem:
     loss: float = 0.0
 
     def objective(self, weights: FloatArray, short: FloatArray) -> float:
-        """Costs of the weights and loss of all rows; ``short`` is what the rows lack of their targets."""
+        """Penalty of the weights plus loss of all rows; ``short`` is target minus decision value of each row."""
         loss = self.cost @ np.maximum(short, 0.0) + self.loss - self.gradient @ weights
         return float(self.penalty @ np.abs(weights[:-1]) + loss)
 
     def proven_objective(self, weights: FloatArray, alpha: FloatArray) -> float | None:
-        """The objective, should the multipliers prove that there is no better one."""
+        """The objective if the multipliers prove that it is optimal, otherwise None."""
         gradient = alpha @ self.rows + self.gradient
         if np.any(np.abs(gradient[:-1]) > (1.0 + EXACT) * self.penalty):
             return None
@@ -180,7 +180,7 @@ class SignedProblem:
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Which rows lie on the kink of their loss or beyond it, and which features have a weight of which sign."""
+    """A guess of the rows on the kink of their loss or beyond it, and of the features with a weight and its sign."""
 
     kink: Int64Array
     at_cost: BoolArray
@@ -189,9 +189,9 @@ class Guess:
 
 
 def vertex(problem: SignedProblem, guess: Guess, alpha: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Weights and multipliers that the guess determines; None where they contradict it.
+    """Weights and multipliers determined by the guess; None where they contradict it.
 
-    Where the multipliers on the kink are not determined, those nearest to ``alpha`` are taken.
+    Where the multipliers on the kink are not unique, those nearest to ``alpha`` are taken.
     """
     columns = np.append(guess.active, problem.penalty.size)
     Q, R = np.linalg.qr(problem.rows[guess.kink[:, None], columns])
@@ -213,17 +213,17 @@ def vertex(problem: SignedProblem, guess: Guess, alpha: FloatArray) -> tuple[Flo
     return weights, np.clip(multipliers, 0.0, problem.cost)
 
 
-# -- Where an interior-point method for the ℓ1 machine starts --
+# -- The start of an interior-point method for the ℓ1 SVM --
 
 
 TINY = float(np.finfo(float).tiny)
-SMALLEST_SHARE = 0.3  # of half their range at which multipliers start
-WEIGHTS = 0.8  # multiple of the nearest weights in one direction at which weights start
-ROOM = 0.5  # of all slacks, relative to their mean
+SMALLEST_SHARE = 0.3  # multipliers start at least at this share of half their range
+WEIGHTS = 0.8  # weights start at this multiple of the best weights in one direction
+ROOM = 0.5  # added to all slacks, relative to their mean
 
 
 def balanced_multipliers(problem: SignedProblem) -> FloatArray:
-    """The largest multiples of the prices on either side whose sums agree."""
+    """The largest multiples of the costs on either side that have equal sums."""
     positive = problem.rows[:, -1] > 0.0
     mass = np.array([problem.cost[~positive].sum(), problem.cost[positive].sum()])
     balance = mass.min() / np.maximum(mass, TINY) if mass.min() > 0.0 else np.ones(2)
@@ -234,7 +234,7 @@ def start_point(problem: SignedProblem, balanced: FloatArray) -> tuple[FloatArra
     """Positive x = (t, ξ, w⁺, w⁻) and s = (α, C - α, c - g, c + g) of balanced multipliers, for a bias of zero."""
     rows, penalty = problem.rows, problem.penalty
     gradient = 0.5 * (balanced @ rows)[:-1]
-    # Slopes that start far from what the multipliers say take many steps to get there.
+    # Slopes that start far from the values that the multipliers imply need many steps.
     share = max(SMALLEST_SHARE, 1.0 / max(float(np.max(np.abs(gradient) / penalty)), 1.0))
     alpha, gradient = 0.5 * share * balanced, share * gradient
     slopes = np.concatenate(
@@ -251,7 +251,7 @@ def start_point(problem: SignedProblem, balanced: FloatArray) -> tuple[FloatArra
 
 
 def _weights(problem: SignedProblem, balanced: FloatArray) -> FloatArray:
-    """Nearly the multiple of the pull of balanced targets that comes nearest to them."""
+    """Slightly less than the multiple of the gradient of balanced targets that fits them best."""
     weighted = balanced * problem.target
     direction = (weighted @ problem.rows)[:-1] / problem.penalty
     value = problem.rows[:, :-1] @ direction
@@ -259,14 +259,14 @@ def _weights(problem: SignedProblem, balanced: FloatArray) -> FloatArray:
     return np.asarray(WEIGHTS * nearest * direction)
 
 
-# -- An ℓ1 machine with fewer rows and features: what is left, and how its solution reads in the whole problem --
+# -- An ℓ1 SVM with fewer rows and features: the reduced problem, and its solution in terms of the whole problem --
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """The problem of the rows and features left; ``coarse`` are its rows in single precision.
+    """The problem in some of the rows and features; ``coarse`` holds its rows in single precision.
 
-    The other rows have their multipliers fixed at zero or at their price, the other features no weight.
+    The multipliers of the other rows are fixed at zero or at their cost; the other features have no weight.
     """
 
     whole: SignedProblem
@@ -278,12 +278,12 @@ class Reduction:
 
     @classmethod
     def none_of(cls, whole: SignedProblem) -> Self:
-        """All rows and features are left."""
+        """The reduction that keeps all rows and features."""
         n, p = whole.target.size, whole.penalty.size
         return cls(whole, whole, whole.rows.astype(np.float32), np.arange(n), np.arange(p), np.zeros(n))
 
     def restricted(self, rows_stay: BoolArray, at_cost: BoolArray, features_stay: BoolArray) -> Reduction:
-        """Fewer rows and features; of the rows that go, some at their price."""
+        """Keep fewer rows and features; removed rows ``at_cost`` have their multiplier at the cost, others at zero."""
         problem = self.problem
         cost = problem.cost[at_cost]
         fixed_alpha = self.fixed_alpha.copy()
@@ -303,11 +303,11 @@ class Reduction:
         return Reduction(self.whole, left, rows.astype(np.float32), samples, features, fixed_alpha)
 
     def has(self, rows: Int64Array, features: Int64Array) -> bool:
-        """Whether all of these are left."""
+        """Whether all of these rows and features are kept."""
         return bool(np.isin(rows, self.samples).all() and np.isin(features, self.features).all())
 
     def lifted(self, weights: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights, the bias last, and multipliers of the whole problem."""
+        """Weights (the bias last) and multipliers of the whole problem."""
         all_weights, all_alpha = np.zeros(self.whole.penalty.size + 1), self.fixed_alpha.copy()
         all_weights[self.features], all_weights[-1] = weights[:-1], weights[-1]
         all_alpha[self.samples] = alpha

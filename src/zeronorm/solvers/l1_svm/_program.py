@@ -1,11 +1,11 @@
-r"""Linear machines with a weighted ℓ1 norm, by linear programs with column generation.
+r"""Linear SVMs with a weighted ℓ1 norm, by linear programs with column generation.
 
 .. math:: \min_{w, b}\ \sum_k c_k |w_k| + \sum_i C_i\,\xi_i, \qquad
     \xi_i = \max(0, 1 - y_i(w^\top x_i + b)) \quad\text{or}\quad
     \xi_i = \max(0, |y_i - w^\top x_i - b| - \epsilon).
 
-The program starts with a few features. With v the multipliers of its rows, a feature outside can improve
-the solution only if :math:`|x_k^\top v| > c_k`; the worst of them are added until there are none.
+The program starts with a few features. With v the multipliers of its rows, a feature outside can improve the
+solution only if :math:`|x_k^\top v| > c_k`. Those with the largest violation are added until there are none.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._dual import per_sample
 from zeronorm.solvers.svm._tall import solve_squared_loss
 
-ALL_AT_ONCE = 200  # so few features are all in the program from the start
-FIRST = 50  # of more features, those the program starts with
+ALL_AT_ONCE = 200  # up to this many features are all in the program from the start
+FIRST = 50  # number of features the program starts with otherwise
 BATCH = 25  # features added at a time: rounds are cheap, needless columns are not
-COST_TOL = 1e-7  # relative violation of |x'v| <= c that is left alone
+COST_TOL = 1e-7  # relative violation of |x'v| <= c that is tolerated
 SLACK_TOL = 1e-7  # slacks of a hard margin that are rounding
-LARGEST_COST = 1e12  # beyond, a hard margin cannot be told from one that does not exist
+LARGEST_COST = 1e12  # beyond, rounding hides whether a hard margin exists
 
 
 @dataclass(frozen=True, eq=False)
 class L1Svm(Ended):
-    """A sparse linear machine."""
+    """A linear SVM with sparse weights."""
 
     weights: FloatArray
     bias: float
@@ -49,18 +49,21 @@ class L1Svm(Ended):
 
     @cached_property
     def gradient(self) -> FloatArray:
-        """x'v of every feature, at most its cost, equal where it has a weight; one reading of the data."""
+        """x'v of every feature, from one pass over the data.
+
+        Its absolute value is at most the penalty of the feature, and equal to it where the feature has a weight.
+        """
         return self.design.transpose_dot(self.dual_coef)
 
 
 class L1SvmProgram:
-    """The program for one data set, solved for changing costs of the features from the last basis.
+    """The program for one data set, solved for changing penalties of the features from the last basis.
 
     Parameters
     ----------
     y : labels -1 and +1, or real targets when ``epsilon`` is given.
-    C : price of the loss, one for all samples or one for each; ``inf`` for a hard margin.
-    epsilon : half-width of the insensitive tube of a regression.
+    C : cost of the loss, one for all samples or one for each; ``inf`` for a hard margin.
+    epsilon : half-width of the interval of errors without loss, for regression.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class L1SvmProgram:
         self.n_iter = 0
 
     def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
-        """The machine for these costs of the features."""
+        """Solve with this penalty of each feature."""
         penalties = np.broadcast_to(np.asarray(penalty, dtype=np.float64), (self.design.n_features,))
         hard = np.isinf(self.cost)
         if hard.any():
@@ -89,13 +92,13 @@ class L1SvmProgram:
         return self._model(found, found.status)
 
     def set_cost(self, C: ArrayLike) -> None:
-        """Change the price of the loss; which samples have an infinite one must stay the same."""
+        """Change the cost C of the loss; the samples of infinite cost must stay the same."""
         self.cost = per_sample(C, self.y.size)
 
     def _solve_hard(self, penalties: FloatArray, hard: BoolArray) -> L1Svm:
-        """A large enough finite price is exact: raise it until no slack is left.
+        """Solve with a hard margin: increase a finite cost until no slack is left, which is exact.
 
-        That some solution has no slack is made sure of first, with costs for the slacks alone.
+        A first program, with costs for the slacks alone, shows whether a solution without slack exists.
         """
         if not self._feasible:
             found = self._generate(np.zeros_like(penalties), np.where(hard, 1.0, 0.0))
@@ -113,7 +116,7 @@ class L1SvmProgram:
     # -- the program ----------------------------------------------------------------------------
 
     def _first_columns(self) -> Int64Array:
-        """All features when they are few, else those that go with the target most."""
+        """All features when they are few, otherwise those with the largest products with the target."""
         p = self.design.n_features
         if p <= ALL_AT_ONCE:
             return np.arange(p)
@@ -121,7 +124,7 @@ class L1SvmProgram:
         return np.sort(np.argsort(-gradient, kind="stable")[:FIRST])
 
     def _build(self, epsilon: float | None) -> LinearProgram:
-        """Bias and slacks; the features come later. Costs are set before each solution."""
+        """The program with bias and slacks only; features are added later, and costs are set before each solution."""
         n = self.y.size
         slacks = sparse.eye_array(n)
         if epsilon is None:
@@ -135,9 +138,9 @@ class L1SvmProgram:
         return LinearProgram(np.zeros(matrix.shape[1]), matrix, lower, upper, col_lower=free_bias)
 
     def _add(self, columns: Int64Array) -> None:
-        """Two non-negative variables for each feature, w = w⁺ - w⁻.
+        """Add two non-negative variables for each feature, w = w⁺ - w⁻.
 
-        Sparse columns stay sparse: what centres them moves the bias alone.
+        Sparse columns are not centred, which changes only the bias.
         """
         stored = self.design.stored_columns(columns)
         if stored is None:
@@ -193,21 +196,21 @@ class L1SvmProgram:
 # -- Whether classes with many samples can be separated at all --
 
 
-ROWS_PER_FEATURE = 4.0  # of the samples to begin with: labels drawn by lot can be separated up to two
-SQUARED_COST = 1e4  # of squared losses; what is missing is then far below the losses
-LARGEST_NORM = 1e7  # of the weights of a machine, beyond which it cannot be told from none
-NEWTON_STEPS = 5  # between two looks at what has been found
-MOST_LOOKS = 12  # at machines of one price; where they do not settle, linear programs decide
+ROWS_PER_FEATURE = 4.0  # of the first samples; random labels can be separated up to about two
+SQUARED_COST = 1e4  # of squared losses
+LARGEST_NORM = 1e7  # of the weights; beyond, rounding hides whether the classes can be separated
+NEWTON_STEPS = 5  # between two checks of the solution
+MOST_LOOKS = 12  # checks for one cost; after these, linear programs decide
 
 
 def separating_model(design: Design, y: FloatArray) -> tuple[FloatArray, float] | None:
-    r"""Weights and bias of a machine that separates the classes -1 and +1, or nearly; None where none can.
+    r"""Weights and bias of a linear classifier that separates the classes -1 and +1, or nearly; None if there is none.
 
-    None is proved: with margin one the norm :math:`\|w\|_1` would be larger than 1e7. Where neither is seen soon, the
-    machine found so far is returned, which may leave samples on the wrong side.
+    The result None is proved: with margin one the norm :math:`\|w\|_1` would be larger than 1e7. Where neither is found
+    soon, the last classifier is returned, which may misclassify some samples.
 
-    Some of the samples are enough to prove that there is none. A machine that separates them is tried on all samples;
-    where it fails, the worst of these join, and others, so that their number doubles.
+    A subset of the samples is enough to prove that there is none. A classifier that separates the subset is tested on
+    all samples. Where it fails, the subset is doubled by the samples with the worst margins and by others.
     """
     n, p = design.shape
     order = np.random.default_rng(0).permutation(n)
@@ -221,22 +224,22 @@ def separating_model(design: Design, y: FloatArray) -> tuple[FloatArray, float] 
         if wrong.size == 0 or float(value[rows].min()) <= 0.0:
             return start
         worst = wrong[np.argsort(value[wrong], kind="stable")[: rows.size]]
-        others = order[: 2 * rows.size - worst.size]  # those from before, and as many again
+        others = order[: 2 * rows.size - worst.size]  # the earlier ones and new ones
         rows = np.union1d(np.union1d(rows, worst), others)
 
 
 def _separating(
     design: Design, y: FloatArray, start: tuple[FloatArray, float] | None
 ) -> tuple[FloatArray, float] | None:
-    r"""Weights and bias of a machine that separates the classes, or was found last; None where there is none.
+    r"""Weights and bias of a classifier that separates the classes, or of the last one found; None if there is none.
 
-    A machine with squared losses has multipliers :math:`\alpha \ge 0` with :math:`\sum_i \alpha_i y_i = 0`, and for
-    any of these a machine u of margin one has
+    An SVM with squared losses has multipliers :math:`\alpha \ge 0` with :math:`\sum_i \alpha_i y_i = 0`. For any such
+    multipliers, weights u and a bias b with margin one satisfy
 
     .. math:: \sum_i \alpha_i \le \sum_i \alpha_i y_i (u \cdot x_i + b)
         \le \|u\|_1 \max_k \Bigl|\sum_i \alpha_i y_i x_{ik}\Bigr| .
 
-    Where the classes overlap, the last factor vanishes beside the multipliers as the price of losses grows.
+    Where the classes overlap, the last factor vanishes relative to the sum of the multipliers as the cost grows.
     """
     cost, n_looks = SQUARED_COST, 0
     while cost <= LARGEST_COST and n_looks < MOST_LOOKS:

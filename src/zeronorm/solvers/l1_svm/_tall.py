@@ -1,4 +1,4 @@
-"""The ℓ1 machine for many samples: equal ones count as one, and those far from the kink of their loss are fixed."""
+"""The ℓ1 SVM for many samples: equal samples are merged, and those far from the kink of their loss are fixed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zeronorm.solvers.svm._dual import per_sample
 class Sides:
     r"""Signs s and targets h of the rows with which the loss is :math:`\max(0, h - s\,(w \cdot x + b))`.
 
-    A class label makes one row of a sample; a real target makes two, one for each end of the tube.
+    A sample with a class label has one row; a sample with a real target has two, for errors above and below.
     """
 
     def __init__(self, y: ArrayLike, epsilon: float | None) -> None:
@@ -34,7 +34,7 @@ class Sides:
             self.targets = np.concatenate([self.y - epsilon, -self.y - epsilon])
 
     def per_row(self, cost: FloatArray) -> FloatArray:
-        """Prices of the samples for each of their rows."""
+        """The cost of its sample for each row."""
         return np.tile(cost, len(self.sides))
 
     def dual_coef(self, alpha: FloatArray) -> FloatArray:
@@ -48,24 +48,24 @@ class Sides:
         return np.asarray(np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
 
 
-WINDOW = 20_000  # rows in a program, more where their loss is still unknown
-ROWS_OF_A_FEATURE = 500  # at least, in a program
-SMALLER = 8  # times fewer rows tell where to look
-ON_ITS_SIDE = 1e-9  # of the kink, relative to the largest target: rounding
-TALL_BATCH = 50  # features that join at a time, or half as many as have a weight
-STILL_GRADIENTS = 0.9  # of its cost: a feature without a weight that stays for the next program
-NO_GAIN = 1e-10  # relative decrease of the objective that shows no use of the features that joined
-LARGEST_GAP = 1e-6  # of the two objectives, relative
-ROOM = 0.02  # of its cost, by which a feature is to pull less when multipliers are shared anew
-MOST_SHARING_STEPS = 30
-HOPELESS = (
-    0.02  # relative decrease of the worst pull in ten steps, below which sharing anew has come to its end
+WINDOW = 20_000  # rows in a program; more where the side of the kink is still unknown
+ROWS_OF_A_FEATURE = 500  # smallest number of rows of a feature in a program
+SMALLER = 8  # a first program on this many times fewer rows gives approximate weights
+ON_ITS_SIDE = 1e-9  # distance from the kink, relative to the largest target, that is rounding
+TALL_BATCH = 50  # features added at a time, or half the number of features with a weight
+STILL_GRADIENTS = (
+    0.9  # of its penalty: a feature without a weight but with this gradient is kept for the next program
 )
+NO_GAIN = 1e-10  # relative decrease of the objective below which the added features were useless
+LARGEST_GAP = 1e-6  # relative difference of the two objectives
+ROOM = 0.02  # of its penalty, by which a gradient is to stay below it when multipliers are redistributed
+MOST_SHARING_STEPS = 30
+HOPELESS = 0.02  # relative decrease of the worst gradient in ten steps below which redistribution ends
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Signed rows with their sign last, sparse by row or dense, with targets and prices."""
+    """Signed rows with the sign last, dense or in CSR format, with targets and costs."""
 
     matrix: Any
     target: FloatArray
@@ -75,13 +75,13 @@ class _Rows:
         return _Rows(self.matrix[chosen], self.target[chosen], self.cost[chosen])
 
     def short(self, weights: FloatArray) -> FloatArray:
-        """What the rows lack of their targets."""
+        """Target minus decision value of each row."""
         return np.asarray(self.target - self.matrix @ weights)
 
     def merged(self) -> tuple[_Rows, Int64Array]:
-        """Each row once, with the sum of the prices; and which of these each row is.
+        """The distinct rows with the sums of their costs, and for each row the index of its distinct row.
 
-        Rows with the same products with two random vectors are the same.
+        Rows count as equal when their products with two random vectors are equal.
         """
         probes = np.random.default_rng(0).uniform(0.5, 1.0, size=(self.matrix.shape[1] + 1, 2))
         key = self.matrix @ probes[:-1] + np.multiply.outer(self.target, probes[-1])
@@ -93,7 +93,7 @@ class _Rows:
         return _Rows(self.matrix[first], self.target[first], _sums(group, self.cost)), group
 
     def sampled(self, size: int) -> _Rows:
-        """About so many rows: the heavy ones, and a part of the others that stands for all of them."""
+        """About ``size`` rows: those of large cost, and a sample of the others with increased costs."""
         is_heavy = self.cost * size > self.cost.sum()
         light = np.flatnonzero(~is_heavy)
         n_light = max(size - int(is_heavy.sum()), size // 2)
@@ -106,7 +106,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Vertex(Ended):
-    """Weights, the bias last, and multipliers of the rows."""
+    """Weights (the bias last) and multipliers of the rows."""
 
     weights: FloatArray
     alpha: FloatArray
@@ -115,7 +115,7 @@ class _Vertex(Ended):
 
 
 def _solve_rows(rows: _Rows, penalty: FloatArray) -> _Vertex:
-    """The solution for all rows; of many, a part tells which of them are near the kink."""
+    """Solve for all rows; with many rows, a sample of them first shows which are near the kink."""
     n = rows.target.size
     if n <= 2 * WINDOW:
         return _solve_program(rows, penalty, np.zeros(penalty.size + 1))
@@ -125,7 +125,7 @@ def _solve_rows(rows: _Rows, penalty: FloatArray) -> _Vertex:
 
 
 def _solve_near(rows: _Rows, penalty: FloatArray, weights: FloatArray) -> _Vertex:
-    """The solution, with the rows far from the kink for these weights fixed until it is seen that they are not."""
+    """Solve with the rows far from the kink at these weights fixed, as long as the solution leaves them far from it."""
     n, n_iter = rows.target.size, 0
     rounding = ON_ITS_SIDE * float(np.abs(rows.target).max())
     short, size = rows.short(weights), WINDOW
@@ -150,14 +150,14 @@ def _solve_near(rows: _Rows, penalty: FloatArray, weights: FloatArray) -> _Verte
         if n_crossed <= WINDOW:
             is_inside |= crossed
             continue
-        # Far off: start again from the best point on the way, with more rows.
+        # Far from the solution: start again from the best point on the way, with more rows.
         weights = _best_between(rows, penalty, weights, found.weights)
         short, size = rows.short(weights), 2 * size
         is_inside, at_cost = _window(rows, np.abs(short), size), short > 0.0
 
 
 def _best_between(rows: _Rows, penalty: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
-    """The best of some points between two."""
+    """The best of some points between ``start`` and ``end``."""
     points = [start + t * (end - start) for t in (0.0, 0.0625, 0.125, 0.25, 0.5, 1.0)]
     return min(points, key=lambda weights: _objective(rows, penalty, weights))
 
@@ -167,21 +167,21 @@ def _objective(rows: _Rows, penalty: FloatArray, weights: FloatArray) -> float:
 
 
 def _sums(group: Int64Array, values: FloatArray) -> FloatArray:
-    """Of the values of each group."""
+    """The sum of the values of each group."""
     return np.asarray(np.bincount(group, values), dtype=np.float64)
 
 
 def _nearest(distance: FloatArray, size: int) -> BoolArray:
-    """So many of the smallest distances, and those that equal the largest of them."""
-    place = min(size, distance.size - 1)
-    return np.asarray(distance <= np.partition(distance, place)[place])
+    """Mask of the ``size`` smallest distances, ties included."""
+    position = min(size, distance.size - 1)
+    return np.asarray(distance <= np.partition(distance, position)[position])
 
 
 def _window(rows: _Rows, distance: FloatArray, size: int) -> BoolArray:
     """The rows nearest to the kink, and for each feature the nearest of those in which it is not zero.
 
-    The weight of a rare feature is known but roughly; with its rows fixed on a wrong side, no multipliers of the
-    others would keep its pull within its cost.
+    The weight of a rare feature is known only roughly; with its rows fixed on a wrong side, no multipliers of the
+    others would keep its gradient within its penalty.
     """
     inside = _nearest(distance, size)
     if sparse.issparse(rows.matrix):
@@ -194,7 +194,7 @@ def _window(rows: _Rows, distance: FloatArray, size: int) -> BoolArray:
 
 
 def _solve_program(rows: _Rows, penalty: FloatArray, gradient: FloatArray) -> _Vertex:
-    """The dual program of these rows; ``pull`` is that of further rows whose multipliers are fixed."""
+    """Solve the dual program of these rows; ``gradient`` is that of further rows whose multipliers are fixed."""
     unit = max(float(rows.cost.mean()), np.finfo(float).tiny)  # the solver's tolerances are absolute
     most = np.append(penalty, 0.0)
     lower, upper = (-most - gradient) / unit, (most - gradient) / unit
@@ -207,16 +207,17 @@ def _solve_program(rows: _Rows, penalty: FloatArray, gradient: FloatArray) -> _V
 
 
 class L1SvmTallProgram:
-    r"""The same machine for many samples, of which few features have a weight.
+    r"""The same SVM for many samples, where few features have a weight.
 
-    The program is the dual one, with a row for each feature in it. Features join as in :class:`L1SvmProgram`. Samples
-    that agree in these features count as one, which in sparse data most do, and only samples near the kink of their
-    loss are in the program: the multipliers of the others stay at zero or at the price as long as the solution leaves
-    them on their side.
+    It solves the dual program, with a row for each feature in it. Features are added as in :class:`L1SvmProgram`.
+    Samples that agree in these features are merged, as most do in sparse data. Only samples near the kink of their
+    loss are in the program: the multipliers of the others stay at zero or at the cost as long as the solution leaves
+    them on their side of the kink.
 
-    How equal samples share their multiplier is not determined. They share it as their prices, and where that calls for
-    features that then prove useless, in a way that calls for as few as possible: without it hundreds of features
-    would have to join before the solution, which stays the same, is proved.
+    How merged samples share their multiplier is not unique. They share it in proportion to their costs. Where features
+    that violate the optimality conditions then prove useless, they share it such that as few features as possible
+    violate them. Otherwise hundreds of features would have to be added before the solution, which stays the same, is
+    proved optimal.
     """
 
     def __init__(
@@ -232,11 +233,11 @@ class L1SvmTallProgram:
         self._gradient = np.zeros(design.n_features)
 
     def set_cost(self, C: ArrayLike) -> None:
-        """Change the price of the loss."""
+        """Change the cost C of the loss."""
         self.cost = per_sample(C, self.y.size)
 
     def solve(self, penalty: ArrayLike = 1.0) -> L1Svm:
-        """The machine for these costs of the features."""
+        """Solve with this penalty of each feature."""
         penalties = np.array(np.broadcast_to(penalty, self.design.n_features), dtype=np.float64)
         cost = self.sides.per_row(self.cost)
         self.pool = self.pool[
@@ -262,7 +263,7 @@ class L1SvmTallProgram:
             self.pool, before = np.concatenate([self.pool, joining]), objective
 
     def _signed_rows(self) -> tuple[Any, FloatArray]:
-        """Rows of the features in the program, and what centres these."""
+        """Signed rows of the features in the program, and the shift that centres these features."""
         stored, ones = self.design.stored_columns(self.pool), np.ones((self.y.size, 1))
         sides = self.sides.sides
         if stored is None:
@@ -280,7 +281,7 @@ class L1SvmTallProgram:
         return (signed[0] if len(signed) == 1 else sparse.vstack(signed, format="csr")), shift
 
     def _violators(self, alpha: FloatArray, penalties: FloatArray) -> Int64Array:
-        """Features outside that could lower the objective, the worst first."""
+        """Features outside the program that could lower the objective, the largest violation first."""
         self._gradient = self.design.transpose_dot(self.sides.dual_coef(alpha))
         excess = np.abs(self._gradient) - penalties
         excess[self.pool] = -np.inf
@@ -291,7 +292,7 @@ class L1SvmTallProgram:
     def _shared_anew(
         self, alpha: FloatArray, cost: FloatArray, group: Int64Array, penalties: FloatArray
     ) -> FloatArray:
-        """Multipliers with the same sums over equal rows that call for fewer features; rows of group -1 keep theirs."""
+        """Multipliers with the same sums over equal rows and fewer violations; rows of group -1 keep theirs."""
         outside = np.ones(penalties.size, dtype=bool)
         outside[self.pool] = False
         size = np.bincount(group + 1)
@@ -327,7 +328,7 @@ class L1SvmTallProgram:
 
 
 class _Sharing:
-    """Multipliers of rows between zero and their prices with a fixed sum over each group."""
+    """Multipliers of rows between zero and their costs, with a fixed sum over each group."""
 
     def __init__(self, design: Design, sign: FloatArray, cost: FloatArray, group: Int64Array) -> None:
         self.design, self.sign, self.cost, self.group = design, sign, cost, group
@@ -336,9 +337,10 @@ class _Sharing:
     def calling_for_fewer(
         self, alpha: FloatArray, gradient: FloatArray, penalty: FloatArray, outside: BoolArray
     ) -> FloatArray:
-        """Multipliers for which no feature outside pulls more than its cost, or fewer do.
+        """Multipliers for which no feature outside, or fewer of them, have a gradient above the penalty.
 
-        Accelerated projected gradients lower the squares of what the pulls exceed a little less than the costs.
+        Accelerated projected gradient descent on the sum of squares by which the gradients exceed a little less than
+        the penalties.
         """
         unit = np.where(outside & (penalty > 0.0), penalty, np.inf)
         total = _sums(self.group, alpha)
@@ -365,7 +367,7 @@ class _Sharing:
         return self.design.transpose_dot(self.sign * alpha)
 
     def _curvature(self, unit: FloatArray) -> float:
-        """The largest curvature of the squares along changes that keep the sums, by the power method."""
+        """The largest curvature of these squares along changes that keep the sums, by the power method."""
         direction, found = np.random.default_rng(0).normal(size=self.sign.size), 1.0
         for _ in range(8):
             direction -= (np.bincount(self.group, direction) / self.size)[self.group]
@@ -379,7 +381,7 @@ class _Sharing:
         low = np.full(total.size, float((x - self.cost).min()))
         high = np.full(total.size, float(x.max()))
         for _ in range(50):
-            middle = 0.5 * (low + high)
-            too_much = np.bincount(self.group, np.clip(x - middle[self.group], 0.0, self.cost)) > total
-            low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+            midpoint = 0.5 * (low + high)
+            too_much = np.bincount(self.group, np.clip(x - midpoint[self.group], 0.0, self.cost)) > total
+            low, high = np.where(too_much, midpoint, low), np.where(too_much, high, midpoint)
         return np.asarray(np.clip(x - (0.5 * (low + high))[self.group], 0.0, self.cost))

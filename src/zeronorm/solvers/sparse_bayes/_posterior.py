@@ -1,12 +1,12 @@
 r"""The posterior of linear weights with independent normal priors, for two likelihoods.
 
-Weights of column k have prior :math:`N(0, 1/\beta_k)`, the same for all outputs; the first column is the
-constant one and has a flat prior (:math:`\beta_0 = 0`). With the curvature B of the negative log-likelihood
+The weights of column k have the prior :math:`N(0, 1/\beta_k)`, the same for all outputs; the first column is
+constant and has a flat prior (:math:`\beta_0 = 0`). With the curvature B of the negative log-likelihood
 
 .. math:: \Sigma = (A + \Phi^\top B \Phi)^{-1}, \qquad A = \operatorname{diag}(\beta),
 
-and :math:`\mu` the most probable weights. For normal noise this is the posterior itself, for labels it is the
-approximation of Laplace.
+and :math:`\mu` the most probable weights. For normal noise this is the exact posterior, for labels it is
+Laplace's approximation.
 """
 
 # mypy: allow-untyped-defs
@@ -29,13 +29,13 @@ from zeronorm.solvers._logistic import LogisticDual, solve_logistic_dual
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
 _LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
-LARGE_SYSTEM = 300  # weights, from which on the steps to the mode are solved for without an inverse
-_NEWTON_TOL = 1e-9  # of the decrement of the log-posterior, relative to its size
-_NEAR_MODE = 1e-4  # below which, in the same unit, a large system is not computed anew for the last step
+LARGE_SYSTEM = 300  # weights; with more, Newton steps use a factor instead of an inverse
+_NEWTON_TOL = 1e-9  # decrement relative to the log-posterior at which Newton's method ends
+_NEAR_MODE = 1e-4  # the same, below which a large system is not recomputed for the last step
 
 
 class StoredColumns:
-    """The constant column and sparse ones S - shift, as they are stored."""
+    """The constant column and the columns S - shift, where S is stored as a sparse matrix."""
 
     def __init__(self, stored: Any, shift: FloatArray) -> None:
         self.rows = sparse.csr_array(stored)
@@ -44,26 +44,26 @@ class StoredColumns:
         self.shape = (self.rows.shape[0], shift.size + 1)
 
     def take(self, kept: Any) -> StoredColumns:
-        """Some of the sparse columns."""
+        """The constant column and some of the sparse ones."""
         return StoredColumns(self.rows[:, kept], self.shift[kept])
 
     def joined(self, others: StoredColumns) -> StoredColumns:
-        """With further sparse columns."""
+        """These columns with further sparse ones appended."""
         shift = np.concatenate([self.shift, others.shift])
         return StoredColumns(sparse.hstack([self.rows, others.rows], format="csr"), shift)
 
     def dot(self, weights: FloatArray) -> FloatArray:
-        """Products with the samples."""
+        """The columns times these weights."""
         own = weights[1:]
         return np.asarray(self.rows @ own + (weights[0] - self.shift @ own))
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:
-        """Products with the columns."""
+        """Inner products of the columns with a vector."""
         total = float(v.sum())
         return np.append(total, self.rows.T @ v - total * self.shift)
 
     def gram(self, weight: FloatArray, others: StoredColumns | None = None) -> FloatArray:
-        """Weighted inner products with other columns, or with themselves, the constant one first."""
+        """Weighted inner products with other columns, or with each other; the constant one is first."""
         others = self if others is None else others
         product = np.zeros((self.shape[1], others.shape[1]))
         mine, theirs = (part.transpose_dot(weight) for part in (self, others))
@@ -90,7 +90,7 @@ def fitted_values(columns: Columns, weights: FloatArray) -> FloatArray:
     return columns.dot(weights) if isinstance(columns, StoredColumns) else np.asarray(columns @ weights)
 
 
-def pulled_by(columns: Columns, v: FloatArray) -> FloatArray:
+def transpose_product(columns: Columns, v: FloatArray) -> FloatArray:
     """Φ'v."""
     return columns.transpose_dot(v) if isinstance(columns, StoredColumns) else np.asarray(columns.T @ v)
 
@@ -104,7 +104,7 @@ def weighted_gram(columns: Columns, weight: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Mean (outputs × columns), covariance, and what the other columns need to know.
+    """The posterior: mean (outputs × columns), covariance, and derivatives of the likelihood.
 
     ``root`` is an upper triangular factor R of the covariance RR'. ``curvature`` and ``residual`` (outputs × samples)
     are the second derivative of the negative log-likelihood, and the first one of the log-likelihood, with respect
@@ -119,13 +119,13 @@ class Posterior:
 
     @property
     def covariance(self) -> FloatArray:
-        """Outputs × columns × columns."""
+        """The covariance of the weights, outputs × columns × columns."""
         return np.asarray(self.root @ self.root.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class DualMode:
-    """The most probable weights by their coefficients r of the samples, w = diag(v) X'r; outputs × samples."""
+    """The most probable weights w = diag(v) X'r, given by coefficients r of the samples (outputs × samples)."""
 
     residual: FloatArray
     curvature: FloatArray
@@ -135,37 +135,40 @@ class DualMode:
 
 
 class Likelihood(Protocol):
-    """What the algorithms need of a likelihood."""
+    """The interface of a likelihood."""
 
     n_outputs: int
-    sweeps: int
-    """Over the precisions, between two posteriors."""
+    n_passes: int
+    """Number of passes over the precisions between two posteriors."""
     rigid_curvature: bool
-    """Whether the curvature only ever changes by one factor for all samples."""
+    """Whether the curvature changes only by a factor common to all samples."""
 
     def posterior(self, columns: Columns, precision: FloatArray, start: FloatArray) -> Posterior:
         """The posterior for these columns (the first is constant) and prior precisions."""
 
     def improved(self, columns: Columns, precision: FloatArray, posterior: Posterior) -> Posterior:
-        """The posterior after re-estimating parameters of the likelihood, never of lower evidence."""
+        """The posterior after parameters of the likelihood are re-estimated; its evidence is never lower."""
 
     def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
-        """The most probable weights for K = X diag(v) X', without any matrix of columns by columns."""
+        """The most probable weights for K = X diag(v) X', without a matrix of columns by columns."""
 
     def re_estimate(self, mode: DualMode, determined: float) -> float:
-        """Renew parameters of the likelihood, with so many weights determined; the change of their logarithm."""
+        """Re-estimate parameters of the likelihood; returns the change of their logarithm.
+
+        ``determined`` is the effective number of weights determined by the data.
+        """
 
 
 class GaussianLikelihood:
     """Normal noise around one real target. A sample of weight two counts as two samples.
 
-    Unless given, the variance of the noise is estimated, and starts from that of the target. With more columns
-    than samples the evidence often grows without end as the noise vanishes: ``min_noise`` is the least share
-    of the target's variance that the noise may take.
+    Unless given, the variance of the noise is estimated, starting from that of the target. With more columns than
+    samples the evidence is often unbounded as the noise vanishes: ``min_noise`` is the smallest variance of the noise,
+    as a share of the variance of the target.
     """
 
     n_outputs = 1
-    sweeps = 5
+    n_passes = 5
     rigid_curvature = True
 
     def __init__(
@@ -181,7 +184,7 @@ class GaussianLikelihood:
         centred = target - np.average(target, weights=sample_weight)
         self.variance = float(sample_weight @ centred**2) / self.n_total
         if self.variance <= np.finfo(float).eps * float(np.max(np.abs(target))) ** 2:
-            self.variance = 1.0  # a constant target: any noise explains it
+            self.variance = 1.0  # a constant target, which any noise explains
         self.estimate_noise = noise_variance is None
         self.noise_variance = self.variance if noise_variance is None else noise_variance
         self.noise_floor = min_noise * self.variance
@@ -193,10 +196,10 @@ class GaussianLikelihood:
         if self._gram_of is not columns:
             self._gram_of, self._gram = columns, weighted_gram(columns, self.sample_weight)
         root, log_determinant = inverse_root(self._gram / self.noise_variance, precision)
-        mean = root @ (root.T @ pulled_by(columns, weight * self.target))
-        # One step of refinement: the residual is what all decisions about columns rest on.
+        mean = root @ (root.T @ transpose_product(columns, weight * self.target))
+        # One step of refinement, since all decisions about columns depend on the residual.
         left = weight * (self.target - fitted_values(columns, mean))
-        mean += root @ (root.T @ (pulled_by(columns, left) - precision * mean))
+        mean += root @ (root.T @ (transpose_product(columns, left) - precision * mean))
         error = self.target - fitted_values(columns, mean)
         log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (_LOG_2PI + np.log(self.noise_variance)))
         evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
@@ -209,7 +212,7 @@ class GaussianLikelihood:
         determined = float(np.sum(1.0 - precision * np.sum(posterior.root[0] ** 2, axis=1)))
         error = old * posterior.residual[0] / self.sample_weight
         squares = float(self.sample_weight @ error**2)
-        # MacKay's update is fast but may overshoot; that of expectation-maximisation never lowers the evidence.
+        # MacKay's update is fast but may overshoot; the EM update never lowers the evidence.
         fast = squares / max(self.n_total - determined, 1e-3)
         for proposal in (fast, (squares + old * determined) / self.n_total):
             self.noise_variance = max(proposal, self.noise_floor)
@@ -242,9 +245,9 @@ class GaussianLikelihood:
 
 
 class BernoulliLikelihood:
-    """Labels 0 and 1 with logistic link, one column of targets for each output."""
+    """Labels 0 and 1 with a logistic link, one column of targets for each output."""
 
-    sweeps = 1  # the curvature changes with the weights
+    n_passes = 1  # the curvature changes with the weights
     rigid_curvature = False
 
     def __init__(self, targets: FloatArray, sample_weight: FloatArray) -> None:
@@ -311,7 +314,9 @@ class BernoulliLikelihood:
         solve, decrement = None, np.inf
         for _ in range(_NEWTON_LIMIT):
             probability = expit(fitted)
-            gradient = pulled_by(columns, self.sample_weight * (target - probability)) - precision * mean
+            gradient = (
+                transpose_product(columns, self.sample_weight * (target - probability)) - precision * mean
+            )
             curvature = self.sample_weight * probability * (1.0 - probability)
             is_near = decrement <= _NEAR_MODE * (1.0 + abs(value)) and mean.size > LARGE_SYSTEM
             if solve is None or not is_near:
@@ -335,9 +340,9 @@ class BernoulliLikelihood:
 
 
 def _solver(system: FloatArray, precision: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Solves ``system + diag(precision)``; large ones without an inverse, which takes as long again."""
+    """A function that solves ``system + diag(precision)``; for large systems without the inverse, to save time."""
     if precision.size > LARGE_SYSTEM:
-        # By its transpose, which is the same, since LAPACK reads columns.
+        # The transpose is the same matrix, in the memory order of LAPACK.
         lower, failed = dpotrf((system + np.diag(precision)).T, lower=True, clean=False, overwrite_a=True)
         if not failed:
             return lambda right: np.asarray(dpotrs(lower, right, lower=True)[0])
@@ -350,7 +355,7 @@ def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray,
     system = system.copy()
     size = system.shape[0]
     system.flat[:: size + 1] += precision
-    # A unit diagonal keeps precisions of very different size from harming each other.
+    # Scaling to a unit diagonal keeps the accuracy where precisions have very different sizes.
     diagonal = np.diagonal(system).copy()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     system *= scale[:, None] * scale
@@ -359,7 +364,7 @@ def inverse_root(system: FloatArray, precision: FloatArray) -> tuple[FloatArray,
         lower, failed = dpotrf(system + jitter * np.eye(size), lower=True, clean=True)
         if not failed:
             break
-        jitter = max(1e-14, 10.0 * jitter)  # dependent columns
+        jitter = max(1e-14, 10.0 * jitter)  # linearly dependent columns
     inverted, _ = dtrtri(lower, lower=True)
     log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(lower))) - np.sum(np.log(scale)))
     return np.asarray(scale[:, None] * inverted.T), log_determinant
@@ -382,7 +387,7 @@ def _prior_volume(mean: FloatArray, precision: FloatArray, log_determinant: floa
     return log_prior + 0.5 * (_LOG_2PI - log_determinant)
 
 
-# -- Compiled loops of sparse Bayesian learning: prior variances of largest evidence, one column at a time --
+# -- Compiled loops of sparse Bayesian learning: the prior variances of largest evidence, one column at a time --
 
 
 _REFINEMENTS = 60
@@ -391,7 +396,7 @@ _HALVINGS = 30
 
 @kernel
 def add_products(starts, columns, values, other_starts, other_columns, other_values, weight, out):
-    """Add S' diag(weight) T of two sparse matrices, given by their rows, to ``out``."""
+    """Add S' diag(weight) T of two sparse matrices in CSR format to ``out``."""
     for i in range(weight.shape[0]):
         for a in range(starts[i], starts[i + 1]):
             factor, row = weight[i] * values[a], out[columns[a]]
@@ -401,13 +406,13 @@ def add_products(starts, columns, values, other_starts, other_columns, other_val
 
 @kernel
 def add_squares(starts, columns, values, weight, out):
-    """The same for a matrix with itself; the columns of a row are in order, so that half of the products do."""
+    """Add S' diag(weight) S to ``out``; the columns of each row are sorted, so that half of the products suffice."""
     for i in range(weight.shape[0]):
         for a in range(starts[i], starts[i + 1]):
             factor, row = weight[i] * values[a], out[columns[a]]
             for b in range(starts[i], a + 1):
                 row[columns[b]] += factor * values[b]
-    size, side = out.shape[0], 64  # squares that stay close to the processor
+    size, side = out.shape[0], 64  # blocks that fit into the cache
     for top in range(0, size, side):
         for left in range(0, top + 1, side):
             for j in range(top, min(top + side, size)):
@@ -427,14 +432,14 @@ def gain_of(variance, s, q):
 
 @kernel
 def best_variance_of(s, q):
-    """The prior variance of largest evidence, 0 when the column is better out; outputs share it."""
+    """The prior variance of largest evidence, shared by the outputs; 0 when the column is better left out."""
     high = 0.0
     for c in range(s.shape[0]):
         if s[c] > 0.0 and q[c] * q[c] > s[c]:
             high = max(high, (q[c] * q[c] - s[c]) / (s[c] * s[c]))
     if s.shape[0] == 1 or high == 0.0:
         return high
-    # All stationary points lie below the largest optimum of an output: halve from there, climb from the best.
+    # All stationary points lie below the largest optimum of a single output: halve from there, ascend from the best.
     variance, best_gain, trial = 0.0, 0.0, high
     for _ in range(_HALVINGS):
         gain = gain_of(trial, s, q)
@@ -458,7 +463,7 @@ def best_variance_of(s, q):
             following = 0.5 * (low + high)
         change = abs(following - variance)
         variance = following
-        if change <= 1e-13 * variance:  # also when it is zero: better out
+        if change <= 1e-13 * variance:  # also when the variance is zero: better left out
             break
     return variance
 
@@ -472,11 +477,11 @@ def best_variances(s, q, variance, gain):
 
 
 @kernel
-def sweep_precisions(mean, covariance, precision, least_change):
-    """Re-estimate the precisions of all columns but the first in turn; infinite ones leave.
+def update_precisions(mean, covariance, precision, least_change):
+    """Re-estimate the precisions of all columns but the first in turn; columns of infinite precision are removed.
 
-    Relative changes below ``least_change`` are not made.
-    ``mean`` (outputs × columns) and ``covariance`` (outputs × columns × columns) follow by updates of rank one.
+    Relative changes below ``least_change`` are not made. ``mean`` (outputs × columns) and ``covariance``
+    (outputs × columns × columns) are kept up to date by updates of rank one.
     """
     n_outputs, size = mean.shape
     s, q, column = np.empty(n_outputs), np.empty(n_outputs), np.empty(size)

@@ -7,16 +7,16 @@ fixed, is up to a constant
 
 with :math:`s_{kc} = \phi_k^\top C_{c,-k}^{-1} \phi_k`, :math:`q_{kc} = \phi_k^\top C_{c,-k}^{-1} \hat y_c` for the
 outputs c that share the column's precision. With one output the maximum is :math:`v_k = (q^2 - s)/s^2`, or 0 when
-:math:`q^2 \le s`: the column is out (Tipping & Faul 2003). Coordinates are re-estimated, deleted and added in
-this way; each such step raises the evidence of the normal model, whose covariance is
+:math:`q^2 \le s`: the column is inactive (Tipping & Faul 2003). Precisions are re-estimated, and columns added and
+removed, in this way; each such step increases the evidence of the normal model, whose covariance is
 :math:`C = B^{-1} + \Phi A^{-1} \Phi^\top`.
 
-All columns are looked at only to find the candidates that promise most; the steps themselves are made on a
-small working set. Of many samples sparse columns stay sparse, and thousands of them may be relevant: all that the
-posterior and the statistics need are weighted inner products of columns, which the stored values give in one reading.
+All columns are evaluated only to find the most promising candidates; the steps themselves are made on a small
+working set. With many samples sparse columns stay sparse, and thousands of them may be relevant: the posterior and the
+statistics need only weighted inner products of columns, computed from the stored values in one pass.
 
 With a Gamma hyperprior (Tipping 2001), :math:`a \log\beta_k - b\beta_k` for each column is added to the log evidence.
-No precision is infinite then and nothing leaves: all columns are iterated, on a matrix of samples by samples.
+Then no precision is infinite and no column is removed: all columns are iterated, on a matrix of samples by samples.
 """
 
 from __future__ import annotations
@@ -40,48 +40,50 @@ from zeronorm.solvers.sparse_bayes._posterior import (
     StoredColumns,
     best_variances,
     projected_inverse,
-    sweep_precisions,
+    update_precisions,
 )
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-_CANDIDATES = 32  # columns that join the working set after a look at all of them
-_ADDITIONS = 10  # columns added between two sweeps
-_SWEEPS = 25  # over the working set, between two looks at all columns
-_GAIN = 10.0  # in log evidence that an entering column must bring, in units of the tolerance
+_CANDIDATES = 32  # columns added to the working set after all columns were evaluated
+_ADDITIONS = 10  # columns added between two passes over the working set
+_SWEEPS = 25  # passes over the working set before all columns are evaluated again
+_GAIN = 10.0  # gain in log evidence that a new column must bring, in units of the tolerance
 _LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
-_LOOSE_TOL = 0.5  # as long as more columns may come
-_DEPENDENT = 1e-10  # a column with less of its squared norm outside the span of the others adds nothing
-_TOGETHER = 8  # products with sparse data at a time
-_MANY_SAMPLES = 20_000  # of sparse data, whose relevant columns stay sparse then,
-_MANY_CANDIDATES = 512  # and so many of which may be added at a time
+_LOOSE_TOL = 0.5  # tolerance as long as more columns may be added
+_DEPENDENT = (
+    1e-10  # share of its squared norm outside the span of the others below which a column adds nothing
+)
+_TOGETHER = 8  # vectors in one product with sparse data
+_MANY_SAMPLES = 20_000  # of sparse data: with more, its relevant columns stay sparse,
+_MANY_CANDIDATES = 512  # and up to this many are added at a time
 _MANY_ACTIVE = (
-    300  # columns, whose precisions change together: one after the other takes the cube of their number
+    300  # columns; with more, all precisions change together: one by one takes the cube of their number
 )
 _COLUMNS_AT_A_TIME = 1024
 _MOST_ENTRIES = (
-    5  # of one column: with labels, where each posterior moves the evidence, steps could go round in circles
+    5  # additions of one column: with labels each posterior changes the evidence, and steps could cycle
 )
 _LEAST_DAMPING = 1.0 / 64.0
-_LEAST_DETERMINED = 1e-4  # the fixed point prunes weights that the data determine less than this
+_LEAST_DETERMINED = 1e-4  # the fixed-point iteration removes weights that the data determine less than this
 
 
 @dataclass(frozen=True, eq=False)
 class SparseBayes:
-    """The result: infinite precisions belong to columns that are out."""
+    """The result of sparse Bayesian learning; inactive columns have infinite precision."""
 
     precision: FloatArray
     weights: FloatArray
     bias: FloatArray
     log_evidence: float
     relevance: FloatArray
-    """Mean over outputs of q²/s of each column that is out: its evidence would rise if above one."""
+    """Mean over outputs of q²/s of each inactive column; above one, adding the column would increase the evidence."""
     active: Int64Array
     covariance: FloatArray
-    """Of the bias and the active weights, for each output."""
+    """The covariance of the bias and the active weights, for each output."""
     n_iter: int
     status: Status
     history: tuple[float, ...]
-    """The log evidence after each sweep; with a hyperprior, plus its logarithm."""
+    """The log evidence after each pass; with a hyperprior, plus the log density of the hyperprior."""
 
 
 def solve_sparse_bayes(
@@ -96,10 +98,10 @@ def solve_sparse_bayes(
     """Maximise the evidence over the precisions of the columns.
 
     ``tol`` bounds the last change of every log precision, and ten times ``tol`` is the gain in log evidence for
-    which a column is still added; ``max_iter`` bounds the number of sweeps over the working set. ``hyperprior`` has
-    shape a and rate b of the Gamma density of the precisions, both positive, or both zero for none.
+    which a column is still added. ``max_iter`` bounds the number of passes over the working set. ``hyperprior`` holds
+    the shape a and rate b of the Gamma density of the precisions, both positive, or both zero for none.
     """
-    # Many small products: threads would wait for each other most of the time.
+    # One thread: the products are many and small.
     with threadpool_limits(limits=1, user_api="blas"):
         if hyperprior != (0.0, 0.0):
             return solve_with_hyperprior(design, likelihood, hyperprior, tol, max_iter)
@@ -112,14 +114,14 @@ def solve_sparse_bayes(
 
 
 def best_variance(s: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The prior variance of largest evidence for each row, and the gain; columns are outputs that share it."""
+    """The prior variance of largest evidence for each row, shared by the outputs (columns), and its gain."""
     variance, gain = np.empty(s.shape[0]), np.empty(s.shape[0])
     best_variances(s, q, variance, gain)
     return variance, gain
 
 
 class _State:
-    """Active columns with their precisions, and the ways to change them."""
+    """The state of the algorithm: active columns with their precisions, and methods that change them."""
 
     def __init__(self, design: Design, likelihood: Likelihood, tol: float, max_iter: int) -> None:
         self.design = design
@@ -157,7 +159,7 @@ class _State:
             self.columns = np.hstack([ones, self.columns]) if active.size else ones
 
     def _read(self, columns: Int64Array) -> Columns:
-        """These columns, dense, or as they are stored with the constant one."""
+        """These columns with the constant one, dense or sparse."""
         stored = self.design.stored_columns(columns) if self.is_stored else None
         return self.design.block(columns) if stored is None else StoredColumns(*stored)
 
@@ -186,12 +188,12 @@ class _State:
             history=tuple(self.history),
         )
 
-    # -- statistics of columns that are out -------------------------------------------------------
+    # -- statistics of inactive columns -----------------------------------------------------------
 
     def _statistics(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """S and Q of all columns (outputs as columns of the arrays), and their gain when added.
+        """S and Q of all columns (outputs as columns of the arrays), and the gain of adding each.
 
-        They are kept for the result, which asks for them once more with the last posterior.
+        They are kept, because the result needs them again for the last posterior.
         """
         if self._kept_statistics is None or self._kept_statistics[0] is not self.posterior:
             self._kept_statistics = self.posterior, *self._computed_statistics()
@@ -211,17 +213,17 @@ class _State:
             for c in range(n_outputs):
                 s[:, c], q[:, c] = self._sparse_statistics(whiteners[c], c)
             return s, q
-        for place, block in design.iter_blocks():
+        for position, block in design.iter_blocks():
             for c in range(n_outputs):
-                own = self._own_squares(block, place, c)
+                own = self._own_squares(block, position, c)
                 projected = whiteners[c] @ block
                 outside = own - np.einsum("ij,ij->j", projected, projected)
-                s[place, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
-                q[place, c] = np.where(s[place, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
+                s[position, c] = np.where(outside > _DEPENDENT * own, outside, 0.0)
+                q[position, c] = np.where(s[position, c] > 0.0, self.posterior.residual[c] @ block, 0.0)
         return s, q
 
     def _sparse_statistics(self, whitener: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
-        """S and Q for one output by products that leave the columns sparse."""
+        """S and Q for one output, computed without making sparse columns dense."""
         curvature = self.posterior.curvature[c]
         stats = self.design.column_stats(sample_weight=curvature)
         own = curvature.sum() * (stats.variance + stats.mean**2)
@@ -232,7 +234,7 @@ class _State:
         return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
     def _stored_statistics(self, columns: StoredColumns, c: int) -> tuple[FloatArray, FloatArray]:
-        """The same where the relevant columns are sparse, too: their products with all others are few."""
+        """S and Q for one output where the relevant columns are sparse as well, so that few products are nonzero."""
         curvature, root = self.posterior.curvature[c], self.posterior.root[c]
         stats = self.design.column_stats(sample_weight=curvature)
         own = curvature.sum() * (stats.variance + stats.mean**2)
@@ -241,20 +243,20 @@ class _State:
             part = slice(start, min(start + _COLUMNS_AT_A_TIME, own.size))
             others = self._read(np.arange(part.start, part.stop))
             assert isinstance(others, StoredColumns)
-            # The root is triangular, which halves the work.
+            # A triangular root halves the work.
             explained = dtrmm(1.0, root.T, columns.gram(curvature, others)[:, 1:], lower=1)
             outside[part] -= np.einsum("ij,ij->j", explained, explained)
         s = np.where(outside > _DEPENDENT * own, outside, 0.0)
         return s, np.where(s > 0.0, self.design.transpose_dot(self.posterior.residual[c]), 0.0)
 
-    def _own_squares(self, block: FloatArray, place: slice, c: int) -> FloatArray:
-        """x'Bx of the columns of a block; kept where B changes by a factor only."""
+    def _own_squares(self, block: FloatArray, position: slice, c: int) -> FloatArray:
+        """x'Bx of the columns of a block; kept where B only changes by a factor."""
         curvature = self.posterior.curvature[c]
         if not self.likelihood.rigid_curvature:
             return np.asarray(curvature @ block**2)
-        if place.start not in self._kept_squares:
-            self._kept_squares[place.start] = curvature @ block**2 / curvature[0]
-        return np.asarray(curvature[0] * self._kept_squares[place.start])
+        if position.start not in self._kept_squares:
+            self._kept_squares[position.start] = curvature @ block**2 / curvature[0]
+        return np.asarray(curvature[0] * self._kept_squares[position.start])
 
     def _whitener(self, c: int) -> FloatArray:
         """The matrix W with W'W = B Φ Σ Φ' B."""
@@ -265,7 +267,7 @@ class _State:
     # -- the sequential algorithm -----------------------------------------------------------------
 
     def ascend(self) -> None:
-        """Look at all columns, work on the most promising ones, until nothing is to be gained."""
+        """Evaluate all columns and work on the most promising ones, until no column gains."""
         while self.n_iter < self.max_iter:
             _, _, gain = self._statistics()
             gain[self.active] = 0.0
@@ -289,7 +291,7 @@ class _State:
         pool, exhausted = self._read(candidates), candidates.size == 0
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
         if self.is_stored and candidates.size == self.n_candidates:
-            enough = np.inf  # others will follow: what precisions these have is found along with theirs
+            enough = np.inf  # more columns will follow; the precisions are found together with theirs
         for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
             self.n_iter += 1
             exhausted = exhausted or self._add_from(pool, candidates) == 0
@@ -299,19 +301,19 @@ class _State:
                 return
 
     def _re_estimate(self) -> float:
-        """One sweep over the active columns; returns the largest change of a log precision."""
+        """One pass over the active columns; returns the largest change of a log precision."""
         if self.active.size > _MANY_ACTIVE and self.is_stored:
             return self._re_estimate_together()
         updated = self.precision.copy()
         mean, covariance = self.posterior.mean.copy(), self.posterior.covariance
-        for _ in range(self.likelihood.sweeps):
-            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+        for _ in range(self.likelihood.n_passes):
+            update_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
         return self._changed_to(updated)
 
     def _re_estimate_together(self) -> float:
-        """The same for columns that hardly depend on each other: each as if the others stayed.
+        """Re-estimate all precisions at once, each as if the others stayed the same.
 
-        Where that lowers the evidence, they depend too much, and change one after the other.
+        This suits columns that are nearly orthogonal. Where it lowers the evidence, they change one after the other.
         """
         before = self.active, self.columns, self.precision, self.posterior, self.last_step.copy()
         scale = np.sum(self.posterior.root[:, 1:] ** 2, axis=2)
@@ -329,12 +331,12 @@ class _State:
                 self.posterior.mean.copy(),
                 self.posterior.covariance,
             )
-            sweep_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
+            update_precisions(mean, covariance, updated, _LEAST_CHANGE * self.tol)
             change = self._changed_to(updated)
         return change
 
     def _changed_to(self, updated: FloatArray) -> float:
-        """Take over precisions; returns the largest change of a logarithm, infinite where columns leave."""
+        """Set new precisions; returns the largest change of a logarithm, infinite where columns are removed."""
         kept = np.isfinite(updated)
         change = np.inf
         if kept.all():
@@ -345,9 +347,9 @@ class _State:
         return change
 
     def _without_swings(self, updated: FloatArray) -> FloatArray:
-        """Half of a step that turns back, a quarter of one that turns again, and so on.
+        """Damp oscillating steps: half of a step that reverses direction, a quarter of the next reversal, and so on.
 
-        With labels the curvature follows the weights, and whole steps might swing for ever.
+        With labels the curvature depends on the weights, and full steps might oscillate for ever.
         """
         step, damping = np.log(updated[1:] / self.precision[1:]), self.damping[self.active]
         turns_back = np.sign(step) * np.sign(self.last_step[self.active]) < 0.0
@@ -388,7 +390,7 @@ class _State:
         return entering.size
 
     def _additions(self, block: Columns) -> dict[int, float]:
-        """Places and precisions of the columns to add; each takes those before it into account."""
+        """Positions and precisions of the columns to add; each takes the earlier ones into account."""
         inner, q = self._inner_products(block)
         chosen: dict[int, float] = {}
         while len(chosen) < self.n_additions:
@@ -425,10 +427,10 @@ class _State:
         q = np.stack([block.transpose_dot(residual)[1:] for residual in posterior.residual], axis=1)
         return inner, np.ascontiguousarray(q)
 
-    # -- the reference ------------------------------------------------------------------------------
+    # -- the fixed-point iteration, as a reference ----------------------------------------------------
 
     def iterate_fixed_point(self) -> None:
-        r"""All columns in, then :math:`\beta_k = \sum_c (1 - \beta_k \Sigma_{kk}) / \sum_c \mu_k^2` until it rests."""
+        r"""Start with all columns and iterate :math:`\beta_k = \sum_c (1 - \beta_k \Sigma_{kk}) / \sum_c \mu_k^2`."""
         self._hold(np.arange(self.design.n_features, dtype=np.int64))
         self.precision = np.ones(self.columns.shape[1])
         self.precision[0] = 0.0
@@ -456,17 +458,17 @@ class _State:
         self._refresh(self.posterior.mean[:, kept])
 
 
-# -- With a Gamma hyperprior all columns stay ------------------------------------------------------
+# -- With a Gamma hyperprior no column is removed --------------------------------------------------
 
 
 def solve_with_hyperprior(
     design: Design, likelihood: Likelihood, hyperprior: tuple[float, float], tol: float, max_iter: int
 ) -> SparseBayes:
-    r"""Iterate :math:`\beta_k = (\sum_c \gamma_{kc} + 2a) / (\sum_c \mu_{kc}^2 + 2b)`, half way in the logarithm.
+    r"""Iterate :math:`\beta_k = (\sum_c \gamma_{kc} + 2a) / (\sum_c \mu_{kc}^2 + 2b)` with half steps in the logarithm.
 
     :math:`\gamma_{kc} = 1 - \beta_k\Sigma_{kk} = v_k\, x_k^\top P_c x_k` is how well the data determine a weight
-    and :math:`\mu_{kc} = v_k\, x_k^\top r_c`; both need products of samples by samples only. Whole steps could swing
-    for ever between two values. A column counts as active when the data determine it more than the prior does.
+    and :math:`\mu_{kc} = v_k\, x_k^\top r_c`; both need only matrices of samples by samples. Full steps could oscillate
+    between two values. A column counts as active when the data determine its weight more than the prior does.
     """
     shape, rate = hyperprior
     precision, mode, history = np.ones(design.n_features), None, []
@@ -501,7 +503,7 @@ def solve_with_hyperprior(
 def _determined(
     design: Design, mode: DualMode, K: FloatArray, precision: FloatArray
 ) -> tuple[FloatArray, float]:
-    """γ by column and output, and the log evidence."""
+    """γ of each column and output, and the log evidence."""
     found, log_evidence = [], mode.log_likelihood
     for residual, curvature in zip(mode.residual, mode.curvature, strict=True):
         P, _, total, log_determinant = projected_inverse(K, curvature)

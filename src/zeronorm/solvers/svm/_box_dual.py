@@ -1,18 +1,18 @@
-r"""The box-constrained dual that every support vector machine here shares.
+r"""The box-constrained dual that all support vector machines here share.
 
-Variables :math:`0 \le \alpha_i \le u_i` belong to samples :math:`s_i` and carry signs
+Variables :math:`0 \le \alpha_i \le u_i` belong to samples :math:`s_i` and have signs
 :math:`\pm 1`. With :math:`v = \sum_i \mathrm{sign}_i\,\alpha_i\,e_{s_i}` the problem is
 
 .. math:: \min_\alpha\ \tfrac12 v^\top Q v + \mathrm{linear}^\top\alpha, \qquad
     \mathrm{sign}^\top\alpha = 0, \qquad Q = K + \mathrm{diag}(\mathrm{ridge}).
 
-Everything needed of the gradient is :math:`f = Qv`, one number for each sample. The primal is
+The gradient follows from :math:`f = Qv`, which has one number for each sample. The primal is
 
 .. math:: \min_{w, b}\ \tfrac12 \|w\|^2 + \sum_i \ell_i(r_i), \qquad
     r_i = -\mathrm{linear}_i - \mathrm{sign}_i (w^\top x_{s_i} + b),
 
 with :math:`\ell_i(r) = u_i \max(0, r)`, or :math:`\max(0, r)^2 / (2\,\mathrm{ridge}_{s_i})` where there
-is a ridge (then :math:`u_i = \infty`). Neither a bound nor a ridge means the hard constraint
+is a ridge (then :math:`u_i = \infty`). With neither a bound nor a ridge there is the hard constraint
 :math:`r_i \le 0`.
 """
 
@@ -28,7 +28,7 @@ from zeronorm._types import BoolArray, FloatArray, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class BoxDual:
-    """The data of the problem, apart from K."""
+    """The data of the problem except K."""
 
     sample: Int64Array
     sign: FloatArray
@@ -38,14 +38,14 @@ class BoxDual:
 
     @classmethod
     def classification(cls, y: FloatArray, C: FloatArray, squared: bool) -> BoxDual:
-        """One variable for each sample: hinge or squared hinge loss; y in {-1, +1}, C for each sample."""
+        """The hinge or squared hinge loss, with one variable for each sample; y in {-1, +1}, C for each sample."""
         upper, ridge = _bounds(C, squared)
         samples = np.arange(y.size, dtype=np.int64)
         return cls(samples, np.array(y, np.float64), np.full(y.size, -1.0), upper, ridge)
 
     @classmethod
     def regression(cls, y: FloatArray, C: FloatArray, epsilon: float, squared: bool) -> BoxDual:
-        """Two variables for each sample, above and below the tube of half-width epsilon."""
+        """The epsilon-insensitive loss, with two variables for each sample, for errors above and below epsilon."""
         upper, ridge = _bounds(C, squared)
         samples = np.arange(y.size, dtype=np.int64)
         return cls(
@@ -58,13 +58,13 @@ class BoxDual:
 
     @classmethod
     def of(cls, y: FloatArray, C: FloatArray, epsilon: float | None, squared: bool) -> BoxDual:
-        """A regression with an epsilon, a classification without."""
+        """The problem of a regression where ``epsilon`` is given, otherwise of a classification."""
         if epsilon is None:
             return cls.classification(y, C, squared)
         return cls.regression(y, C, epsilon, squared)
 
     def restricted(self, variables: BoolArray) -> BoxDual:
-        """The problem in some of the variables, the others held at zero."""
+        """The problem in some of the variables, with the others fixed at zero."""
         return BoxDual(
             self.sample[variables],
             self.sign[variables],
@@ -75,12 +75,12 @@ class BoxDual:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples; variables may be twice as many."""
+        """Number of samples; there may be twice as many variables."""
         return self.ridge.size
 
     @property
     def hard(self) -> BoolArray:
-        """The variables whose constraint allows no error at any price."""
+        """The variables with a hard constraint, of infinite cost."""
         hard: BoolArray = np.isinf(self.upper) & (self.ridge[self.sample] == 0.0)
         return hard
 
@@ -101,7 +101,7 @@ class BoxDual:
         return separate
 
     def feasible(self, alpha: FloatArray) -> FloatArray:
-        """The nearest use of given variables as a start: inside the box, the heavier sign scaled down."""
+        """Make given variables a feasible start: clip them to the box, and scale down the sign with the larger sum."""
         alpha = np.clip(alpha, 0.0, self.upper)
         positive = self.sign > 0.0
         plus, minus = alpha[positive].sum(), alpha[~positive].sum()
@@ -112,7 +112,7 @@ class BoxDual:
         return alpha
 
     def bias(self, alpha: FloatArray, f: FloatArray) -> float:
-        """The unpenalised bias: the mean over free variables, else the middle of what is optimal."""
+        """The unpenalised bias: the mean over the free variables, otherwise the midpoint of the optimal interval."""
         score = -(f[self.sample] + self.sign * self.linear)
         above, below = alpha > 0.0, alpha < self.upper
         if np.any(above & below):
@@ -128,11 +128,11 @@ class BoxDual:
         return float(-self.linear @ alpha - 0.5 * (self.signed_sum(alpha) @ f))
 
     def residual(self, decision: FloatArray) -> FloatArray:
-        """How far each variable's constraint is from being met, given w'x + b of the samples."""
+        """The violation of each variable's constraint, given w'x + b of the samples."""
         return -self.linear - self.sign * decision[self.sample]
 
     def loss(self, decision: FloatArray) -> float:
-        """The sum of the losses; infinite when a hard constraint is broken."""
+        """The sum of the losses; infinite when a hard constraint is violated."""
         excess = np.maximum(self.residual(decision), 0.0)
         ridge = self.ridge[self.sample]
         squared = ridge > 0.0
@@ -153,7 +153,7 @@ class BoxDual:
         return float(alpha @ slack + unused @ excess[~squared] + np.sum(unpaid**2 / (2.0 * ridge[squared])))
 
     def _gap_with_hard_constraints(self, alpha: FloatArray, f: FloatArray, bias: float) -> float:
-        """As gap; the solution is first enlarged until the hard constraints hold."""
+        """The same gap after scaling the solution until the hard constraints hold."""
         v = self.signed_sum(alpha)
         fitted = f - self.ridge * v
         reached = (self.sign * (fitted + bias)[self.sample])[self.hard].min()
@@ -165,7 +165,7 @@ class BoxDual:
 
 
 def _bounds(C: FloatArray, squared: bool) -> tuple[FloatArray, FloatArray]:
-    """Upper bound and ridge of each sample; a sample of zero weight is held at zero either way."""
+    """Upper bound and ridge of each sample; the variable of a sample of zero weight is fixed at zero in both cases."""
     if not squared:
         return C.copy(), np.zeros(C.size)
     weighted = C > 0.0
@@ -173,25 +173,25 @@ def _bounds(C: FloatArray, squared: bool) -> tuple[FloatArray, FloatArray]:
     return np.where(weighted, np.inf, 0.0), ridge
 
 
-# -- Machines whose bias is penalised with the weights: a box and nothing else --
+# -- SVMs whose bias is penalised with the weights: box constraints only --
 #
 # .. math:: \min_\alpha\ \tfrac12 \|w\|^2 - \sum_i \alpha_i, \qquad w = \sum_i \alpha_i y_i z_i, \qquad
 #     0 \le \alpha_i \le C_i
 #
-# The gradient of a variable is :math:`y_i w^\top z_i - 1`. A few rounds of coordinate descent bring most variables to
-# their bounds. Then one variable moves at a time, and those that are free move with it so that their gradients stay
-# zero: of them there are at most as many as z has entries, and the solution is exact.
+# The gradient of a variable is :math:`y_i w^\top z_i - 1`. A few epochs of coordinate descent bring most variables to
+# their bounds. Then one variable moves at a time, and the free variables move with it so that their gradients stay
+# zero. There are at most as many free variables as z has entries, and the solution is exact.
 
 SWEEPS_FROM_ZERO, SWEEPS_NEAR = 30, 1
-VISITS = 20  # of a variable between its bounds in each sweep
-ROUNDS, PASSES = 10, 200  # over all variables, until no variable gains, and after that with fresh numbers
+VISITS = 20  # of a variable between its bounds in each epoch
+ROUNDS, PASSES = 10, 200  # most rounds with recomputed gradients, and most passes in each
 DEPENDENT = 1e-10  # relative curvature below which a sample is a combination of the free ones
 
 
 def solve_box(Z: FloatArray, y: FloatArray, C: FloatArray, alpha: FloatArray, tol: float = 1e-9) -> bool:
-    """Solve for the dual variables ``alpha``, in place from where they are; False where that fails.
+    """Solve for the dual variables ``alpha``, starting from their values and in place; False where that fails.
 
-    Z has one row per sample, the column of the bias among its columns; y is ±1.
+    Z has one row per sample and includes the column of the bias; y is ±1.
     """
     signed = np.ascontiguousarray(Z * y[:, None])
     descend(signed, C, alpha, signed.T @ alpha, SWEEPS_NEAR if alpha.any() else SWEEPS_FROM_ZERO)
@@ -221,18 +221,18 @@ def inner(a: FloatArray, b: FloatArray) -> float:
 
 
 @kernel
-def descend(signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray, n_sweeps: int) -> None:
-    """Minimise over one variable after the other; those between their bounds are visited more often."""
+def descend(signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray, n_passes: int) -> None:
+    """Coordinate descent over all variables; those between their bounds are visited more often."""
     every = np.arange(alpha.shape[0])
-    for _ in range(n_sweeps):
-        sweep_over(every, signed, C, alpha, w)
+    for _ in range(n_passes):
+        pass_over(every, signed, C, alpha, w)
         between = np.flatnonzero((alpha > 0.0) & (alpha < C))
         for _ in range(VISITS):
-            sweep_over(between, signed, C, alpha, w)
+            pass_over(between, signed, C, alpha, w)
 
 
 @kernel
-def sweep_over(
+def pass_over(
     variables: Int64Array, signed: FloatArray, C: FloatArray, alpha: FloatArray, w: FloatArray
 ) -> None:
     """Minimise over each of these variables once."""
@@ -260,15 +260,15 @@ def settle(
     inverse_before: FloatArray,
     tol: float,
 ) -> Int64Array:
-    """Move all variables to a bound or among the free ones, which it returns, until none gains by moving.
+    """Move each variable to a bound or into the free set, until none gains by moving; returns the free set.
 
-    The inverse of the free samples' Gram matrix grows and shrinks with them.
+    The inverse of the Gram matrix of the free samples is updated with the set.
     """
     m = free_before.size
     most = m + signed.shape[1] + 2
     free, inverse = np.empty(most, np.int64), np.zeros((most, most))
     is_free = np.zeros(alpha.shape[0], np.bool_)
-    for a in range(m):  # one by one: an assignment of arrays takes numba two seconds to compile
+    for a in range(m):  # a loop: an assignment of arrays takes numba two seconds to compile
         free[a] = free_before[a]
         is_free[free[a]] = True
         for b in range(m):
@@ -302,7 +302,7 @@ def settle_one(
     across: FloatArray,
     along: FloatArray,
 ) -> int:
-    """Move one variable until its gradient is zero or it is at a bound; free ones on its way may end at theirs."""
+    """Move one variable until its gradient is zero or it is at a bound; free variables may reach bounds meanwhile."""
     x = signed[i]
     square = inner(x, x)
     while True:
@@ -337,7 +337,7 @@ def set_direction(
     across: FloatArray,
     along: FloatArray,
 ) -> float:
-    """How the free variables follow another one, ``along``, and the curvature of its way."""
+    """Set ``along`` to the change of the free variables with another one, and return the curvature along it."""
     for a in range(m):
         across[a] = inner(signed[free[a]], x)
     curvature = inner(x, x)
@@ -357,7 +357,7 @@ def first_bound(
     direction: float,
     along: FloatArray,
 ) -> tuple[float, int]:
-    """How far the variable i can move until it, or a free one, is at a bound; which one of these, -1 for i."""
+    """How far variable i can move until it or a free variable reaches a bound, and which of them does (-1 for i)."""
     length, blocking = C[i] - alpha[i] if direction > 0.0 else alpha[i], -1
     for a in range(m):
         speed = direction * along[a]
@@ -378,7 +378,7 @@ def move(
     length: float,
     along: FloatArray,
 ) -> None:
-    """Move the variable i, the free ones along with it, and the weights."""
+    """Move variable i and with it the free variables and the weights."""
     alpha[i] += length
     for j in range(w.shape[0]):
         w[j] += length * signed[i, j]
@@ -393,7 +393,7 @@ def move(
 def add_free(
     free: Int64Array, inverse: FloatArray, m: int, i: int, along: FloatArray, curvature: float
 ) -> int:
-    """Border the inverse by the sample i; ``along`` is minus the inverse times its inner products."""
+    """Add sample i to the inverse; ``along`` is minus the inverse times its inner products with the free samples."""
     for a in range(m):
         for b in range(m):
             inverse[a, b] += along[a] * along[b] / curvature
@@ -405,7 +405,7 @@ def add_free(
 
 @kernel
 def drop_free(free: Int64Array, inverse: FloatArray, m: int, k: int) -> int:
-    """Take the k-th free sample out of the inverse; the last one takes its place."""
+    """Remove the k-th free sample from the inverse; the last one moves to its position."""
     pivot = inverse[k, k]
     column = inverse[:m, k].copy()
     for a in range(m):

@@ -21,7 +21,7 @@ DEFAULT_MAX_ITER = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class DualSolution(Ended):
-    """A solution of a :class:`~zeronorm.solvers.svm._box_dual.BoxDual`."""
+    """A solution of a :class:`~zeronorm.solvers.svm._box_dual.BoxDual` on a kernel matrix."""
 
     problem: BoxDual
     alpha: FloatArray
@@ -48,7 +48,7 @@ class DualSolution(Ended):
 
 
 class SvmDual(DualSolution):
-    """A support vector classifier: alpha, bias, duality gap, status; the labels are ``y``."""
+    """A support vector classifier: alpha, bias, duality gap and status; the labels are ``y``."""
 
     @property
     def y(self) -> FloatArray:
@@ -80,11 +80,11 @@ def solve_svm_dual(
     ----------
     K : (n, n) kernel matrix, symmetric and positive semi-definite.
     y : (n,) labels, -1 and +1.
-    C : the price of an error, one for all samples or one for each; ``inf`` is the hard margin. When the
-        classes cannot be separated then, the status is ``UNBOUNDED``.
+    C : cost of the slacks, one for all samples or one for each; ``inf`` is the hard margin. If the classes
+        then cannot be separated, the status is ``UNBOUNDED``.
     warm_start : a solution of a similar problem; K, y and C may have changed.
-    all_free : a guess where there is no such solution: all samples are support vectors, none at its bound, as with
-        squared losses and more features than samples. Where it fails, nothing is lost but some time.
+    all_free : without a warm start, guess that all samples are support vectors and none is at its bound, as with
+        squared losses and more features than samples. A wrong guess only costs time.
     tol : largest violation of the optimality conditions, in units of the margin.
     """
     labels = np.asarray(y, dtype=np.float64)
@@ -101,7 +101,7 @@ def run_smo(
     max_iter: int,
     all_free: bool = False,
 ) -> tuple[BoxDual, FloatArray, FloatArray, float, float, int, Status]:
-    """Solve a box dual on a kernel matrix; the fields of a DualSolution."""
+    """Solve a box dual on a kernel matrix; returns the fields of a DualSolution."""
     K = kernel_matrix(K)
     found = None
     if start is not None or all_free:
@@ -110,7 +110,7 @@ def run_smo(
     start = start if found is None else found
     alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
     f = np.zeros(problem.n_samples)
-    # In one thread: several would wait for each other longer than this product takes.
+    # In one thread: synchronising several would take longer than this product.
     refresh(K, problem.ridge, problem.sample, problem.sign, alpha, f)
     n_iter, violation, status = smo(
         K, problem.ridge, problem.sample, problem.sign, problem.linear, problem.upper, alpha, f, tol, max_iter
@@ -122,16 +122,16 @@ def run_smo(
 def per_sample(C: float | ArrayLike, n_samples: int) -> FloatArray:
     """C as one number for each sample."""
     costs = np.asarray(C, dtype=np.float64)
-    if costs.ndim == 0:  # many times as quick as broadcasting it
+    if costs.ndim == 0:  # many times faster than broadcasting
         return np.full(n_samples, costs)
     return np.ascontiguousarray(np.broadcast_to(costs, (n_samples,)))
 
 
 def kernel_matrix(K: FloatArray) -> FloatArray:
-    """K as the one array type the kernels are compiled for, without a copy where it fits.
+    """K as the array type for which the kernels are compiled, without a copy where possible.
 
-    numba compiles everything a second time for read-only arrays, which joblib hands to its workers.
-    The kernels never write to K, so a view that does not carry the read-only mark is safe.
+    numba compiles everything a second time for read-only arrays, which joblib passes to its workers.
+    The kernels never write to K, so a view without the read-only flag is safe.
     """
     K = np.asarray(K, dtype=np.float64)
     K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K)  # K is symmetric
@@ -139,7 +139,7 @@ def kernel_matrix(K: FloatArray) -> FloatArray:
 
 
 class _Unmarked:
-    """The memory of an array, without its read-only mark."""
+    """The memory of an array without its read-only flag."""
 
     def __init__(self, array: FloatArray) -> None:
         self.array = array
@@ -155,17 +155,17 @@ RegressionLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
 
 @dataclass(frozen=True, eq=False)
 class SvrDual(DualSolution):
-    """A support vector regressor: its variables above the tube, then those below it.
+    """A support vector regression model: its variables for errors above epsilon, then those for errors below.
 
-    ``middle`` was taken off the targets of ``problem`` and is part of the bias.
+    The targets of ``problem`` are those of the user minus their ``midrange``, which is part of the bias.
     """
 
-    middle: float = 0.0
+    midrange: float = 0.0
 
     @cached_property
     def gap(self) -> float:
         """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
-        return self.problem.gap(self.alpha, self.f, self.bias - self.middle)
+        return self.problem.gap(self.alpha, self.f, self.bias - self.midrange)
 
 
 def solve_svr_dual(
@@ -189,16 +189,16 @@ def solve_svr_dual(
     """
     target = np.asarray(y, dtype=np.float64)
     costs = finite_costs(C, target.size)
-    # The bias takes up any common part of the targets, which would drown the steps in rounding where it is large.
-    middle = 0.5 * float(target.min() + target.max())
-    problem = BoxDual.regression(target - middle, costs, epsilon, loss == "squared_epsilon_insensitive")
+    # The bias absorbs a constant in the targets; a large one would cause rounding errors in the steps.
+    midrange = 0.5 * float(target.min() + target.max())
+    problem = BoxDual.regression(target - midrange, costs, epsilon, loss == "squared_epsilon_insensitive")
     alpha = None if warm_start is None else warm_start.alpha
-    solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), middle)
-    return replace(solution, bias=solution.bias + middle)
+    solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), midrange)
+    return replace(solution, bias=solution.bias + midrange)
 
 
 def finite_costs(C: float | ArrayLike, n_samples: int) -> FloatArray:
-    """C for each sample; an infinite one would demand a perfect fit."""
+    """C for each sample; an infinite C, which would require a perfect fit, is an error."""
     costs = per_sample(C, n_samples)
     if not np.isfinite(costs).all():
         raise ValueError(

@@ -1,8 +1,8 @@
 """A Newton step on the variables strictly inside their bounds.
 
-Pairwise steps converge linearly; once they have found which variables are free, the rest of the
-work is one linear system. After a small change of the kernel matrix the free variables mostly
-stay the same, so a warm start usually costs this one system.
+Pairwise steps converge linearly. Once they have found which variables are free, one linear system gives
+the solution. After a small change of the kernel matrix the free variables mostly stay the same, so a warm
+start usually takes only this system.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zeronorm._threads import one_thread_for_factors
 from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
 from zeronorm.solvers.svm._box_dual import BoxDual
 
-# Relative to the largest diagonal entry: keeps the factor finite when free vectors are dependent.
+# Relative to the largest diagonal entry: keeps the factor finite when free vectors are linearly dependent.
 JITTER = 1e-12
 # A slope smaller than this part of its terms is rounding.
 NOISE = 1e-12
@@ -38,8 +38,8 @@ def free_direction(
 ) -> tuple[Int64Array, FloatArray]:
     """The free variables, and the change of v that takes them to their joint optimum.
 
-    The balance sign'alpha = 0 is kept by expressing the first free variable through the others. The
-    last column of the triangle holds the right-hand side.
+    The balance sign'alpha = 0 is kept by eliminating the first free variable. The last column of the
+    triangle holds the right-hand side.
     """
     free = np.empty(n_free, np.int64)
     step = np.zeros(n_free)
@@ -71,7 +71,7 @@ def free_direction(
 
 @kernel
 def _solve_symmetric(triangle: FloatArray, jitter: float, step: FloatArray) -> None:
-    """Gaussian elimination and back substitution; step[0] balances the sum."""
+    """Gaussian elimination and back substitution; step[0] makes the sum zero."""
     q = triangle.shape[0]
     eliminate(triangle, q, q + 1, jitter)
     for a in range(q - 1, -1, -1):
@@ -162,19 +162,19 @@ def free_step(
     return curvature
 
 
-# -- All variables that are on the wrong side change sides at once --
+# -- Block pivoting: all variables in the wrong set change sets at once --
 
 # With fewer free variables pair steps are as fast.
 PIVOT_FROM = 256
 MOST_PIVOTS = 15
-# A diagonal of the factor below this part of the largest: the free vectors depend on each other.
+# The free vectors are linearly dependent where a diagonal entry of the factor is below this share of the largest.
 DEPENDENT = 1e-6
 WRONG_SIDE = 1e-9
 
 
 Product = Callable[[FloatArray], FloatArray]
 
-# Where products with the data are cheap, conjugate gradients are tried before a factor.
+# Where products with the data are cheap, conjugate gradients are tried before a factorisation.
 GRADIENTS = 500
 GRADIENT_TOL = 1e-11
 
@@ -188,12 +188,12 @@ def pivot_free_set(
 ) -> FloatArray | None:
     r"""The optimum of a box dual from a guess of its free variables, by block pivoting; None if that fails.
 
-    Solve :math:`Q_{FF} v_F + b = t_F - Q_{FU} v_U` with :math:`1^\top v = 0` for the free variables F, those at the
-    upper bound U fixed; then all free variables beyond a bound go there, all at a bound that would gain become free,
-    and so on until nothing changes. Where the guess is good that takes a few factors of LAPACK; it may also go round
-    in circles, and is given up then. ``all_free`` is the guess for wide data, otherwise it is read off ``alpha``. For
-    classification, where each sample has one variable. ``product`` gives K times two columns where that is much
-    cheaper than n² operations, as for sparse data.
+    Solves :math:`Q_{FF} v_F + b = t_F - Q_{FU} v_U` with :math:`1^\top v = 0` for the free variables F, with those at
+    the upper bound U fixed. Then all free variables beyond a bound are fixed at it, all variables at a bound that
+    would gain by moving become free, and so on until nothing changes. With a good guess that takes a few Cholesky
+    factors; it may also cycle, and is then given up. ``all_free`` is the guess for wide data, otherwise the guess is
+    taken from ``alpha``. For classification only, where each sample has one variable. ``product`` gives K times two
+    columns where that is much cheaper than n² operations, as for sparse data.
     """
     n = problem.n_samples
     if n < PIVOT_FROM or problem.sign.size != n:  # regression has two variables for each sample
@@ -203,7 +203,7 @@ def pivot_free_set(
     at_upper = np.zeros(n, dtype=bool) if all_free else (alpha >= problem.upper) & in_play
     if np.count_nonzero(free) < PIVOT_FROM:
         return None
-    # Factors and products of this size: threads would mostly wait for each other. Products with the data keep theirs.
+    # One thread is faster for factors and products of this size; products with the data keep their threads.
     with one_thread_for_factors(n) if product is None else nullcontext():
         return _pivoted(K, problem, in_play, free, at_upper, product)
 
@@ -240,14 +240,14 @@ def _pivoted(
 def _optimum_of(
     K: FloatArray, problem: BoxDual, free: BoolArray, at_upper: BoolArray, product: Product | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """The coefficients of the samples for these sets, and how steeply the objective gains as a variable grows."""
+    """The coefficients of the samples for these sets, and minus the derivative of the objective in each variable."""
     chosen, fixed = np.flatnonzero(free), np.flatnonzero(at_upper)
     if chosen.size == 0:
         return None
     v = np.zeros(problem.n_samples)
     v[fixed] = problem.sign[fixed] * problem.upper[fixed]
     target = -problem.sign * problem.linear
-    # Adding a number to all entries changes nothing but the bias, and keeps the system regular for centred data.
+    # Adding a constant to all entries changes only the bias, and keeps the system regular for centred data.
     shift = float(np.diagonal(K)[chosen].sum()) / chosen.size
     missing = target - K @ v if fixed.size else target
     right = np.column_stack([missing[chosen], np.ones(chosen.size)])
@@ -266,7 +266,7 @@ def _optimum_of(
 def _solve_by_factor(
     K: FloatArray, chosen: IntArray, ridge: FloatArray, shift: float, right: FloatArray
 ) -> FloatArray | None:
-    """The solution of (K + shift + ridge) x = right on the chosen samples; None where they depend on each other."""
+    """The solution of (K + shift + ridge) x = right on the chosen samples; None where they are linearly dependent."""
     system = np.empty((chosen.size, chosen.size))
     _fill_upper_triangle(K, chosen, ridge, shift, system)
     try:
@@ -284,7 +284,7 @@ def _solve_by_factor(
 def _fill_upper_triangle(
     K: FloatArray, chosen: IntArray, ridge: FloatArray, shift: float, system: FloatArray
 ) -> None:
-    """K + shift + ridge on the chosen samples; a Cholesky factor asks for one triangle only."""
+    """Fill in K + shift + ridge on the chosen samples; a Cholesky factor needs one triangle only."""
     for a in range(chosen.size):
         row = K[chosen[a]]
         for b in range(a, chosen.size):

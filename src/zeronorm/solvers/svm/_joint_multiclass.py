@@ -10,8 +10,8 @@ With one multiplier :math:`0 \le \alpha_i^m \le C_i` for each constraint and
 .. math:: \max_\alpha\ \sum_{i, m} \alpha_i^m - \tfrac12 \sum_k v^{k\top} K v^k, \qquad
     \sum_i v_i^k = 0 \ \text{for every class } k.
 
-Coordinate ascent handles the box; the balance of the classes, whose multipliers are the biases, is
-brought about by an augmented Lagrangian; Newton steps on the free variables finish the work.
+Coordinate ascent handles the box constraints. An augmented Lagrangian handles the balance of the classes, whose
+multipliers are the biases. Newton steps on the free variables finish the work.
 """
 
 # mypy: allow-untyped-defs
@@ -30,31 +30,31 @@ from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.solvers._status import Certified, Status
 from zeronorm.solvers.svm._dual import kernel_matrix, per_sample
 
-# -- Coordinate ascent for the multi-class dual; see ``multiclass_svm`` for the problem --
+# -- Coordinate ascent for the multi-class dual --
 
 
 @kernel
-def ascend(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, tol, max_sweeps):
-    """Sweep over the variables until none gains more than tol; changes alpha, f and balance.
+def ascend(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, tol, max_passes):
+    """Coordinate ascent until no variable gains more than tol; changes alpha, f and balance.
 
-    Every sweep over all variables is followed by sweeps over the free ones until they are settled.
-    Returns the number of sweeps.
+    Every pass over all variables is followed by passes over the free ones until they are settled.
+    Returns the number of passes.
     """
     everywhere = True
-    for sweep in range(max_sweeps):
-        worst = _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere)
+    for n in range(max_passes):
+        worst = _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere)
         if worst <= tol:
             if everywhere:
-                return sweep + 1
+                return n + 1
             everywhere = True
         else:
             everywhere = False
-    return max_sweeps
+    return max_passes
 
 
 @kernel
-def _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere):
-    """One step for each variable (or each free one); the largest violation met."""
+def _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywhere):
+    """One step for each variable, or each free one; returns the largest violation seen."""
     n, n_classes = alpha.shape
     worst = 0.0
     for i in range(n):
@@ -80,14 +80,14 @@ def _sweep(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everywher
     return worst
 
 
-MOST_FREE = 1500  # a Newton step needs a square matrix of so many rows
-SWEEPS = 200  # of coordinate ascent before the biases are looked at again
+MOST_FREE = 1500  # free variables; a Newton step needs a square matrix of this size
+SWEEPS = 200  # passes of coordinate ascent before the biases are updated
 EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
 class MulticlassSvm(Certified):
-    """The machine: decision values are K @ dual_coef + bias, one column for each class; biases sum to zero."""
+    """The classifier: decision values are K @ dual_coef + bias, one column for each class; biases sum to zero."""
 
     alpha: FloatArray
     dual_coef: FloatArray
@@ -110,17 +110,17 @@ def solve_weston_watkins(
     tol: float = 1e-6,
     max_iter: int = 1000,
 ) -> MulticlassSvm:
-    r"""Fit the joint machine for all classes.
+    r"""Fit the joint SVM for all classes.
 
     Parameters
     ----------
     K : (n, n) kernel matrix, symmetric and positive semi-definite.
     codes : (n,) classes 0 to n_classes - 1.
-    C : price of the slacks, one for all samples or one for each; ``inf`` for a hard margin. When the classes
-        cannot be separated then, the status is ``UNBOUNDED``.
+    C : cost of the slacks, one for all samples or one for each; ``inf`` for a hard margin. If the classes
+        then cannot be separated, the status is ``UNBOUNDED``.
     loss : "hinge", or "squared_hinge" for :math:`\tfrac12 C_i (\xi_i^m)^2`.
     tol : largest violation of the optimality conditions, in units of the margin.
-    max_iter : rounds of coordinate ascent; each has up to 200 sweeps over the variables.
+    max_iter : rounds of coordinate ascent; each has up to 200 passes over the variables.
     """
     state = _State(kernel_matrix(K), np.asarray(codes, dtype=np.int64), n_classes, C, loss)
     if warm_start is not None:
@@ -157,7 +157,7 @@ class _State:
         self.own = codes[:, None] == np.arange(n_classes)
         self.alpha = np.zeros((n, n_classes))
         self.bias = np.zeros(n_classes)
-        # As stiff as the data: the balance then converges about as fast as everything else.
+        # A penalty of the size of the data: the balance then converges about as fast as the variables.
         self.stiffness = max(float(np.trace(K)) / max(n, 1), 1e-300)
         self._refresh()
 
@@ -167,7 +167,7 @@ class _State:
         self._refresh()
 
     def coefficients(self) -> FloatArray:
-        """The v of the samples, one column for each class."""
+        """The coefficients v of the samples, one column for each class."""
         return np.where(self.own, self.alpha.sum(axis=1, keepdims=True), -self.alpha)
 
     def _refresh(self) -> None:
@@ -176,7 +176,7 @@ class _State:
         self.balance = coefficients.sum(axis=0)
 
     def ascend(self, tol: float) -> None:
-        """Coordinate ascent with the balance priced in, then new biases from what is left of it."""
+        """Coordinate ascent with a penalty on the imbalance, then new biases from the remaining imbalance."""
         ascend(
             self.K, self.codes, self.ridge, self.upper, self.alpha, self.f, self.balance, self.bias,
             self.stiffness, 0.3 * tol, SWEEPS,
@@ -192,7 +192,7 @@ class _State:
         return 1.0 - (own[:, None] - decision) - self.ridge[:, None] * self.alpha
 
     def violation(self) -> float:
-        """Largest violation of the optimality conditions, the balance in units of the bias."""
+        """Largest violation of the optimality conditions; that of the balance is in units of the bias."""
         slope = self.slope()
         up = np.where(self.alpha < self.upper[:, None], slope, 0.0)
         down = np.where(self.alpha > 0.0, -slope, 0.0)
@@ -232,7 +232,7 @@ class _State:
         system[n_free:, :n_free] = signs.T
         right = np.concatenate([self.slope()[free], -self.balance])
         try:
-            # The biases are determined up to a constant, and free variables may depend on each other.
+            # The biases are determined up to a constant, and free variables may be linearly dependent.
             solution = lstsq(system, right, lapack_driver="gelsy", check_finite=False)[0]
         except (LinAlgError, ValueError):
             return np.full(n_free, np.nan), np.zeros(self.n_classes)
@@ -241,7 +241,7 @@ class _State:
     # -- hard margins ---------------------------------------------------------------------------
 
     def grows_without_limit(self, tol: float) -> bool:
-        """Whether a hard margin is out of reach; otherwise take the best multiple of alpha.
+        """Whether a hard margin does not exist at working precision; otherwise take the best multiple of alpha.
 
         The best multiple is a lower bound on the size of the solution; when rounding errors of that
         size exceed the tolerance, no solution can be verified (see ``zeronorm.solvers.svm._smo``).
@@ -277,7 +277,7 @@ class _State:
         )
 
     def _primal(self, norm: float) -> float:
-        """The primal objective, of a solution enlarged until the hard margins hold."""
+        """The primal objective, after scaling the solution until the hard margins hold."""
         margin = 1.0 - self.slope() - self.ridge[:, None] * self.alpha
         reached = float(np.min(margin, initial=1.0, where=self.hard[:, None] & ~self.own))
         if reached <= 0.0:

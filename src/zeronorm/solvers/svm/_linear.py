@@ -1,4 +1,4 @@
-"""Linear support vector machines from a design; the way of solving is chosen by size and memory."""
+"""Linear support vector machines on a design; the algorithm is chosen by size and memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT_MEMORY_BUDGET = 2 << 30  # bytes
 
 @dataclass(frozen=True, eq=False)
 class LinearSvm(Ended):
-    """A linear machine: decision values are X @ weights + bias; alpha and dual_coef belong to the samples."""
+    """A linear SVM: decision values are X @ weights + bias; alpha and dual_coef belong to the samples."""
 
     weights: FloatArray
     bias: float
@@ -48,18 +48,18 @@ class LinearSvm(Ended):
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest:
-    """One machine for each class against all others."""
+    """One linear SVM for each class against all others."""
 
     models: tuple[LinearSvm, ...]
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of all machines, one row for each class."""
+        """The weights of all models, one row for each class."""
         return np.stack([model.weights for model in self.models])
 
     @property
     def biases(self) -> FloatArray:
-        """The biases of all machines."""
+        """The biases of all models."""
         return np.array([model.bias for model in self.models])
 
     @property
@@ -74,17 +74,17 @@ class OneVsRest:
 
     @property
     def n_iter(self) -> int:
-        """The largest number of iterations of any machine."""
+        """The largest number of iterations of any model."""
         return max(model.n_iter for model in self.models)
 
     @property
     def status(self) -> Status:
-        """CONVERGED if all machines did, otherwise the worst of their states."""
+        """CONVERGED if all models converged, otherwise the worst status."""
         return max(model.status for model in self.models)
 
     @property
     def converged(self) -> bool:
-        """Whether all machines met the tolerance."""
+        """Whether all models met the tolerance."""
         return self.status.converged
 
 
@@ -99,7 +99,7 @@ def solve_linear_svm(
     max_iter: int | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> LinearSvm:
-    r"""Fit a two-class linear machine with an unpenalised bias.
+    r"""Fit a two-class linear SVM with an unpenalised bias.
 
     .. math:: \min_{w, b}\ \tfrac12\|w\|^2 + \sum_i C_i \xi_i, \qquad
         \xi_i = \max(0, 1 - y_i(w^\top x_i + b)),
@@ -146,7 +146,7 @@ def solve_one_vs_rest(
     max_iter: int | None = None,
     memory_budget: int = DEFAULT_MEMORY_BUDGET,
 ) -> OneVsRest:
-    """Fit one machine for each class against the rest; they share one Gram matrix. Codes are 0 to q - 1."""
+    """Fit one linear SVM for each class against the rest, on one Gram matrix; codes are 0 to n_classes - 1."""
     costs = per_sample(C, len(codes))
     K = design.gram() if prefers_gram(design.shape, memory_budget) else None
     starts: Sequence[LinearSvm | None] = [None] * n_classes if warm_start is None else warm_start.models
@@ -161,11 +161,11 @@ def solve_one_vs_rest(
 def prefers_gram(
     shape: tuple[int, int], memory_budget: int = DEFAULT_MEMORY_BUDGET, *, regression: bool = False
 ) -> bool:
-    """Whether the n by n Gram matrix is the cheaper way, by memory first and then by arithmetic.
+    """Whether the dual on the n by n Gram matrix is cheaper, first by memory and then by arithmetic.
 
-    Building the Gram matrix and solving on it costs about n²(p + 100) operations, the p by p way about
-    20 iterations of np² each. A regression has twice the multipliers: measured, its Gram matrix pays up to a fifth of
-    the samples only.
+    Building the Gram matrix and solving on it costs about n²(p + 100) operations, the primal on p by p matrices about
+    20 iterations of np² each. A regression has twice the multipliers: as measured, its Gram matrix pays only up to a
+    fifth of these samples.
     """
     n, p = shape
     gram_bytes, tall_bytes = 8 * n * n, 16 * (p + 1) ** 2
@@ -205,7 +205,7 @@ def _solve(
 def solve_piecewise_linear(
     design: Design, problem: BoxDual, start: Start | None = None, *, tol: float = 1e-6, max_iter: int = 100
 ) -> TallSolution:
-    """The machine of ``solve_linear_loss``; on sparse data without a p by p matrix where that is quicker."""
+    """The solution of ``solve_linear_loss``, on sparse data without a p by p matrix where that is faster."""
     is_large = design.n_features >= FEWEST_SPARSE or (start is not None and design.n_samples >= MANY_SAMPLES)
     if design.is_sparse and is_large and np.isfinite(problem.upper).all():
         solution = solve_by_multipliers(design, problem, start, tol=tol)
@@ -215,7 +215,7 @@ def solve_piecewise_linear(
 
 
 def _primal_start(design: Design, warm_start: LinearSvm) -> tuple[FloatArray, float]:
-    """The weights of another machine; those it would have on this design when the features differ."""
+    """Weights and bias of another model; where its features differ, weights on this design from its dual_coef."""
     if warm_start.weights.size == design.shape[1]:
         return warm_start.weights, warm_start.bias
     return design.transpose_dot(warm_start.dual_coef), warm_start.bias
@@ -238,13 +238,13 @@ def _linear(weights: FloatArray, solution: DualSolution | TallSolution) -> Linea
 #
 # With multipliers alpha and a number sigma, the loss u max(0, r) is replaced by its smooth envelope, whose slope is
 # clip(alpha + sigma r, 0, u). Its minimum over weights and bias gives the next multipliers, these slopes. Only samples
-# strictly between the bounds have curvature, in the end the few that lie on the margin, so that a Newton step by
-# conjugate gradients reads little of the data, and two products with all of them are the cost of a step.
+# strictly between the bounds have curvature; in the end these are the few on the margin. A Newton step by conjugate
+# gradients therefore reads little of the data, and its main cost is two products with all data.
 
 Start = tuple[FloatArray, float, FloatArray]
 
-FEWEST_SPARSE = 1500  # features: with fewer, factors of p by p matrices are as quick ...
-MANY_SAMPLES = 50_000  # ... unless the start is near the solution, which interior points gain little from
+FEWEST_SPARSE = 1500  # features; with fewer, factors of p by p matrices are as fast ...
+MANY_SAMPLES = 50_000  # ... unless the start is near the solution, from which interior points gain little
 MOST_ROUNDS, MOST_STEPS = 40, 50
 GROWTH = 3.0  # of sigma from one minimum to the next
 EXTRA_PRECISION, ROUNDING = 1e-4, 1e-12  # the gap is closed to this multiple of tol, or to rounding
@@ -253,7 +253,7 @@ EXTRA_PRECISION, ROUNDING = 1e-4, 1e-12  # the gap is closed to this multiple of
 def solve_by_multipliers(
     design: Design, problem: BoxDual, start: Start | None = None, *, tol: float = 1e-6
 ) -> TallSolution:
-    """Solve for weights and bias with products of the data alone; all prices are finite."""
+    """Solve for weights and bias by products with the data only; all costs are finite."""
     in_play = problem.upper > 0.0
     method = _Multipliers(design, problem.restricted(in_play))
     if start is not None:
@@ -263,7 +263,7 @@ def solve_by_multipliers(
     for _ in range(MOST_ROUNDS):
         n_steps = method.minimize(0.1 * max(goal * method.primal, min(gap, method.primal)))
         before, gap, n_iter = gap, method.renew(), n_iter + n_steps
-        # Rounding ends the progress when sigma has become very large.
+        # Rounding prevents further progress when sigma has become very large.
         stalls = n_steps > 0 and gap > 0.5 * before
         if gap <= goal * method.primal or (stalls and (gap <= tol * method.primal or n_steps == MOST_STEPS)):
             break
@@ -274,7 +274,7 @@ def solve_by_multipliers(
 
 
 class _Multipliers:
-    """Weights, bias and multipliers of one problem on their way to the solution."""
+    """The iterate of the augmented Lagrangian method: weights, bias and multipliers of one problem."""
 
     def __init__(self, design: Design, problem: BoxDual) -> None:
         self.design, self.problem = design, problem
@@ -291,7 +291,7 @@ class _Multipliers:
         self.primal = 0.5 * float(weights @ weights) + self.problem.loss(self.decision)
 
     def minimize(self, enough: float) -> int:
-        """Newton steps on the envelope until what is left of the gradient matters less than ``enough``."""
+        """Newton steps on the envelope until the remaining gradient can change the objective by at most ``enough``."""
         problem, upper = self.problem, self.problem.upper
         for n_steps in range(MOST_STEPS):
             slope = self.alpha + self.sigma * problem.residual(self.decision)
@@ -311,7 +311,7 @@ class _Multipliers:
         return MOST_STEPS
 
     def _length(self, slope: FloatArray, step: FloatArray, change: FloatArray) -> float:
-        """Where the envelope rises no more along a step, by a safeguarded Newton method."""
+        """The length of a step at which the envelope is smallest, by a safeguarded Newton method."""
         problem, upper = self.problem, self.problem.upper
         along = -self.sigma * problem.sign * change[problem.sample]
         straight, quadratic = float(self.weights @ step[:-1]), float(step[:-1] @ step[:-1])
@@ -319,21 +319,21 @@ class _Multipliers:
         low, high, length = 0.0, np.inf, 1.0
         for _ in range(50):
             moved = slope + length * along
-            descending = (
+            derivative = (
                 straight + length * quadratic + float(np.clip(moved, 0.0, upper) @ along) / self.sigma
             )
-            if abs(descending) <= 1e-2 * abs(at_start):
+            if abs(derivative) <= 1e-2 * abs(at_start):
                 break
             between = (moved > 0.0) & (moved < upper)
             rise = quadratic + float(np.sum(along[between] ** 2)) / self.sigma
-            low, high = (length, high) if descending < 0.0 else (low, length)
-            length -= descending / max(rise, np.finfo(float).tiny)
+            low, high = (length, high) if derivative < 0.0 else (low, length)
+            length -= derivative / max(rise, np.finfo(float).tiny)
             if not low < length < high:
                 length = 0.5 * (low + high) if high < np.inf else 2.0 * low
         return length
 
     def renew(self) -> float:
-        """The next multipliers, and a larger sigma; returns the duality gap, unbalanced multipliers included."""
+        """Update the multipliers and increase sigma; returns the duality gap, including the imbalance."""
         problem = self.problem
         slope = self.alpha + self.sigma * problem.residual(self.decision)
         self.alpha = np.clip(slope, 0.0, problem.upper)

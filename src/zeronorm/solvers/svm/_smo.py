@@ -1,9 +1,9 @@
 """Sequential minimal optimisation, one kernel for classification and regression.
 
-Solves the problem of :mod:`zeronorm.solvers.svm._box_dual`. Two variables move at a time, chosen by
-second-order information (Fan, Chen and Lin 2005); variables settled at a bound are set aside for a
-while (shrinking); once the set of free variables is stable, Newton steps finish the work; now and then all
-variables grow together, which pairs do slowly.
+Solves the problem of :mod:`zeronorm.solvers.svm._box_dual`. Two variables move at a time, chosen by second-order
+information (Fan, Chen and Lin 2005). Variables settled at a bound are set aside for a while (shrinking). Once the set
+of free variables is stable, Newton steps finish the work. Now and then all variables are scaled by a common factor,
+which would take many pair steps.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.solvers.svm._free_set import free_direction, free_step
 
-# -- Let all variables grow together, and detect when nothing stops them --
+# -- Scale all variables together, and detect when the problem is unbounded --
 #
-# With a large price C the solution is many pair steps away, but mostly a multiple of the variables found
+# With a large cost C the solution is many pair steps away, but often a multiple of the variables found
 # early on: a line search along them saves the pair steps. Without upper bounds there may be no solution.
 # When two classes cannot be separated, the hard-margin dual grows without limit along some
 # :math:`d \ge 0` with :math:`\mathrm{sign}^\top d = 0` and :math:`Kd = 0`. Pairwise steps grow
@@ -41,10 +41,10 @@ def growth_direction(
     alpha: FloatArray,
     unbounded: bool,
 ) -> tuple[Int64Array, FloatArray, float]:
-    """The free variables and their own direction in v, balanced between the signs; empty if one-sided.
+    """The free variables and the direction in v of scaling them, balanced between the signs; empty if one-sided.
 
-    Where some are unbounded, only those. The third result then is the rounding error to expect times the
-    curvature along the direction.
+    With ``unbounded``, only variables without an upper bound. The third result is then the expected rounding error
+    times the curvature along the direction.
     """
     sums = np.zeros(2)
     free = np.empty(alpha.shape[0], np.int64)
@@ -76,15 +76,15 @@ STALLED = 1
 ITERATION_LIMIT = 2
 UNBOUNDED = 3
 
-# Intervals without the violation halving, after which rounding is asked for the reason.
+# After so many intervals in which the violation did not halve, rounding is checked as the cause.
 PATIENCE = 20
 # A pair of vectors closer than this, relative to their length, cannot be told apart from rounding.
 FLAT = 1e-12
-# Shrinking pays only when a sweep over all variables costs more than the bookkeeping.
+# Shrinking pays only when a pass over all variables costs more than the bookkeeping.
 SHRINK_FROM = 256
-# A warm start with up to so many free variables begins with a Newton step ...
+# A warm start with up to this many free variables begins with a Newton step ...
 FEW_FREE = 1024
-# ... and with more than this there is none: it needs an array of so many rows and columns.
+# ... and with more than this there are no Newton steps: they need a square array of this size.
 MOST_FREE = 2048
 
 
@@ -103,14 +103,14 @@ def smo(
 ) -> tuple[int, float, int]:
     """Improve a feasible alpha and its f = Qv in place until no pair gains more than tol.
 
-    Returns the number of iterations, the remaining violation and the number of a Status. Costs a few
-    sweeps over the variables when alpha is already optimal. f is trusted on entry: callers that
+    Returns the number of iterations, the remaining violation and the number of a Status. Takes a few
+    passes over the variables when alpha is already optimal. f is not checked on entry: callers that
     update K and f over many calls use :func:`refresh` from time to time.
     """
     m, n = alpha.shape[0], f.shape[0]
     diagonal, active = diagonal_of(K, ridge), all_variables(m)
     n_free, growing = _survey(ridge, sample, upper, alpha)
-    # Work is counted in swept variables; stable work is that since the free set changed.
+    # Work is counted in visited variables; stable work is the work since the free set changed.
     stable_work, newton_work = np.inf if n_free <= FEW_FREE else 0.0, 0.0
     interval = max(min(m, 1000), 100)
     newton, blocked = False, False
@@ -127,7 +127,7 @@ def smo(
         n_iter += 1
         smallest = min(smallest, top - bottom)
         if n_iter % (PATIENCE * interval) == 0:
-            # Rounding in f is at most so large; the search ends when only that can still change.
+            # A bound on the rounding error of f; the search ends when violations of this size remain.
             rounding = EPSILON * _largest_f(alpha, diagonal)
             if rounding > tol and smallest > 0.5 * smallest_before:
                 status = STALLED
@@ -195,7 +195,7 @@ def all_variables(m: int) -> Int64Array:
 
 @kernel
 def _largest_f(alpha: FloatArray, diagonal: FloatArray) -> float:
-    """A bound on the terms of f. Plain loops, because NumPy's functions take a second to compile."""
+    """A bound on the terms of f. Written as loops, because NumPy's functions take a second to compile."""
     total, largest = 0.0, 0.0
     for i in range(alpha.shape[0]):
         total += alpha[i]
@@ -226,7 +226,7 @@ def first_of_pair(
     alpha: FloatArray,
     f: FloatArray,
 ) -> tuple[int, float]:
-    """The variable with the steepest gain along its sign (-1 if none can move)."""
+    """The variable with the steepest decrease of the objective along its sign (-1 if none can move)."""
     top = -np.inf
     first = -1
     for k in active:
@@ -252,7 +252,7 @@ def second_of_pair(
     i: int,
     top: float,
 ) -> tuple[int, float]:
-    """The partner with which variable i gains most when both move to their joint optimum."""
+    """The partner of variable i with which the objective decreases most when both move to their joint optimum."""
     bottom = np.inf
     best = 0.0
     second = -1
@@ -277,7 +277,7 @@ def second_of_pair(
 
 @kernel
 def _pair_curvature(squares: float, product: float, same_sample: bool) -> float:
-    """Squared distance of two vectors, kept away from zero; none at all between a sample and itself."""
+    """Squared distance of two vectors, kept away from zero; exactly zero for two variables of one sample."""
     smallest = FLAT * squares + 1e-150
     distance_sq = squares - 2.0 * product
     return smallest if same_sample or distance_sq < smallest else distance_sq
@@ -299,7 +299,7 @@ def _pair_step(
 ) -> tuple[int, int, int]:
     """Move variable i along and j against their signs to the optimum or the first bound.
 
-    Returns a status and how many of the two left a bound and met one.
+    Returns a status, how many of the two left a bound, and how many reached one.
     """
     s, t = sample[i], sample[j]
     curvature = _pair_curvature(diagonal[s] + diagonal[t], K[s, t], s == t)

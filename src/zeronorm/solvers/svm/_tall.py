@@ -1,8 +1,7 @@
 """Linear support vector machines on tall data, without the n by n kernel matrix.
 
-Squared losses are solved in the primal by Newton's method, the others by the interior-point method
-of :mod:`zeronorm.solvers.svm._tall`; both need only products with the data and one p by p
-system an iteration.
+Squared losses are solved in the primal by Newton's method, the others by an interior-point method; both
+need only products with the data and one p by p system in each iteration.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from zeronorm.solvers.svm._smo import EPSILON
 
 @dataclass(frozen=True, eq=False)
 class TallSolution(Certified):
-    """Weights and bias of a linear machine, with dual variables that certify them."""
+    """Weights and bias of a linear SVM, with dual variables that certify them."""
 
     problem: BoxDual
     weights: FloatArray
@@ -52,7 +51,7 @@ def certified(
     n_iter: int,
     status: Status,
 ) -> TallSolution:
-    """A solution with both objectives, after making it feasible to the last digit."""
+    """The solution with both objectives, after the dual variables are made exactly feasible."""
     alpha = problem.feasible(problem.without_overlap(alpha))
     dual_weights = design.transpose_dot(problem.signed_sum(alpha))
     ridge_part = problem.ridge[problem.sample] @ alpha**2
@@ -107,7 +106,7 @@ def solve_squared_loss(
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)
 
 
-MANY_SPARSE = 1000  # features, from which on conjugate gradients are quicker than a factor of a p by p matrix
+MANY_SPARSE = 1000  # features; with more, conjugate gradients are faster than a factor of a p by p matrix
 
 
 def _step(design: Design, curvature: FloatArray, gradient: FloatArray) -> FloatArray:
@@ -152,7 +151,7 @@ def bordered(design: Design, curvature: FloatArray) -> FloatArray:
     hessian[:p, :p] = design.sandwich(curvature)
     hessian[np.arange(p), np.arange(p)] += 1.0
     hessian[p, :p] = hessian[:p, p] = design.transpose_dot(curvature)
-    # Without any sample in play the bias does not matter; keep the system regular.
+    # Where no sample has curvature the bias does not matter; keep the system regular.
     hessian[p, p] = curvature.sum() or 1.0
     return hessian
 
@@ -165,7 +164,7 @@ def _exact_line_search(
     decision: FloatArray,
     change: FloatArray,
 ) -> float:
-    """The zero of the slope along the step, which rises piecewise linearly, by a safeguarded Newton method."""
+    """The zero of the slope along the step, which increases piecewise linearly, by a safeguarded Newton method."""
     straight, quadratic = float(weights @ step), float(step @ step)
     change_of = problem.sign * change[problem.sample]
     residual = problem.residual(decision)
@@ -184,7 +183,7 @@ def _exact_line_search(
     return length
 
 
-# -- A primal-dual interior-point method for linear machines with piecewise linear loss --
+# -- A primal-dual interior-point method for linear SVMs with piecewise linear loss --
 #
 # With slacks the primal of :mod:`zeronorm.solvers.svm._box_dual` reads
 #
@@ -200,18 +199,18 @@ def _exact_line_search(
 TO_THE_BOUND = 0.995
 # A start from another solution keeps this distance from the bounds, and this slack relative to the mean residual.
 LEAST_SHARE, LEAST_SLACK = 0.1, 0.01
-# The method closes the gap below tol times the objective, and goes on to this multiple while it still gains.
+# The method closes the gap below tol times the objective, and continues to this multiple of it while steps help.
 EXTRA_PRECISION = 1e-6
 
 
-# The rows of an iterate, and of a step between iterates. The second is u - alpha, kept apart because the subtraction
-# would lose it to rounding.
+# The rows of an iterate, and of a step between iterates. The second is u - alpha, stored because computing the
+# difference would lose it to rounding.
 ALPHA, SPARE, XI, T = 0, 1, 2, 3
 
 
 @dataclass
 class _Point:
-    """An iterate: the machine, and one row for each kind of variable."""
+    """An iterate: weights and bias, and one row for each of the four kinds of variables."""
 
     weights: FloatArray
     bias: float
@@ -230,12 +229,12 @@ def solve_linear_loss(
     """Solve for weights and bias; the result carries dual variables and the duality gap.
 
     ``start`` holds weights, bias and dual variables of a similar problem, which save about a third of the iterations.
-    ``beyond``: go on below ``tol`` while each step still gains, for those who compare weights with each other.
+    ``beyond``: continue below ``tol`` while each step still helps, for callers that compare weights with each other.
     """
     in_play = problem.upper > 0.0
     method = _InteriorPoint(design, problem.restricted(in_play), EXTRA_PRECISION if beyond else 1.0)
     status, n_iter = Status.ITERATION_LIMIT, 0
-    # A step may run out of the range of numbers; it is noticed where the system is factored.
+    # A step may overflow; this is noticed where the system is factored.
     with np.errstate(over="ignore", invalid="ignore"), one_thread_for_little_work(*design.shape):
         if start is None or not method.soft.all():
             point = method.start()
@@ -254,7 +253,7 @@ def solve_linear_loss(
         return replace(solution, status=Status.CONVERGED)
     if start is None or status is Status.UNBOUNDED:
         return solution
-    # A start too close to a bound.
+    # The start was too close to a bound.
     return solve_linear_loss(design, problem, tol=tol, max_iter=max_iter, beyond=beyond)
 
 
@@ -274,12 +273,12 @@ class _InteriorPoint:
         self.error = np.inf  # of the last point
 
     def start(self) -> _Point:
-        """All slacks at least one, all multipliers in the middle of their range."""
+        """A first point with all slacks at least one and all multipliers at half of their upper bound."""
         residual = self.problem.residual(np.zeros(self.problem.n_samples))
         variables = np.empty((4, residual.size))
         variables[ALPHA] = 0.5 * np.where(self.soft, self.problem.upper, 1.0)
         variables[SPARE] = np.where(self.soft, variables[ALPHA], 1.0)
-        # Hard constraints have no use of it.
+        # A hard constraint has no slack xi.
         variables[XI] = np.where(self.soft, np.maximum(residual, 0.0) + 1.0, 0.0)
         variables[T] = np.maximum(-residual, 0.0) + 1.0
         return _Point(np.zeros(self.design.shape[1]), 0.0, variables)
@@ -297,7 +296,7 @@ class _InteriorPoint:
         return _Point(weights, bias, variables)
 
     def advance(self, point: _Point, tol: float) -> Status:
-        """Move by one predictor and one corrector step with the same factor; says where that leads."""
+        """Move by one predictor and one corrector step with the same factor; returns the status of the new point."""
         variables, step = point.variables, self.step
         curvature = np.zeros(self.problem.n_samples)
         add_curvature(variables, self.problem.sample, self.theta, curvature)
@@ -319,9 +318,9 @@ class _InteriorPoint:
     def _find_step(self, point: _Point, factor: FloatArray, target: float) -> tuple[FloatArray, float]:
         """Solve the linearised optimality conditions for all products to become ``target``.
 
-        ``self.step`` is zero, or the step for another target, which gives the terms of second order; the new one
-        takes its place. Returns the change of weights and bias, and the largest multiple of the step that keeps all
-        signs.
+        ``self.step`` is zero, or the step for another target, which gives the terms of second order. It is overwritten
+        by the new step. Returns the change of weights and bias, and the largest multiple of the step that keeps all
+        variables positive.
         """
         dual_coef = np.zeros(self.problem.n_samples)
         conditions = (point.variables, self.step, target, self.soft, self.theta)
@@ -340,7 +339,7 @@ class _InteriorPoint:
         gap = complementarity(point.variables, point.variables, 0.0)
         scale = 0.5 * point.weights @ point.weights + self.cost @ point.variables[XI]
         error = max(gap, off_balance, missing * scale) / max(scale, tol)
-        # Rounding keeps the balance from getting better while the gap closes further; steps beyond would lead away.
+        # Rounding limits the accuracy of the balance while the gap still closes; further steps would lead away.
         gains = gap <= 0.5 * previous_gap and error <= 0.5 * self.error
         self.error = error
         if error <= tol * self.extra_precision or (error <= tol and not gains):
@@ -350,7 +349,10 @@ class _InteriorPoint:
         return Status.ITERATION_LIMIT
 
     def _outgrows(self, point: _Point, tol: float) -> bool:
-        """As :func:`zeronorm.solvers.svm._smo.outgrows`, with the mean square of the samples for the largest."""
+        """Whether the problem is unbounded, by the rounding test of :mod:`zeronorm.solvers.svm._smo`.
+
+        The mean squared norm of the samples stands for the largest one.
+        """
         problem = self.problem
         hard = np.where(self.soft, 0.0, point.variables[ALPHA])
         sums = np.array([hard[problem.sign < 0.0].sum(), hard[problem.sign > 0.0].sum()])
@@ -362,7 +364,7 @@ class _InteriorPoint:
         return bool(2.0 * EPSILON * square * -(problem.linear @ direction) > tol * (image @ image))
 
     def at_bounds(self, point: _Point) -> FloatArray:
-        """The multipliers, put exactly on the bound to which complementarity says they belong."""
+        """The multipliers, set exactly to the bound that complementarity indicates."""
         found, spare, xi, t = point.variables
         largest = np.where(self.soft, self.problem.upper, found.max(initial=1.0))
         share, spare_share = found / largest, spare / largest
@@ -370,7 +372,7 @@ class _InteriorPoint:
         return np.where(self.soft & (spare_share < xi) & (spare_share < 1e-3), largest, alpha)
 
 
-# Sweeps over the variables, each in one reading.
+# Compiled loops, each one pass over the variables.
 
 
 @sweep
@@ -394,7 +396,7 @@ def find_missing(
     decision: FloatArray,
     missing: FloatArray,
 ) -> float:
-    """By how much each constraint is missed, and the largest of it."""
+    """Fill in the residual of each constraint; returns the largest."""
     xi, t = variables[XI], variables[T]
     furthest = 0.0
     for i in range(missing.shape[0]):
@@ -416,7 +418,7 @@ def set_right_side(
     right: FloatArray,
     dual_coef: FloatArray,
 ) -> None:
-    """What a step must achieve for each variable, and its pull on weights and bias for each sample."""
+    """Set the right-hand side of the step for each variable, and its contribution to the equations of w and b."""
     alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
     step_alpha, step_xi, step_t = step[ALPHA], step[XI], step[T]
     for i in range(right.shape[0]):
@@ -439,7 +441,7 @@ def set_step(
     sign: FloatArray,
     along: FloatArray,
 ) -> float:
-    """The step of all variables, given what it does along the decisions, and the largest multiple of it."""
+    """Set the step of all variables from the change of the decision values; returns its largest feasible multiple."""
     alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
     step_alpha, step_spare, step_xi, step_t = step[ALPHA], step[SPARE], step[XI], step[T]
     most = 0.0  # the largest share of a variable that the step takes away
@@ -459,7 +461,7 @@ def set_step(
 
 @reduction
 def complementarity(variables: FloatArray, step: FloatArray, length: float) -> float:
-    """The sum of products that vanish at the optimum, after a step: the duality gap of a feasible point."""
+    """The sum of complementary products after a step, which is the duality gap of a feasible point."""
     alpha, spare, xi, t = variables[ALPHA], variables[SPARE], variables[XI], variables[T]
     step_alpha, step_spare, step_xi, step_t = step[ALPHA], step[SPARE], step[XI], step[T]
     total = 0.0
@@ -470,14 +472,14 @@ def complementarity(variables: FloatArray, step: FloatArray, length: float) -> f
 
 
 def _factor(hessian: FloatArray) -> FloatArray:
-    """Cholesky factor; near the optimum rounding may ask for a slightly larger diagonal."""
+    """Cholesky factor; near the optimum rounding may require a slightly larger diagonal."""
     largest = float(np.diag(hessian).max())
     if not np.isfinite(hessian.sum()):
         raise LinAlgError("not finite: variables have reached the smallest numbers")
     for jitter in (0.0, 1e-15, 1e-13, 1e-11):
         hessian.flat[:: hessian.shape[0] + 1] += jitter * largest
         with one_thread_for_factors(hessian.shape[0]):
-            # Straight from LAPACK: for few features the checks on the way take longer than the work.
+            # LAPACK is called directly: for few features SciPy's checks take longer than the work.
             factor, not_definite = dpotrf(hessian.T, clean=False)
         if not not_definite:
             return np.asarray(factor)

@@ -1,8 +1,8 @@
-"""Following the optimum of a box dual while features leave one at a time.
+"""Updates of the optimum of a box dual while features are removed one at a time.
 
-The triangular factor of the kernel matrix on the free variables is kept from one problem to the next. A
-feature that leaves changes it by rank one, a variable that meets or leaves a bound by one row; each costs
-O(n²), where a Newton step from scratch costs O(n³). See :mod:`zeronorm.solvers.svm._box_dual` for the problem.
+The triangular factor of the kernel matrix on the free variables is kept from one problem to the next. Removing a
+feature changes it by rank one, a variable that reaches or leaves a bound changes it by one row. Each costs O(n²),
+whereas a Newton step from scratch costs O(n³). See :mod:`zeronorm.solvers.svm._box_dual` for the problem.
 
 The factor is of :math:`H = K_{FF} + \\mathrm{diag}(\\mathrm{ridge}) + \\tau 1 1^\\top = U^\\top U`. The last term
 changes nothing where :math:`1^\\top d = 0`, and keeps H regular for centred data.
@@ -21,9 +21,9 @@ from zeronorm.solvers.svm._smo import all_variables, diagonal_of, first_of_pair,
 
 # Below this size a new factor costs less than the bookkeeping.
 TRACK_FROM = 32
-# A factor holds the square of so many numbers for each machine, within this many bytes for all.
+# The factors of all models together, each a square matrix, may take this many bytes.
 MOST_BYTES = 2**27
-# More changes of the free set than this are a new problem, not a followed one.
+# With more changes of the free set than this, solving from scratch is faster.
 MOST_CHANGES = 40
 # A pivot below this part of the diagonal is rounding.
 SMALLEST_PIVOT = 1e-9
@@ -31,7 +31,7 @@ OFF = -1
 
 
 class TrackedSets(NamedTuple):
-    """The factors of several machines: U, the variables in its order, how many (-1: given up), and τ."""
+    """The factors of several SVMs: U, the variables in its order, their number (-1: given up), and τ."""
 
     factor: FloatArray
     order: Int64Array
@@ -40,7 +40,7 @@ class TrackedSets(NamedTuple):
 
     @classmethod
     def room_for(cls, n_models: int, n_samples: int) -> TrackedSets:
-        """Empty factors; of size zero where following the optimum does not pay."""
+        """Empty factors; of size zero where updates do not pay."""
         fits = n_samples >= TRACK_FROM and 8 * n_models * n_samples**2 <= MOST_BYTES
         side = n_samples if fits else 0
         return cls(
@@ -93,7 +93,7 @@ def start_tracking(
 
 @kernel
 def forget_column(sets: TrackedSets, sample: Int64Array, x: FloatArray) -> None:
-    """Take the column x out of all factors: K loses x x'."""
+    """Remove the column x from all factors: K becomes K - x x'."""
     for c in range(sets.size.shape[0]):
         m = sets.size[c]
         if m <= 0:
@@ -107,7 +107,10 @@ def forget_column(sets: TrackedSets, sample: Int64Array, x: FloatArray) -> None:
 
 @kernel
 def change_by_square(U: FloatArray, first: int, m: int, x: FloatArray, side: float) -> bool:
-    """U'U + side x x' on the rows from ``first`` on, x being overwritten; False when it is not positive."""
+    """Update U to the factor of U'U + side x x' from row ``first`` on; False when that is not positive definite.
+
+    Overwrites x.
+    """
     for k in range(first, m):
         pivot = U[k, k]
         value = x[k - first]
@@ -138,7 +141,7 @@ def follow(
     f: FloatArray,
     tol: float,
 ) -> tuple[bool, int]:
-    """Go to the optimum from a nearby one by the active-set method; whether it was reached, and the steps."""
+    """Go to the optimum from a nearby one by the active-set method; returns whether it was reached, and the steps."""
     m = sets.size[c]
     U, order = sets.factor[c], sets.order[c]
     diagonal, active = diagonal_of(K, ridge), all_variables(alpha.shape[0])
@@ -247,7 +250,7 @@ def _release(
 
 @kernel
 def _drop_bound(U: FloatArray, order: Int64Array, m: int, upper: FloatArray, alpha: FloatArray) -> int:
-    """Take the variables that met a bound out of the factor; returns the new size."""
+    """Remove the variables that reached a bound from the factor; returns the new size."""
     for q in range(m - 1, -1, -1):
         i = order[q]
         if 0.0 < alpha[i] < upper[i]:

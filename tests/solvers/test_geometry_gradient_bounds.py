@@ -1,6 +1,6 @@
-"""Few readings of the data give the same features as a reading for every vector.
+"""Few passes over the data give the same features as one pass for every vector.
 
-Of data with up to two million entries all are read each time; those here have more, unless a test says otherwise.
+Data with up to two million entries are read each time; the data here are larger unless a test states otherwise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_features_beyond_their_limit_are_those_of_the_products(step, dtype):
         assert expected.size > 3
         assert bounds.beyond(v, limit, P).tolist() == expected.tolist()
         assert bounds.beyond(v, limit, 3).tolist() == expected[:3].tolist()
-    assert bounds.n_readings >= 1
+    assert bounds.n_passes_over_data >= 1
 
 
 def test_sparse_features_and_growing_numbers_of_them():
@@ -63,54 +63,54 @@ def test_sparse_features_and_growing_numbers_of_them():
                 bounds.beyond(v, limit, 5 + turn).tolist()
                 == beyond_by_products(X, v, limit)[: 5 + turn].tolist()
             )
-        assert 0 < bounds.n_readings <= 15
-        many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are beyond: the largest estimates are read
+        assert 0 < bounds.n_passes_over_data <= 15
+        many = bounds.beyond(v, np.zeros(P), 3)  # nearly all are above: the largest estimates are read
         assert set(many.tolist()) <= set(np.argsort(-np.abs(X.T @ v))[:30].tolist())
 
 
-def test_vectors_close_to_each_other_need_few_readings():
+def test_vectors_close_to_each_other_need_few_passes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 8000))
     bounds = GradientBounds(as_design(X))
     for v in drifting_vectors(rng, 300, 50, 0.002):
         bounds.beyond(v, np.full(8000, 4.0 * np.linalg.norm(v)), 10)
-    assert 1 <= bounds.n_readings <= 5
+    assert 1 <= bounds.n_passes_over_data <= 5
 
 
 def test_small_data_are_read_for_every_vector():
     X = np.random.default_rng(0).normal(size=(N, 400))
     bounds = GradientBounds(as_design(X))
-    for n_readings in (1, 2):
+    for n_passes_over_data in (1, 2):
         limit = np.full(400, 4.0)
         assert bounds.beyond(X[:, 0], limit, 7).tolist() == beyond_by_products(X, X[:, 0], limit)[:7].tolist()
-        assert bounds.n_readings == n_readings
+        assert bounds.n_passes_over_data == n_passes_over_data
 
 
-def test_a_vector_of_zeros_gradients_nothing():
+def test_a_vector_of_zeros_is_above_no_limit():
     bounds = GradientBounds(as_design(np.random.default_rng(0).normal(size=(N, P))))
     assert bounds.beyond(np.zeros(N), np.zeros(P), 5).size == 0
 
 
-def test_the_direction_of_least_use_makes_room():
-    """Of twelve known directions the one that a new vector needs least is forgotten; nothing else is read again."""
+def test_the_direction_of_least_use_is_replaced():
+    """A thirteenth direction replaces the one that the new vector needs least; the others are not read again."""
     bounds = GradientBounds(as_design(np.random.default_rng(2).normal(size=(N, P))))
 
-    def readings(v):
-        before = bounds.n_readings
-        bounds.beyond(v, np.full(P, 4.2 * np.linalg.norm(v)), 5)  # few are beyond
-        return bounds.n_readings - before
+    def passes(v):
+        before = bounds.n_passes_over_data
+        bounds.beyond(v, np.full(P, 4.2 * np.linalg.norm(v)), 5)  # few are above
+        return bounds.n_passes_over_data - before
 
     axes = np.eye(N)
-    assert [readings(axes[k]) for k in range(12)] == [1] * 12
-    assert [readings(3.0 * axes[k] - axes[11]) for k in range(11)] == [0] * 11  # nothing new in them
+    assert [passes(axes[k]) for k in range(12)] == [1] * 12
+    assert [passes(3.0 * axes[k] - axes[11]) for k in range(11)] == [0] * 11  # nothing new in them
     new = axes[:12].sum(axis=0) - 0.5 * axes[7] + 10.0 * axes[12]
-    assert [readings(new), readings(2.0 * new)] == [1, 0]
-    assert [readings(axes[k]) for k in range(12) if k != 7] == [0] * 11
-    assert readings(axes[7]) == 1
+    assert [passes(new), passes(2.0 * new)] == [1, 0]
+    assert [passes(axes[k]) for k in range(12) if k != 7] == [0] * 11
+    assert passes(axes[7]) == 1
 
 
 def test_features_that_may_be_beyond_by_the_bound_itself():
-    """More of them than are looked at in one go."""
+    """There are more of them than one block holds."""
     rng = np.random.default_rng(0)
     shares = np.array([2.0, -1.0], dtype=np.float32)
     cosines = (rng.integers(-8, 9, size=(2, 4500)) / 8).astype(np.float32)  # products without rounding
@@ -134,7 +134,7 @@ def logistic_lasso(X, y):
 
 @pytest.mark.parametrize("weights", [l1_model, logistic_lasso])
 def test_features_without_a_weight_change_nothing(weights):
-    """Of many features the weights are those of a fit on a few of them, all of which are read each time."""
+    """A fit on many features has the weights of a fit on few of them, for which all data are read each time."""
     rng = np.random.default_rng(1)
     y = np.arange(50) % 2
     X = rng.normal(size=(50, 43_000))
