@@ -138,7 +138,7 @@ def _warn_of_many_features(n_features: int) -> None:
     if n_features >= MANY_FEATURES:
         warnings.warn(
             f"MarginLP with a hard margin (C=inf): where thousands of the {n_features} features are needed to separate "
-            "the samples, the linear program may take many minutes. A finite C is fast, C=0.001 for instance.",
+            "the samples, the linear program may take many minutes. A finite C is quick, C=0.001 for instance.",
             UserWarning,
             stacklevel=5,
         )

@@ -49,7 +49,7 @@ STEPS_AT_A_TIME = 8
     reference="Tibshirani 1996; Efron et al. 2004; Lal et al. 2006, section 4.4",
     cost="one pass over the data for each feature that enters or leaves",
     oracle="the optimality conditions, and scikit-learn's coordinate descent",
-    avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
+    avoid="keeping all of several correlated features; interpreting weights as effects: they are shrunk",
     test_params=({}, {"task": "regression"}, {"method": "lars"}),
 )
 class LassoSelector(WeightedSelector):

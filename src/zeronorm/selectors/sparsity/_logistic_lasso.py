@@ -29,7 +29,7 @@ EXPLAINED = 0.99  # share of the loss without features, after which the path add
     reference="Roth 2004; Lal et al. 2006, section 4.4",
     cost="n p for each of 5 to 10 passes over the data, and 100 small problems",
     oracle="a convex solver, and the optimality conditions",
-    avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
+    avoid="keeping all of several correlated features; interpreting weights as effects: they are shrunk",
     test_params=({"n_alphas": 5}, {"norm_bound": 0.5, "n_alphas": 3}),
 )
 class LogisticLasso(WeightedSelector):
