@@ -231,9 +231,8 @@ def test_of_columns_with_equally_distant_means_the_first_begins():
     y = np.array([0, 0, 1, 1])
     fisher = _Fisher(problem_of(y, np.column_stack([np.ones(4), 0.5 * x, -x, x])))
     assert fisher.first == 2
-    alone = _Fisher(
-        problem_of(y, x[:, None])
-    )  # no second feature: proportional to the variance within classes
+    # Without a second feature the result is proportional to the variance within the classes.
+    alone = _Fisher(problem_of(y, x[:, None]))
     assert alone.entry_of_second() == pytest.approx(
         2.0 * (2.0 / 4.5) * 4.0
     )  # four samples have more than 2.5

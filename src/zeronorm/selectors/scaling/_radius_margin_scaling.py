@@ -38,8 +38,9 @@ class RadiusMarginScaling(SplittingSelector):
 
     .. math:: G(\sigma) = R^2(\sigma)\, W^2(\sigma),
 
-    with :math:`W^2 = \|w\|^2` the inverse squared margin of an SVM with squared slacks (a ridge 1/C on the
-    kernel matrix) and :math:`R^2` the squared radius of the samples in feature space. They are found by descent with
+    with :math:`W^2 = \|w\|^2` the inverse squared margin of an SVM with squared slacks (a ridge 1/C on the kernel
+    matrix) and :math:`R^2` the squared radius or the variance of the samples in feature space. They are found by
+    descent with
 
     .. math:: \frac{\partial W^2}{\partial\sigma_k^2} = -\sum_{ij} v_i v_j \frac{\partial K_{ij}}{\partial\sigma_k^2},
         \qquad

@@ -104,7 +104,7 @@ class OptimalFeatureWeighting(BaseSelector):
     Parameters
     ----------
     n_features_to_select
-        None: all features with a weight above 1 / n_features.
+        None: all features with a weight above the uniform one, 1 / (number of features under study).
     subset_size
         None: the square root of the number of features, at most 100.
     learner
