@@ -101,7 +101,7 @@ def test_later_updates_are_exact_when_the_training_vectors_span_the_space():
         np.testing.assert_allclose(explicit, implicit, atol=1e-4 * np.abs(explicit).max())
 
 
-def test_later_updates_differ_when_they_do_not():
+def test_later_updates_differ_when_the_training_vectors_do_not_span_the_space():
     X, y = toy(8)
     assert np.linalg.matrix_rank(ordered_monomials(X, 2)) == 8
     new = np.random.default_rng(9).normal(size=(30, 4))
@@ -112,7 +112,7 @@ def test_later_updates_differ_when_they_do_not():
 # -- the model --------------------------------------------------------------------------------------------
 
 
-def test_the_first_model_is_a_kernel_model():
+def test_the_first_model_is_a_kernel_svm():
     X, y = toy(60)
     K = polynomial(X @ X.T, 2)
     reference = SVC(kernel="precomputed", C=1e8, tol=1e-8).fit(K, y)

@@ -1,4 +1,4 @@
-"""The vote over subsets drawn from the learned law."""
+"""The vote over subsets drawn from the learned distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oracles.subsets import gaussian_classes
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.models import OFWClassifier
 
-# Short runs do not settle, and say so.
+# Short runs do not converge, and warn.
 pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
 
 
@@ -28,7 +28,7 @@ def test_votes_are_those_of_the_voters():
     X, y = gaussian_classes(n=90, p=8, n_classes=3, shift=2.0)
     labels = np.array(["b", "c", "a"])[y]
     m = model().fit(X, labels)
-    # Each voter anew, by hand: standardised columns, then the nearest class mean.
+    # Each voter computed by hand: standardised columns, then the nearest class mean.
     votes = np.zeros((90, 3))
     for subset in m.subsets_:
         Z = StandardScaler().fit_transform(X[:, subset])

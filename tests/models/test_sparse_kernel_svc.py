@@ -51,7 +51,7 @@ def test_the_first_model_against_a_qp_solver(two_norm):
 
 
 def test_the_two_norm_is_rescaled_along():
-    """The second machine: β'Λβ + τ β'Kβ with Λ from the first."""
+    """The second model: β'Λβ + τ β'Kβ with Λ from the first."""
     X, y = checkerboard(30)
     settings = {"gamma": 0.7, "C": 3.0, "two_norm": 0.5, "zero_tol": 0.0}
     K, signs = rbf_kernel(X, gamma=0.7), 2.0 * y - 1.0
@@ -82,7 +82,7 @@ def probit_loss(K, signs):
 
 @pytest.mark.parametrize("two_norm", [0.0, 0.5])
 def test_the_probit_model_is_the_minimum_of_its_objective(two_norm):
-    """With q = 2 the penalty stays the same, so that a general minimiser can be asked."""
+    """With q = 2 the penalty stays the same, so that a general minimiser can solve the problem."""
     X, y = checkerboard(40)
     model = SparseKernelSVC(
         loss="probit", q=2.0, gamma=0.7, two_norm=two_norm, tol=1e-10, zero_tol=0.0, max_iter=20_000
@@ -105,7 +105,7 @@ def test_the_probit_model_is_the_minimum_of_its_objective(two_norm):
 
 
 def test_the_sparse_probit_model_is_stationary():
-    """At rest Λ = 1/β², so the slope of the loss is -1/β at every vector that is kept."""
+    """At convergence Λ = 1/β², so the slope of the loss is -1/β at every vector that is kept."""
     X, y = checkerboard(120, noise=0.1)
     model = SparseKernelSVC(loss="probit", gamma=0.7, tol=1e-9, max_iter=20_000).fit(X, y)
     assert 0 < model.support_.size < 30
@@ -142,8 +142,8 @@ def test_pairs_vote(loss):
     assert model.score(X, y) > 0.9
 
 
-def test_a_pair_sees_its_own_classes_only():
-    """With q = 2 machines do not influence each other: each is the machine of its pair alone."""
+def test_a_pair_uses_the_samples_of_its_classes_only():
+    """With q = 2 the classifiers are independent: each is the classifier of its pair alone."""
     X, y = three_classes(60)
     settings = {"q": 2.0, "gamma": 0.7, "zero_tol": 0.0, "tol": 1e-8, "C": 3.0}
     model = SparseKernelSVC(multi_class="one_vs_one", **settings).fit(X, y)
@@ -158,13 +158,13 @@ def test_a_pair_sees_its_own_classes_only():
         np.testing.assert_allclose(found, beta.value, atol=1e-4)
 
 
-def test_a_probit_model_that_shrinks_away_says_what_helps():
+def test_a_probit_model_that_shrinks_to_zero_is_reported_with_a_remedy():
     X = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.warns(ConvergenceWarning, match="use loss='hinge' with a larger C"):
         SparseKernelSVC(loss="probit", gamma=50.0, max_iter=5000).fit(X, np.arange(40) % 2)
 
 
-def test_far_fewer_vectors_than_the_support_vector_model():
+def test_far_fewer_vectors_than_the_svm():
     X, y = checkerboard(400)
     model = SparseKernelSVC(gamma=0.5, C=10.0).fit(X[:200], y[:200])
     reference = SVC(gamma=0.5, C=10.0).fit(X[:200], y[:200])

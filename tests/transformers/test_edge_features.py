@@ -1,4 +1,4 @@
-"""Edge detectors against a pixel-by-pixel reading of the definition, and the symmetries of images."""
+"""Edge detectors against the definition, pixel by pixel, and the symmetries of images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_edge(image, p, v, min_contrast=0.0):
 
 
 def edge_near(image, detector):
-    """Whether a detector is on, by looking at every place within its blur."""
+    """Whether a detector is on, from every position within its blur."""
     v = np.array(ACROSS[detector.orientation])
     for distance in range(-detector.blur, detector.blur + 1):
         p = np.array([detector.row, detector.column]) + distance * v
@@ -44,7 +44,7 @@ def test_features_are_the_definition(shape, signed):
     assert 0.05 < found.mean() < 0.95
 
 
-def test_every_place_has_a_detector():
+def test_every_position_has_a_detector():
     edges = EdgeFeatures((19, 19), blurs=(0,)).fit(np.zeros((2, 361)))
     assert len(edges.detectors_) == 2 * 19 * 18 + 2 * 18 * 18
     assert len(set(edges.get_feature_names_out())) == len(edges.detectors_)

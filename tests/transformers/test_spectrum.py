@@ -14,11 +14,11 @@ OFF = {"baseline_window": None, "smoothing_window": None, "top_fraction": None, 
 
 
 def spectra(seed=0, n=5, length=120):
-    """Peaks on a falling baseline with noise, positive."""
+    """Positive spectra: peaks on a descending baseline with noise."""
     rng = np.random.default_rng(seed)
-    place = np.arange(length)
-    base = 20.0 * np.exp(-place / 60.0)
-    peaks = sum(rng.uniform(5, 50, (n, 1)) * np.exp(-0.5 * ((place - c) / 2.0) ** 2) for c in (20, 55, 90))
+    position = np.arange(length)
+    base = 20.0 * np.exp(-position / 60.0)
+    peaks = sum(rng.uniform(5, 50, (n, 1)) * np.exp(-0.5 * ((position - c) / 2.0) ** 2) for c in (20, 55, 90))
     return base + peaks + rng.uniform(0.0, 1.0, (n, length))
 
 

@@ -40,7 +40,7 @@ from zeronorm.solvers.svm._dual import SvmDual, solve_svm_dual
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003, sections 3.4 and 5",
     cost="explicit: n² times the number of monomials; implicit: kernel matrices between all products of samples",
     oracle="kernels against explicit monomials; AROM for degree one",
-    avoid="many inputs: the monomials multiply; a choice of input features: the polynomial becomes sparse",
+    avoid="many inputs: the number of monomials grows fast; selecting input features: only the polynomial is sparse",
     test_params=({}, {"space": "implicit", "max_iter": 2}),
 )
 class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,20 +50,20 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
 
     .. math:: k(x, x') = \sum_{r=1}^{d} (x \cdot x')^r = \phi(x) \cdot \phi(x')
 
-    has as coordinates of :math:`\phi` all *ordered* monomials of degree 1 to d. This map, unlike the usual one
-    with square roots of binomials, is multiplicative, :math:`\phi(x * x') = \phi(x) * \phi(x')`, so that
+    has a feature map :math:`\phi` whose coordinates are all *ordered* monomials of degree 1 to d. This map, unlike the
+    usual one with square roots of binomials, is multiplicative, :math:`\phi(x * x') = \phi(x) * \phi(x')`, so that
     AROM's rescaling of :math:`\phi(x)` by :math:`z = \sum_i \gamma_i \phi(x_i)` is again a kernel of the inputs:
 
     .. math:: k_z(x, x') = \sum_{ij} \gamma_i \gamma_j\, k(x_i * x,\ x_j * x').
 
-    ``space="explicit"`` runs the iteration on the monomials themselves: exact, and the polynomial can be
-    read (``monomials_``, ``coef_``). ``space="implicit"`` stays with kernels. Its first update, with
+    ``space="explicit"`` runs the iteration on the monomials themselves: it is exact, and the polynomial is
+    available (``monomials_``, ``coef_``). ``space="implicit"`` uses kernels only. Its first update, with
     :math:`\gamma = \alpha * y`, is exact; later ones project z onto the span of the training vectors,
     :math:`\gamma = K^+ K_t (\alpha_t * y)`, which is exact only if that span is the whole space, that is, if the
     rank of :math:`\phi(X)` is the number of distinct monomials. Otherwise the two differ.
 
-    A predictor and not a selector: what becomes sparse is the polynomial, not the set of inputs. It is
-    trained on the rescaled monomials, since in the implicit space there is no way back to the original scale.
+    This is a predictor and not a selector: the polynomial is sparse, not the set of inputs. It is trained on the
+    rescaled monomials, since the implicit space has no map back to the original scale.
 
     Parameters
     ----------
@@ -73,19 +73,19 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
     C
         The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     zero_tol
-        In the explicit space such monomials are removed and never come back.
+        In the explicit space such monomials are removed for good.
     tol
         The iteration ends when no scaling factor (implicit: no entry of the kernel matrix) changes by more than
         this, relative to the largest.
     max_iter
-        One iteration trains one machine.
+        One iteration trains one SVM.
 
     Attributes
     ----------
     monomials_ : list of tuples
         Explicit: the monomials of the polynomial, as tuples of input indices.
     coef_ : ndarray
-        Explicit: their coefficients, for the inputs as standardised.
+        Explicit: the coefficients of these monomials, for the standardised inputs.
     intercept_ : float or ndarray
         The bias.
     mean_ : ndarray of shape (n_features_in_,)
@@ -95,7 +95,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
     classes_ : ndarray of shape (2,)
         The two classes.
     n_iter_ : int
-        Number of machines that were trained.
+        Number of SVMs that were trained.
     converged_ : bool
         Whether the iteration reached ``tol``.
 
@@ -130,7 +130,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Find the polynomial."""
+        """Fit the polynomial to the samples X with the classes y."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         signs = self._encode(y)
@@ -171,7 +171,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         return np.asarray((X - self.mean_) / self.scale_)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Values of the polynomial, positive for the second class."""
+        """Value of the polynomial for each sample, positive for the second class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._model.decide(self._inputs(X))
@@ -187,16 +187,16 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         return tags
 
 
-# -- AROM in the space of ordered monomials, with the monomials written out or through kernels --
+# -- AROM in the space of ordered monomials, with explicit monomials or with kernels --
 
 
-BATCH = 1 << 22  # products held at a time
+BATCH = 1 << 22  # products in memory at a time
 RANK_TOL = 1e-10  # eigenvalues of the kernel matrix below this fraction of the largest are rounding
 NEEDS_SLACK = "KernelAROM with a hard margin (C=inf)"
 
 
 class ExplicitSpace:
-    """The monomials as columns, each standing for all orderings of its factors."""
+    """AROM with the monomials as columns; each column represents all orderings of its factors."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class ExplicitSpace:
 
 
 class _OrderedMonomials:
-    """A machine whose columns stand for several equal coordinates, which are rescaled one by one."""
+    """A model in which each column represents several equal coordinates with the same scaling factor."""
 
     settled = True
 
@@ -257,7 +257,7 @@ class _OrderedMonomials:
 
 
 def orderings(factors: IntArray) -> FloatArray:
-    """In how many orders the factors of each monomial can be written; the padding index is not one of them."""
+    """Number of orders in which the factors of each monomial can be written; the padding index does not count."""
     padding = int(factors.max())
     counts = np.empty(factors.shape[1])
     for j, column in enumerate(factors.T):
@@ -268,14 +268,14 @@ def orderings(factors: IntArray) -> FloatArray:
 
 
 class ImplicitSpace:
-    """Kernels only; the scaling is a combination γ of the images of the training vectors."""
+    """AROM with kernels only; the scaling factors are a combination, with coefficients γ, of the training vectors."""
 
     def __init__(
         self, X: FloatArray, signs: FloatArray, degree: int, *, C: float, tol: float, max_iter: int
     ) -> None:
         self.X, self.degree = X, degree
         self.n_iter, self.converged, self.remedy = 0, False, UNFINISHED
-        self.gamma: FloatArray | None = None  # the kernel as it is
+        self.gamma: FloatArray | None = None  # None: the kernel is not rescaled
         kernel = first = self.kernel(None, X, X)
         inverse = pinvh(first, rtol=RANK_TOL)
         gamma: FloatArray | None = None
@@ -284,7 +284,7 @@ class ImplicitSpace:
         while True:
             found = _solve(kernel, signs, C, solution)
             if found.status is Status.UNBOUNDED and solution is not None:
-                resting = True  # the projected kernel no longer separates: the machine before stands
+                resting = True  # the projected kernel no longer separates the classes: keep the last SVM
                 break
             found.status.check(NEEDS_SLACK)
             solution, self.gamma = found, gamma

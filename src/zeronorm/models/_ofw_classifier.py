@@ -1,4 +1,4 @@
-"""A vote of classifiers built on subsets of features drawn from a learned law."""
+"""A vote of classifiers trained on subsets of features drawn from a learned distribution."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WEIGHTING = Kind(
     tasks=("binary", "multiclass"),
     reference="Gadat & Younes 2007, section 2.2",
     cost="OptimalFeatureWeighting, and one small fit for each voter",
-    oracle="the votes of its voters, counted",
+    oracle="a count of the votes",
     avoid="a short list of features: it uses many",
     test_params=(
         {
@@ -59,8 +59,8 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
 
     .. math:: \hat y(x) = \arg\max_c \sum_{j=1}^{m} \mathbf 1\{A_{\omega^{(j)}}(x) = c\},
 
-    the lower class on ties. Unlike the selection itself it uses many features; use it when prediction matters more than
-    a short list.
+    with ties going to the lower class. Unlike the selector it uses many features; use it when prediction matters more
+    than a short list.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     n_estimators
         An odd number avoids ties between two classes.
     estimator
-        Here: the classifier that votes. None: the learner of the selector, one-vs-rest for learners of two classes.
+        Here: the classifier that is trained on each subset and votes. None: the learner of the selector, one-vs-rest
+        for learners of two classes.
     subset_size
-        Here: the features of each classifier. None: as in the selector. Of several numbers cross-validation
-        chooses the best.
+        Here: the number of features of each classifier. None: as in the selector. Of several numbers, the best in
+        cross-validation is used.
     cv
         Used to choose between several numbers in ``subset_size``.
 
@@ -102,8 +103,8 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_exceptions = exceptions(
-        selector=(WEIGHTING, "the voters draw their features from its weights"),
-        subset_size=(count() | list_of(count()), "of several sizes the best in cross-validation is taken"),
+        selector=(WEIGHTING, "the features of the voters are drawn from its weights"),
+        subset_size=(count() | list_of(count()), "of several sizes the best in cross-validation is used"),
     )
 
     def __init__(

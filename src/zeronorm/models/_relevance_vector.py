@@ -26,7 +26,7 @@ KERNELS = ("rbf", "linear", "poly")
 
 
 class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
-    """What the classifier and the regressor share: kernel columns and the way to predict."""
+    """Base class of the classifier and the regressor: kernel columns, training and outputs."""
 
     kernel: Literal["rbf", "linear", "poly"]
     gamma: float | Literal["scale", "auto"]
@@ -52,9 +52,9 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
         self.intercept_ = solution.bias
         self.log_evidence_ = solution.log_evidence
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
-        places = np.concatenate([[0], 1 + order])
+        indices = np.concatenate([[0], 1 + order])
         scale = np.concatenate([[1.0], 1.0 / size[chosen]])
-        self._covariance = solution.covariance[:, places][:, :, places] * (scale[:, None] * scale)
+        self._covariance = solution.covariance[:, indices][:, :, indices] * (scale[:, None] * scale)
         if not self.converged_:
             name = type(self).__name__
             warnings.warn(
@@ -77,7 +77,7 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
         return cast("FloatArray", pairwise_kernels(X, vectors, metric=self.kernel, **settings))
 
     def _columns_of(self, X: Any) -> FloatArray:
-        """The constant and the kernel with the relevance vectors."""
+        """Columns of the design: a constant, and the kernel with each relevance vector."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         ones = np.ones((X.shape[0], 1))
@@ -101,7 +101,7 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
     reference="Tipping 2001; Tipping & Faul 2003",
     cost="n × n in memory; n m² for each step with m vectors",
     oracle="ARD on the columns of the kernel matrix",
-    avoid="more than a few thousand samples; choosing input features: it chooses samples",
+    avoid="more than a few thousand samples; selecting input features: it selects samples",
 )
 class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     r"""Classifier that keeps few training samples, found by sparse Bayesian learning.
@@ -109,10 +109,10 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     .. math:: f(x) = \sum_k w_k\,k(x, x_k) + b, \qquad w_k \sim N(0, 1/\beta_k),
 
     with a logistic link. The precisions :math:`\beta` maximise the evidence in Laplace's approximation, as in
-    :class:`zeronorm.ARD`; most become infinite, and the samples left are the relevance vectors. Usually they are far
-    fewer than the support vectors of an SVM, and there is no cost C of errors to choose; only the width of the kernel.
-    More than two classes: one machine for each against the rest, with the relevance vectors in common; the
-    probabilities are scaled to sum to one.
+    :class:`zeronorm.ARD`; most become infinite, and the samples with a finite precision are the relevance vectors.
+    Usually they are far fewer than the support vectors of an SVM. The width of the kernel has to be chosen, but no cost
+    C of errors. More than two classes have one classifier for each class against the rest, with common relevance
+    vectors; the probabilities are scaled to sum to one.
 
     Training needs the full kernel matrix in memory.
 
@@ -128,7 +128,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     relevance_vectors_ : ndarray
         The relevance vectors.
     dual_coef_ : ndarray
-        Weights of the relevance vectors, one row per machine.
+        Weights of the relevance vectors, one row per output.
     intercept_ : float or ndarray
         The bias.
     log_evidence_ : float
@@ -172,7 +172,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Find the relevance vectors."""
+        """Fit the weights and find the relevance vectors."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
@@ -188,7 +188,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log odds: one column for each class against the rest, or of the second of two classes."""
+        """Log odds: of the second of two classes, or one column for each class against the rest."""
         outputs = self._outputs(self._columns_of(X))
         return outputs[:, 0] if self.classes_.size == 2 else outputs
 
@@ -197,7 +197,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
         outputs = self._outputs(self._columns_of(X))
         if self.classes_.size == 2:
             return np.hstack([expit(-outputs), expit(outputs)])
-        # Logarithms, since all machines may say no with certainty.
+        # Logarithms, since the probabilities of all classes against the rest may round to zero.
         return np.asarray(softmax(log_expit(outputs), axis=1))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -215,7 +215,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     reference="Tipping 2001; Tipping & Faul 2003",
     cost="n × n in memory; n m² for each step with m vectors",
     oracle="ARD on the columns of the kernel matrix",
-    avoid="more than a few thousand samples; choosing input features: it chooses samples",
+    avoid="more than a few thousand samples; selecting input features: it selects samples",
 )
 class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
     r"""Regression with few training samples, found by sparse Bayesian learning.
@@ -224,8 +224,8 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
         \varepsilon \sim N(0, \sigma^2).
 
     The precisions :math:`\beta` and the noise maximise the evidence, as in :class:`zeronorm.ARD`. The predictive
-    variance is that of the noise plus that of the posterior; far from the relevance vectors of an RBF
-    kernel the latter vanishes, so that it is too small there.
+    variance is that of the noise plus that of the posterior; with an RBF kernel the
+    latter vanishes far from the relevance vectors, so the predictive variance is too small there.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
     relevance_vectors_ : ndarray
         The relevance vectors.
     dual_coef_ : ndarray
-        Weights of the relevance vectors, one row per machine.
+        Weights of the relevance vectors, one row per output.
     intercept_ : float or ndarray
         The bias.
     noise_variance_ : float
@@ -283,7 +283,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Find the relevance vectors."""
+        """Fit the weights and find the relevance vectors."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         target = np.asarray(y, dtype=np.float64)

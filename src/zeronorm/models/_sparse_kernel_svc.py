@@ -38,7 +38,7 @@ KERNELS = ("rbf", "poly", "linear", "sigmoid")
     reference="Huang, King & Lyu 2008, section 2.5",
     cost="n × m in memory for m candidates; n² m for each of the first iterations",
     oracle="ZeroNormSVM on the columns of the kernel matrix, a QP solver, a general minimiser for the probit loss",
-    avoid="a choice of input features: it keeps samples; many rows without n_candidates",
+    avoid="selecting input features: it selects samples; many rows without n_candidates",
     misprints="The paper prints the labels inside the matrix of the two-norm; with signed coefficients they cancel.",
     test_params=({}, {"two_norm": 0.1}, {"loss": "probit"}, {"multi_class": "one_vs_one"}),
 )
@@ -50,7 +50,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     .. math:: \min_{\beta, b}\ C\sum_i \xi_i + \beta^\top \Lambda \beta + \tau\,\beta^\top K \beta,
         \qquad y_i f(x_i) \ge 1 - \xi_i,\ \xi_i \ge 0, \qquad \Lambda = \mathrm{diag}(|\beta_j|^{-(2-q)})
 
-    again and again, with :math:`\Lambda` from the last coefficients (:math:`\Lambda = I` at first). It is
+    repeatedly, with :math:`\Lambda` from the last coefficients (:math:`\Lambda = I` at first). It is
     ``ZeroNormSVM`` with the columns of the kernel matrix as features. The term with :math:`\tau` (``two_norm``)
     adds the norm of the ordinary SVM; the coefficients are signed, so it is :math:`\beta^\top K\beta` and not
     :math:`\beta^\top H\beta` with the labels in H, as printed in the paper.
@@ -61,15 +61,15 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 
     .. math:: -\sum_i \log \Phi\bigl(y_i f(x_i)\bigr) + \tfrac12 \beta^\top (\Lambda + \tau K)\beta
 
-    is smallest. There is no C then.
+    is smallest. There is no C with this loss.
 
-    With more than two classes the machines share their vectors, :math:`|\beta_j| = \sum_c |\beta_{cj}|`. Machines of
-    pairs of classes vote; equal votes are decided by the sum of their decision values.
+    With more than two classes the classifiers share their vectors, :math:`|\beta_j| = \sum_c |\beta_{cj}|`. Classifiers
+    of pairs of classes vote; ties are decided by the sum of their decision values.
 
-    Identical rows are merged: they count once as a support vector, and as often as they occur in the loss.
+    Identical rows are merged: they are one support vector, and count in the loss as often as they occur.
 
-    The kernel matrix of samples by candidates is held in memory; for more than a few thousand rows let
-    ``n_candidates`` limit the second number.
+    The kernel matrix of samples by candidates is held in memory; for more than a few thousand rows limit
+    the candidates by ``n_candidates``.
 
     Parameters
     ----------
@@ -78,17 +78,17 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     loss
         "probit" is the model from which the paper derives the method.
     multi_class
-        One machine for each class against the rest, or one for each pair of classes.
+        One classifier for each class against the rest, or one for each pair of classes.
     q
-        Here: of the coefficients. 0 gives the fewest support vectors.
+        Here: of the norm of the coefficients. 0 gives the fewest support vectors.
     n_candidates
         None: all distinct rows.
     zero_tol
-        Such support vectors are removed and never come back.
+        Such support vectors are removed for good.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter
-        One iteration trains one machine.
+        One iteration trains one model.
     random_state
         Used with ``n_candidates``.
 
@@ -97,14 +97,14 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     support_vectors_ : ndarray of shape (n_vectors, n_features_in_)
         The support vectors.
     support_ : ndarray of int
-        For each support vector, its first row in X.
-    dual_coef_ : ndarray of shape (n_machines, n_vectors)
-        Coefficients: one machine for two classes, otherwise one machine for each class against the rest, or for each
-        pair of classes, in the order (0, 1), (0, 2), …, (1, 2), …, positive for the second.
-    intercept_ : ndarray of shape (n_machines,)
-        Bias of each machine.
+        Index of the first row of X that equals each support vector.
+    dual_coef_ : ndarray of shape (n_classifiers, n_vectors)
+        Coefficients: one row for two classes, otherwise one row for each class against the rest, or for each pair of
+        classes, in the order (0, 1), (0, 2), …, (1, 2), …, positive for the second.
+    intercept_ : ndarray of shape (n_classifiers,)
+        Bias of each classifier.
     n_iter_ : int
-        Number of machines that were trained.
+        Number of models that were trained.
     converged_ : bool
         Whether the iteration reached ``tol``.
     gamma_ : float
@@ -160,7 +160,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the vectors and their coefficients; a weight of two equals a sample given twice."""
+        """Fit the support vectors and their coefficients; a sample with weight two counts as two samples."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
@@ -203,7 +203,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         return result, model
 
     def _model(self, codes: IntArray, weight: FloatArray) -> Any:
-        """One machine for two classes, else one for each class or pair; other classes have no influence on a pair."""
+        """One model for two classes, else one for each class or pair; a pair uses only the samples of its classes."""
         cost = weight if self.loss == "probit" else 0.5 * self.C * weight
         n_classes = self.classes_.size
         if n_classes == 2 or self.multi_class == "one_vs_rest":
@@ -237,8 +237,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values: one column per class, or one number per sample for two classes.
 
-        With ``multi_class="one_vs_one"`` the votes for each class, plus the sum of their decision values brought into
-        the range from -1/3 to 1/3.
+        With ``multi_class="one_vs_one"`` they are the votes for each class plus the sum of its decision values, scaled
+        to the range from -1/3 to 1/3.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -280,7 +280,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 def _merge(
     X: FloatArray, codes: IntArray, weight: FloatArray
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """First rows of the distinct vectors, and of the distinct samples with their classes and total weights."""
+    """First rows of the distinct vectors, and distinct samples with their classes and total weights."""
     _, vectors = np.unique(X, axis=0, return_index=True)
     labelled = np.column_stack([X, codes])
     _, rows, inverse = np.unique(labelled, axis=0, return_index=True, return_inverse=True)
@@ -292,7 +292,7 @@ def _merge(
 
 
 def _votes(values: FloatArray, n_classes: int) -> FloatArray:
-    """Votes of the machines of all pairs; what they are sure of decides between equal ones."""
+    """Votes of the classifiers of all pairs; ties are decided by the sums of decision values."""
     votes, sure = np.zeros((len(values), n_classes)), np.zeros((len(values), n_classes))
     for value, (a, b) in zip(values.T, combinations(range(n_classes), 2), strict=True):
         votes[:, a] += value <= 0.0
@@ -302,14 +302,14 @@ def _votes(values: FloatArray, n_classes: int) -> FloatArray:
     return np.asarray(votes + sure / (3.0 * (np.abs(sure) + 1.0)))
 
 
-# -- A machine on rescaled kernel columns with the norm of the ordinary support vector machine added --
+# -- A model on rescaled kernel columns with the norm of the ordinary support vector machine added --
 
 
 class TwoNormModel:
     r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``RescaledModel`` of the rescaling engine.
 
-    With the factor :math:`I + \tau ZKZ = LL^\top`, the machine for :math:`L^\top u` on the features
-    :math:`x\,Z L^{-\top}` is an ordinary one. Needs a dense copy of the columns.
+    With the factor :math:`I + \tau ZKZ = LL^\top`, the model for :math:`L^\top u` on the features
+    :math:`x\,Z L^{-\top}` is an ordinary SVM. It needs a dense copy of the columns.
     """
 
     def __init__(self, model: SharedScaleModel | ProbitModel, kernel: FloatArray, weight: float) -> None:

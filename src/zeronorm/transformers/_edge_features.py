@@ -1,4 +1,4 @@
-"""Binary edge detectors of grey images: orientation, place and blur."""
+"""Binary edge detectors of grey images, with orientation, position and blur."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMAGES_AT_A_TIME = 512
 
 
 class EdgeDetector(NamedTuple):
-    """One feature: an edge of this orientation and polarity within ``blur`` steps of a place."""
+    """One feature: an edge of this orientation and polarity within ``blur`` steps of a position."""
 
     orientation: str
     polarity: str
@@ -47,12 +47,12 @@ class EdgeDetector(NamedTuple):
     tasks=(),
     reference="Amit & Geman 1999; Fleuret & Geman 2001; Gadat & Younes 2007, section 5.2",
     cost="images × pixels × orientations × blurs",
-    oracle="a pixel-by-pixel reading of the definition",
+    oracle="the definition, pixel by pixel",
     avoid="colour images, or images that are not aligned beyond a few pixels",
     test_params=({}, {"signed": True, "blurs": (0, 2), "min_frequency": 0.05}),
 )
 class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
-    r"""Turn grey images into binary features that say where edges are.
+    r"""Turn grey images into binary features that show where edges are.
 
     There is an edge between the neighbouring pixels p and q = p + v when their contrast exceeds that of
     the six other pairs around them,
@@ -62,7 +62,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
 
     with u at right angles to v; pairs beyond the border do not count. The four steps v give vertical,
     horizontal and two diagonal edges. A feature of blur b is 1 when there is such an edge at most b steps
-    across from its place, so that images that are slightly displaced look alike. Nothing changes when
+    across from its position, so that slightly displaced images have similar features. The features do not change when
     grey levels are shifted or multiplied.
 
     Gadat and Younes take the definition from other papers and report 1926 features of 19×19 images and
@@ -78,7 +78,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
     detectors_ : list
         Orientation, polarity, row, column and blur of each feature.
     image_shape_ : tuple of int
-        Rows and columns.
+        Rows and columns of the images.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
         return self._detect(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names that tell orientation, place and blur."""
+        """Names of the features: orientation, position and blur."""
         check_is_fitted(self)
         return np.asarray([detector.name for detector in self.detectors_], dtype=object)
 
@@ -162,10 +162,10 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
         return rows, columns
 
     def _all_detectors(self) -> Any:
-        """All features of images of the learned size, in the order in which ``_detect`` makes them."""
+        """All features of images of the learned size, in the order of the columns of ``_detect``."""
         polarities = ("dark_to_light_", "light_to_dark_") if self.signed else ("",)
         for orientation in self.orientations:
-            top, bottom, left, right = _places(self.image_shape_, ACROSS[orientation])
+            top, bottom, left, right = _positions(self.image_shape_, ACROSS[orientation])
             for polarity in polarities:
                 for blur in self.blurs:
                     for row in range(top, bottom):
@@ -188,7 +188,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
         """Features of one orientation, one array per polarity and blur."""
         contrast, is_edge = find_edges(images, across, self.min_contrast)
         signs = (is_edge & (contrast > 0), is_edge & (contrast < 0)) if self.signed else (is_edge,)
-        top, bottom, left, right = _places(self.image_shape_, across)
+        top, bottom, left, right = _positions(self.image_shape_, across)
         parts = []
         for edges in signs:
             for blur in self.blurs:
@@ -211,7 +211,7 @@ def find_edges(
     rivals = np.full(images.shape, float(min_contrast))
     for step in (back, along, opposite):
         np.maximum(rivals, np.abs(_contrast(images, step)), out=rivals)
-    for step in (across, along, opposite):  # the rivals on the side of q, seen from p
+    for step in (across, along, opposite):  # the pairs next to q, shifted to p
         np.maximum(rivals, _shifted(np.abs(_contrast(images, step)), across), out=rivals)
     return contrast, np.abs(contrast) > rivals
 
@@ -224,7 +224,7 @@ def _contrast(images: NDArray[np.float64], step: Step) -> NDArray[np.float64]:
 
 
 def _shifted(images: NDArray[Any], step: Step) -> NDArray[Any]:
-    """The images read at p + step; 0 outside."""
+    """The images shifted so that p holds the value at p + step; 0 outside."""
     out = np.zeros_like(images)
     rows, columns = images.shape[1:]
     to_rows, from_rows = _overlap(rows, step[0])
@@ -234,13 +234,13 @@ def _shifted(images: NDArray[Any], step: Step) -> NDArray[Any]:
 
 
 def _overlap(size: int, shift: int) -> tuple[slice, slice]:
-    """Positions i with i + shift inside, and those i + shift."""
+    """Slices of the positions i with i + shift inside, and of the positions i + shift."""
     low, high = max(0, -shift), max(0, min(size, size - shift))
     high = max(low, high)
     return slice(low, high), slice(low + shift, high + shift)
 
 
-def _places(shape: tuple[int, int], across: Step) -> tuple[int, int, int, int]:
+def _positions(shape: tuple[int, int], across: Step) -> tuple[int, int, int, int]:
     """First and past-the-last row and column of the pixels p with p + v inside."""
     rows, _ = _overlap(shape[0], across[0])
     columns, _ = _overlap(shape[1], across[1])

@@ -47,23 +47,23 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
        in a window around it;
     3. smooth with weights :math:`\exp(-|d| / \text{smoothing\_width})` over the distances d in a window;
     4. divide each spectrum by the median of its highest ``top_fraction`` of values;
-    5. take the square root, which evens out the variance of counts;
-    6. ``final_crop`` of positions in the cropped range, against border effects.
+    5. take the square root, which makes the variance of counts nearly constant;
+    6. ``final_crop`` the cropped range again, to remove border effects.
 
-    Windows are cut off at the borders, and smoothing weights then sum to one over what is left. The
-    paper gives neither the baseline window nor the width of the exponential: the default window of 201
-    reaches as far as the 100 positions that the paper cuts off at each border, the default width is ours.
-    Its ranges 1401:11100 and 101:9600 are ``crop=(1400, 11100)`` and ``final_crop=(100, 9600)`` here.
+    Windows are cut off at the borders, and smoothing weights then sum to one over the remaining positions. The paper
+    gives neither the baseline window nor the width of the exponential: the default window of 201 reaches as far as the
+    100 positions that the paper cuts off at each border, the default width is a choice of this library. Its ranges
+    1401:11100 and 101:9600 are ``crop=(1400, 11100)`` and ``final_crop=(100, 9600)`` here.
 
     Baseline subtraction leaves some values below zero by construction. Before the square root they become
     zero, or raise an error with ``negative="raise"``. A spectrum whose highest values have a median of zero
-    (a flat one) is not divided; a negative median is an error. Every spectrum is treated on its own, so
-    nothing is learnt from the training data.
+    (a flat one) is not divided; a negative median is an error. Every spectrum is processed independently,
+    so nothing is learnt from the training data.
 
     Parameters
     ----------
     negative
-        "zero" sets them to zero.
+        "zero" sets negative values to zero.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
         self.final_crop = final_crop
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters against the number of positions; spectra are not used."""
+        """Check the parameters against the number of positions; the values of X are not used."""
         self._validate_params()
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self._first = _crop(self.crop, X.shape[1], "crop")
@@ -128,11 +128,11 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
 
     def _square_root(self, spectra: FloatArray) -> FloatArray:
         if self.negative == "raise" and spectra.min(initial=0.0) < 0.0:
-            row, place = np.argwhere(spectra < 0.0)[0]
+            row, column = np.argwhere(spectra < 0.0)[0]
             raise ValueError(
                 f"SpectrumPreprocessor found {np.count_nonzero(spectra < 0.0)} values below zero before the square "
-                f"root, the first in spectrum {row} at position {self._first.start + place}: "
-                f"{spectra[row, place]:g}. Use negative='zero' to set them to zero, or square_root=False."
+                f"root, the first in spectrum {row} at position {self._first.start + column}: "
+                f"{spectra[row, column]:g}. Use negative='zero' to set them to zero, or square_root=False."
             )
         return np.sqrt(np.maximum(spectra, 0.0))
 
@@ -205,16 +205,16 @@ def lower_median(spectra, half, fraction, baseline):
 
 @kernel
 def _insert(window, size, value):
-    place = np.searchsorted(window[:size], value)
-    for k in range(size, place, -1):
+    index = np.searchsorted(window[:size], value)
+    for k in range(size, index, -1):
         window[k] = window[k - 1]
-    window[place] = value
+    window[index] = value
     return size + 1
 
 
 @kernel
 def _remove(window, size, value):
-    place = np.searchsorted(window[:size], value)
-    for k in range(place, size - 1):
+    index = np.searchsorted(window[:size], value)
+    for k in range(index, size - 1):
         window[k] = window[k + 1]
     return size - 1

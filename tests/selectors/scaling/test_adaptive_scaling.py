@@ -1,4 +1,4 @@
-"""AdaptiveScaling: slopes, the equivalent ℓ1-norm machine, MarginLP, smaller q, bad input."""
+"""AdaptiveScaling: slopes, the equivalent ℓ1-norm SVM, MarginLP, smaller q, bad input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_factors_have_the_norm_asked_for(q):
 
 @pytest.mark.parametrize(("C", "sigma_norm"), [(1.0, 1.0), (1.0, 3.0), (0.2, 2.0)])
 @pytest.mark.parametrize("seed", range(2))
-def test_linear_with_q_two_is_the_l1_model(seed, C, sigma_norm):
+def test_linear_kernel_with_q_two_is_the_l1_svm(seed, C, sigma_norm):
     X, y = data(seed)
     s = AdaptiveScaling(kernel="linear", C=C, sigma_norm=sigma_norm, tol=1e-5, max_iter=5000).fit(X, y)
     w, b = cp.Variable(30), cp.Variable()
@@ -58,7 +58,7 @@ def test_linear_with_q_two_is_the_l1_model(seed, C, sigma_norm):
     objective = cp.Minimize(cp.square(cp.norm1(w)) / (2 * sigma_norm**2) + C * slack)
     best = cp.Problem(objective).solve(solver=cp.CLARABEL)
     assert s.objective_ == pytest.approx(best, rel=1e-4)
-    # The same machine solves the ℓ1 problem with price Cσ₀²/‖w‖₁.
+    # The same weights solve the ℓ1 problem with the cost Cσ₀²/‖w‖₁.
     norm = np.abs(w.value).sum()
     cost = C * sigma_norm**2 / norm
     model = L1SVM(C=cost).fit(X, y)
@@ -68,7 +68,7 @@ def test_linear_with_q_two_is_the_l1_model(seed, C, sigma_norm):
     )
 
 
-def test_factors_share_the_weights_of_the_model():
+def test_squared_factors_are_proportional_to_the_weights():
     X, y = data(2)
     s = AdaptiveScaling(kernel="linear", sigma_norm=1.5, tol=1e-6, max_iter=5000).fit(X, y)
     w = cp.Variable(30)
@@ -96,7 +96,7 @@ def test_smaller_q_leaves_fewer_factors():
     assert kept[0] > kept[1] >= kept[2] >= 1
 
 
-def test_nonlinear_kernel_finds_the_pair_of_the_toy():
+def test_nonlinear_kernel_finds_both_features_of_the_toy_problem():
     found = 0
     for seed in range(6):
         toy = make_nonlinear_toy(150, random_state=seed)
@@ -150,14 +150,14 @@ def test_small_exponents_do_not_keep_all_features_of_wide_data(q):
 
 
 @pytest.mark.parametrize(("sigma_norm", "norm"), [(None, np.sqrt(5.0)), (3.0, 3.0)])
-def test_with_squares_all_factors_start_equal(sigma_norm, norm):
+def test_factors_start_equal_for_q_two(sigma_norm, norm):
     objective = SimpleNamespace(design=SimpleNamespace(n_features=5))
     columns, factors, found = AdaptiveScaling(q=2.0, sigma_norm=sigma_norm)._start(objective)
     assert (columns.tolist(), factors.tolist(), found) == ([0, 1, 2, 3, 4], [1.0] * 5, norm)
 
 
-def test_the_norm_of_factors_by_default_is_half_way():
-    """Between one factor of length √m and m factors of one, in the logarithm."""
+def test_default_norm_of_the_factors_is_half_way():
+    """Half-way in the logarithm between one factor of √m and m factors of one."""
     for m, q in ((9, 1.0), (16, 0.5), (25, 2.0)):
         ends = np.sqrt(m), m ** (1.0 / q)
         assert adaptive_scaling.default_norm(m, q) == pytest.approx(np.sqrt(ends[0] * ends[1]))

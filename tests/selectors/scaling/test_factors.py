@@ -1,4 +1,4 @@
-"""Scaling factors as a path holds them."""
+"""Scaling factors of a selection path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def data(n=24, p=5, seed=0):
     "method", [m for m in all_methods("selector") if m.family == "scaling"], ids=lambda m: m.name
 )
 def test_a_path_holds_the_scaling_factors_of_the_method(method):
-    """So that `path_.scale` and the attribute of the method never tell two stories."""
+    """`path_.scale` equals the attribute of the method."""
     selector = method.instances()[0]
     X, y = data(20, 4)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""JCFO: a likelihood that never falls, exact gradients, optimality at the end."""
+"""JCFO: a likelihood that never decreases, exact gradients, optimality at the end."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_gradient_in_the_scaling_factors(kernel):
         assert gradient[k] == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-6)
 
 
-def test_the_weights_of_the_samples_minimise_their_part():
+def test_the_weights_of_the_samples_minimise_their_objective():
     X, y = problem()
     model = model_of(X, y)
     expected = np.random.default_rng(2).normal(size=40)
@@ -140,7 +140,7 @@ def test_the_gradient_in_all_unknowns(kernel):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=pytest.mark.slow) for s in (2, 3))])
 def test_nothing_is_left_to_gain_with_the_default_tolerance(kernel, seed):
-    """A general solver that sees only L, started at the answer, finds no better one, and no other order."""
+    """A general solver that maximises L from the result finds no larger value and no other order of features."""
     X, y = problem(n=30, p=8, seed=seed)
     s = JCFO(kernel=kernel).fit(X, y)
     assert s.converged_
@@ -220,8 +220,8 @@ def test_an_iteration_limit_is_reported():
     assert s.n_iter_ == 2
 
 
-def test_without_a_sample_in_use_the_bias_is_the_mean(monkeypatch):
-    """SciPy before 1.14 factors no empty matrix: none may be asked for."""
+def test_without_active_samples_the_bias_is_the_mean(monkeypatch):
+    """SciPy before 1.14 cannot factor an empty matrix, so no empty matrix may be factored."""
     X = np.random.default_rng(0).normal(size=(12, 3))
     model = model_of(X, np.where(X[:, 0] > 0, 1.0, -1.0))
     model.beta = np.zeros(12)
@@ -241,7 +241,7 @@ def test_the_start_is_a_ridge_regression_on_the_kernel():
     assert model.bias == pytest.approx(np.mean(y - model.K @ model.beta))
 
 
-def test_a_change_is_repeated_farther_and_farther_while_that_pays():
+def test_a_change_is_extended_as_long_as_the_objective_rises():
     X, y = problem()
     model = model_of(X, y, "linear")
     reaches, rises = [model.reach], []
@@ -254,12 +254,12 @@ def test_a_change_is_repeated_farther_and_farther_while_that_pays():
     assert max(reaches) > 4.0
 
 
-def test_growth_in_one_step_is_limited_and_a_change_of_sign_is_none():
+def test_growth_in_one_step_is_limited_and_one_where_the_sign_changes():
     old, new = np.array([1.0, 1.0, -2.0, 1.0, 0.0, 1.0]), np.array([0.5, 1.05, -4.0, -1.0, 1.0, 0.0])
     np.testing.assert_allclose(_ratio(new, old), [0.5, 1.05, 1.1, 1.0, 1.0, 1.0])
 
 
-def test_what_stays_longer_comes_first_then_what_was_larger():
+def test_features_kept_longer_score_higher_then_those_with_larger_factors():
     found = _order_of_leaving(np.array([1.0, 4.0, 4.0, 2.0]), np.array([9.0, 0.5, 1.0, 0.0]))
     np.testing.assert_allclose(found, [1.9 / 5, (4 + 1 / 3) / 5, 4.5 / 5, 2 / 5])
 
@@ -271,7 +271,7 @@ def probit(scale, penalties=(0.1, 1.0)):
     return SparseProbit(design, y, make_kernel("linear", design=design), np.asarray(scale), penalties, 5)
 
 
-def test_negligible_factors_leave_unless_the_likelihood_would_fall():
+def test_negligible_factors_are_removed_unless_the_likelihood_would_decrease():
     model = probit([0.5, 1.0, 0.0009, 0.0])
     assert model.features.tolist() == [0, 1, 2]
     before = model.objective
@@ -289,7 +289,7 @@ def test_negligible_factors_leave_unless_the_likelihood_would_fall():
     assert empty.climb(1e-3)
 
 
-def test_factors_of_zero_take_their_columns_along():
+def test_columns_with_a_factor_of_zero_are_removed():
     model = probit([0.5, 1.0, 0.25, 0.1])
     model._set_scale(np.array([0.0, 2.0, 0.0, 0.3]))
     assert (model.features.tolist(), model.scale.tolist()) == ([1, 3], [2.0, 0.3])
@@ -299,8 +299,8 @@ def test_factors_of_zero_take_their_columns_along():
     assert model.features.tolist() == [1, 3]
 
 
-class Descending:
-    """A model that loses features at known iterations and comes to rest."""
+class LosingFeatures:
+    """A model that removes features at known iterations and then converges."""
 
     def __init__(self, rises, leaving):
         self.rises, self.leaving = iter(rises), leaving
@@ -327,24 +327,24 @@ class Descending:
         return True
 
 
-def test_an_iteration_ends_where_nothing_rises_and_nothing_leaves():
+def test_the_iteration_ends_when_nothing_rises_and_no_feature_is_removed():
     """A rise of 0.009 or less at an objective of about -8 with the tolerance 0.001."""
     selector = zeronorm.JCFO(tol=1e-3, max_iter=9)
-    model = Descending([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
+    model = LosingFeatures([1.0, 1.0, 0.001, 0.02, 0.008], {1: 0, 3: 3})
     left_at, converged = selector._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_steps, model.n_climbs) == (True, 5, 1)
     np.testing.assert_allclose(np.diff(selector.objective_), [1.0, 1.0, 0.001, 0.02, 0.008, 1.0])
     scale = np.array([1.0, 2.5, 3.5, 4.2])
     np.testing.assert_allclose(left_at, (np.array([1, 6, 6, 3]) + scale / (1.0 + scale)) / 7.0)
     short = zeronorm.JCFO(tol=1e-3, max_iter=2)
-    model = Descending([1.0, 1.0], {1: 0})
+    model = LosingFeatures([1.0, 1.0], {1: 0})
     left_at, converged = short._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_climbs, len(short.objective_)) == (False, 0, 3)
     scale = np.array([1.0, 2.1, 3.1, 4.1])
     np.testing.assert_allclose(left_at, (np.array([1, 2, 2, 2]) + scale / (1.0 + scale)) / 3.0)
 
 
-def test_a_climb_that_never_rests_says_so(monkeypatch):
+def test_a_maximisation_that_does_not_converge_is_reported(monkeypatch):
     X = noise(20, 4)
     design = as_design(X)
     y = np.where(X[:, 1] > 0.0, 1.0, -1.0)

@@ -36,7 +36,7 @@ def data(seed=0, n=40, p=60):
 
 
 def balanced(seed, n):
-    """Coefficients as those of a machine: with the sum zero."""
+    """Coefficients with the sum zero, like those of an SVM."""
     v = np.random.default_rng(seed).normal(size=n)
     return v - v.mean()
 
@@ -55,7 +55,7 @@ def test_series_and_double_sum_agree_with_long_arithmetic(width, offset):
     assert rbf_forms(x[None, :], np.array([width]), v)[0] == pytest.approx(float(exact), rel=1e-7)
 
 
-def test_width_zero_and_constant_feature_give_nothing():
+def test_width_zero_and_constant_features_give_zero():
     forms = rbf_forms(np.vstack([np.arange(5.0), np.full(5, 3.0)]), np.array([0.0, 2.0]), balanced(0, 5))
     assert forms == pytest.approx([0.0, 0.0], abs=1e-12)
 
@@ -107,7 +107,7 @@ def test_linear_kernel_is_l2_arom_step_by_step(C):
         assert selector.path_.support(k).tolist() == arom.path_.support(k).tolist()
 
 
-def test_first_step_with_the_model_of_scikit_learn():
+def test_first_step_agrees_with_an_svm_of_scikit_learn():
     X, y = data(2, p=12)
     gamma, C = 1 / 12, 5.0
     K = rbf_kernel(X, gamma=gamma)
@@ -200,7 +200,7 @@ def test_bad_parameters(parameters, message):
         KernelMultiplicativeUpdate(**parameters).fit(*data())
 
 
-def test_iterates_with_fewer_features_are_forgotten_but_for_the_first():
+def test_iterates_with_fewer_features_are_removed_except_the_first():
     sizes = (3, 5, 4, 2)
     result = SimpleNamespace(iterates=[(np.arange(size), size) for size in sizes])
     kernel_multiplicative_update._forget_smaller(result, 4)

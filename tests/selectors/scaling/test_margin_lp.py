@@ -1,4 +1,4 @@
-"""MarginLP: the printed linear program, the convex problem behind it, the ℓ1-norm machine, bad input."""
+"""MarginLP: the printed linear program, the convex problem behind it, the ℓ1-norm SVM, bad input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_factors_are_the_multipliers_of_the_printed_program(seed):
 def test_factors_solve_the_convex_problem_of_the_chapter():
     X, y = data(5, n=14, p=20)
     s = MarginLP().fit(X, y)
-    # In the primal: the smallest ½ Σ w²/σ² over machines that separate and over σ² with sum one.
+    # In the primal: the smallest ½ Σ w²/σ² over weights that separate the classes and over σ² with sum one.
     share, bound = cp.Variable(20, nonneg=True), cp.Variable(20, nonneg=True)
     w, b = cp.Variable(20), cp.Variable()
     cones = cp.SOC(share + bound, cp.vstack([2 * w, share - bound]))  # w² ≤ share · bound
@@ -65,7 +65,7 @@ def test_factors_solve_the_convex_problem_of_the_chapter():
     assert s.scale_**2 == pytest.approx(share.value, abs=1e-3)
 
 
-def test_it_is_the_hard_l1_model():
+def test_it_is_the_l1_svm_with_a_hard_margin():
     X, y = data(1)
     hard, soft = MarginLP().fit(X, y), MarginLP(C=0.3).fit(X, y)
     model = L1SVM(C=0.3).fit(X, y)
@@ -117,7 +117,7 @@ def tall_counts(gap, n=800, p=50):
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Of tall sparse data 20 samples begin."""
+    """Programs of tall sparse data start with 20 samples."""
     monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(dual, "MANY_ENTRIES", 0)
     monkeypatch.setattr(dual, "FIRST_ROWS", 20)
@@ -131,7 +131,7 @@ def test_tall_sparse_samples_join_the_program(cost, few_rows):
     few_rows.setattr(dual, "MANY_ENTRIES", X.shape[0] * X.shape[1] + 1)
     expected = MarginLP().fit(X, y)
     few_rows.setattr(dual, "MANY_ENTRIES", 0)
-    few_rows.setattr(dual, "HIGH_COST", cost)  # too low a price grows
+    few_rows.setattr(dual, "HIGH_COST", cost)  # a cost that is too low is raised
     found = MarginLP().fit(X, y)
     assert found.converged_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
@@ -140,13 +140,13 @@ def test_tall_sparse_samples_join_the_program(cost, few_rows):
     assert np.abs(found.dual_coef_).sum() == pytest.approx(np.abs(found.coef_).sum())
 
 
-def test_says_before_that_many_features_may_take_long(few_rows):
+def test_warns_before_the_fit_that_many_features_may_take_long(few_rows):
     X, y = tall_counts(0.3)
     few_rows.setattr(margin_lp, "MANY_FEATURES", X.shape[1])
-    with pytest.warns(UserWarning, match="A finite C is quick") as said:
+    with pytest.warns(UserWarning, match="A finite C is quick") as caught:
         MarginLP().fit(X, y)
-    assert len(said) == 1
-    assert said[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
     y[:300] = 1 - y[:300]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing takes long where the overlap is seen
@@ -155,7 +155,7 @@ def test_says_before_that_many_features_may_take_long(few_rows):
 
 
 @pytest.mark.parametrize("is_separable", [True, False])
-def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
+def test_linear_programs_decide_where_squared_losses_do_not(is_separable, few_rows):
     X, y = tall_counts(0.3)
     expected = MarginLP().fit(X, y)
     few_rows.setattr(program, "MOST_LOOKS", 1)
@@ -172,7 +172,7 @@ def test_programs_decide_what_squared_losses_leave_open(is_separable, few_rows):
     np.testing.assert_allclose(MarginLP().fit(X, y).coef_, expected.coef_, atol=1e-8)
 
 
-def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
+def test_tall_sparse_classes_are_proved_to_overlap(monkeypatch):
     X, y = tall_counts(0.0)
     y[:3] = 1 - y[:3]
     monkeypatch.setattr(dual, "LARGEST_DENSE_COPY", 0)
@@ -182,7 +182,7 @@ def test_tall_sparse_classes_that_overlap_are_proved_to(monkeypatch):
     assert program.separating_model(as_design(X).standardized(), 2.0 * y - 1.0) is None
 
 
-def test_a_model_for_some_samples_is_tried_on_all(monkeypatch):
+def test_weights_found_on_some_samples_are_tried_on_all(monkeypatch):
     X, y = tall_counts(0.3)
     monkeypatch.setattr(program, "ROWS_PER_FEATURE", 0.1)
     design, signs = as_design(X).standardized(), 2.0 * y - 1.0

@@ -71,7 +71,7 @@ def test_agrees_with_a_generic_concave_solver(task, prior):
     assert terms.sign @ solution.multiplier == pytest.approx(0.0, abs=1e-9)
 
 
-def test_all_features_on_is_the_plain_model():
+def test_with_all_features_on_it_is_the_plain_svm():
     X, y = problem(n=40)
     signs, c = np.sign(y), 5.0
     lam = cp.Variable(40)
@@ -202,16 +202,16 @@ def test_a_huge_c_tends_to_the_limit_for_labels(C):
 def test_a_huge_c_is_solved_or_reported_for_targets(C):
     X, y = problem()
     selector = MaxEntropyDiscrimination(2, C=C, task="regression")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         selector.fit(X, y)
     assert np.all(np.isfinite(selector.scores_))
-    assert len(told) == (not selector.converged_)
+    assert len(caught) == (not selector.converged_)
     if selector.converged_:  # then the answer is near that of a C a hundred times smaller
         smaller = MaxEntropyDiscrimination(2, C=C / 100.0, task="regression").fit(X, y)
         np.testing.assert_allclose(selector.coef_, smaller.coef_, atol=0.05)
-    if told:
-        assert "use a smaller C" in str(told[0].message) or "raise max_iter" in str(told[0].message)
+    if caught:
+        assert "use a smaller C" in str(caught[0].message) or "raise max_iter" in str(caught[0].message)
 
 
 def test_an_empty_answer_is_reported():

@@ -57,7 +57,7 @@ def test_factors_satisfy_the_constraint_and_lower_the_criterion(bound, constrain
         RadiusMarginScaling(bound=bound, constraint=constraint, step=None, tol=tol).fit(X, y)
         for tol in (1e6, 1e-3)
     )
-    assert np.allclose(few.scale_, 1.0)  # so loose a tolerance is met at the start
+    assert np.allclose(few.scale_, 1.0)  # a tolerance this loose is met at the start
     assert many.objective_ < 0.95 * few.objective_
     if constraint == "sum":
         assert (many.scale_**2).sum() == pytest.approx(20.0)
@@ -124,7 +124,7 @@ def test_discarding_halves_the_features_down_to_one(discard):
     assert s.path_.objective.size == len(sizes)
 
 
-def test_rules_decide_who_leaves_first():
+def test_the_rule_decides_which_feature_is_discarded_first():
     X, y = data(4, p=8)
     orders = {
         rule: RadiusMarginScaling(discard=rule, constraint="box", C=100.0, step=1)
@@ -150,7 +150,7 @@ def test_hard_margin_stops_discarding_where_the_classes_overlap():
     s = RadiusMarginScaling(kernel="linear", C=np.inf, step=1).fit(X, y)
     smallest = int(s.path_.sizes[0])
     assert smallest > 1
-    with pytest.raises(ValueError, match="hard margin"):  # one feature less is too few
+    with pytest.raises(ValueError, match="hard margin"):  # with one feature less the classes overlap
         MarginLP().fit(X[:, s.path_.support(smallest - 1)], y)
     assert MarginLP().fit(X[:, s.path_.support(smallest)], y).converged_
     assert sorted(s.path_.order.tolist()) == list(range(30))
@@ -282,7 +282,7 @@ def test_folds_of_a_validation_bound_hold_all_classes():
         own = zeronorm.RadiusMarginScaling(1, bound="validation", cv=[(train, valid)], max_iter=2)
         refused = pytest.raises(ValueError, match="must leave samples of every class")
         with warnings.catch_warnings(), nullcontext() if is_right else refused:
-            warnings.simplefilter("ignore")  # two steps settle nothing
+            warnings.simplefilter("ignore")  # two steps do not converge
             own.fit(noise(4), [0, 1, 0, 1])
 
 

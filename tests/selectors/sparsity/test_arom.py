@@ -21,7 +21,7 @@ from zeronorm.selectors.sparsity import _arom as arom
 
 
 def planted(n=40, p=60, *, seed=0, gap=0.4):
-    """Two features decide; samples near the boundary are left out, so two features separate."""
+    """Two classes that two features separate; samples near the boundary are left out."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4 * n, p))
     other = min(11, p - 1)
@@ -42,7 +42,7 @@ def three_classes(n=60, p=30, seed=0):
 
 
 @pytest.mark.parametrize("C", [0.5, np.inf])
-def test_the_first_model_is_a_support_vector_model(C):
+def test_the_first_model_is_an_svm(C):
     X, y = planted()
     with pytest.warns(ConvergenceWarning):
         selector = AROM(C=C, standardize=False, max_iter=1, scaling="paper").fit(X, y)
@@ -122,7 +122,7 @@ def test_the_first_linear_program():
     assert np.abs(selector.coef_).sum() == pytest.approx(expected.fun, rel=1e-8)
 
 
-# -- what it finds ----------------------------------------------------------------------------------------
+# -- selected features ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1", "switch"])
@@ -223,7 +223,7 @@ def test_regression(norm):
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
-def test_any_size_is_read_off_one_fit(norm):
+def test_one_fit_gives_subsets_of_any_size(norm):
     X, y = planted(30, 40, seed=2)
     whole = AROM(norm=norm, C=np.inf).fit(X, y)
     for k in (1, 2, 5, 17, 40):
@@ -231,7 +231,7 @@ def test_any_size_is_read_off_one_fit(norm):
         np.testing.assert_array_equal(np.flatnonzero(single.support_), whole.path_.support(k))
 
 
-def test_more_features_than_the_first_linear_program_has_come_by_reduced_cost():
+def test_features_without_a_weight_in_the_first_program_follow_by_reduced_cost():
     X, y = planted(20, 50, seed=1)
     selector = AROM(norm="l1", C=np.inf, standardize=False).fit(X, y)
     n_first = int(selector.path_.sizes[-1])
@@ -244,7 +244,7 @@ def test_more_features_than_the_first_linear_program_has_come_by_reduced_cost():
     np.testing.assert_allclose(gradient[order[n_first:]], np.sort(gradient[order[n_first:]])[::-1])
 
 
-def test_selected_size_is_what_is_left_at_rest():
+def test_selected_size_is_the_number_of_features_at_convergence():
     X, y = planted(80, 60)
     selector = AROM(C=np.inf).fit(X, y)
     assert selector.support_.sum() == np.count_nonzero(selector.coef_) == selector.path_.selected_size
@@ -325,10 +325,10 @@ def test_an_empty_answer_is_reported():
     AROM(2, norm="l1", C=1e-4).fit(X, y)
 
 
-# -- several labels, what it refuses and says -----------------------------------------------------------
+# -- several labels, errors and warnings ---------------------------------------------------------------
 
 
-def test_several_labels_are_labels():
+def test_several_labels_must_be_labels():
     X = noise(20)
     y = np.column_stack([X[:, 0] > 0.0, X[:, 1] > 0.0, X[:, 0] > 0.5]).astype(int)
     selector = zeronorm.AROM().fit(X, y)
@@ -339,7 +339,7 @@ def test_several_labels_are_labels():
         FisherScore().fit(X, y)
 
 
-def test_a_cost_that_must_be_finite_says_why():
+def test_the_error_for_an_infinite_cost_names_the_reason():
     X, y = noise(8), np.arange(8) % 2
     with pytest.raises(ValueError, match="finite with task='regression'"):
         zeronorm.AROM(C=INF, task="regression").fit(X, X[:, 0])
@@ -353,8 +353,10 @@ def test_an_empty_answer_of_rescaling_names_the_epsilon_where_there_is_one(task,
         iterates=[], status=SimpleNamespace(check=lambda what: None), trained=np.arange(0), fallback=None
     )
     monkeypatch.setattr(arom, "rescale_until_sparse", lambda *given, **more: empty)
-    told = []
-    monkeypatch.setattr(arom, "warn_of_empty_answer", lambda selector, problem, remedy: told.append(remedy))
+    remedies = []
+    monkeypatch.setattr(
+        arom, "warn_of_empty_answer", lambda selector, problem, remedy: remedies.append(remedy)
+    )
     y = np.arange(6) % 2 if task == "classification" else noise(6, 1)[:, 0]
     problem = problem_of(y, noise(6), "binary" if task == "classification" else task)
     selector = zeronorm.AROM(task=task, start="equal")
@@ -362,5 +364,5 @@ def test_an_empty_answer_of_rescaling_names_the_epsilon_where_there_is_one(task,
     selector.epsilon_ = 0.1 if has_epsilon else None
     model = SimpleNamespace(weights=np.zeros((0, 1)), bias=np.array([0.5]))
     assert selector._run(problem, model) is empty
-    assert told == ["raise C or lower epsilon" if has_epsilon else "raise C"]
+    assert remedies == ["raise C or lower epsilon" if has_epsilon else "raise C"]
     assert (selector.coef_.tolist(), selector.intercept_.tolist()) == ([[0.0, 0.0, 0.0]], [0.5])

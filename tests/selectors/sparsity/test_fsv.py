@@ -70,7 +70,7 @@ def test_last_objective_is_that_of_the_formula():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_result_solves_its_own_linear_program(seed):
-    """At rest the weights are optimal for the costs that they define."""
+    """At convergence the weights are optimal for the costs that they define."""
     X, y = overlapping(seed)
     s = FSV(sparsity=0.05).fit(X, y)
     penalty = 0.05 * 5.0 * np.exp(-5.0 * np.abs(s.coef_))
@@ -80,7 +80,7 @@ def test_the_result_solves_its_own_linear_program(seed):
     assert penalty @ np.abs(s.coef_) + cost @ slack == pytest.approx(value, rel=1e-7)
 
 
-def test_the_first_program_is_the_l1_model():
+def test_the_first_program_is_the_l1_svm():
     X, y = separable(0)
     s = FSV(sparsity=None, max_iter=1)
     with pytest.warns(UserWarning, match="did not converge"):
@@ -90,7 +90,7 @@ def test_the_first_program_is_the_l1_model():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_fewer_features_than_the_l1_model(seed):
+def test_fewer_features_than_the_l1_svm(seed):
     X, y = separable(seed)
     concave, convex = FSV(sparsity=None).fit(X, y), L1SVM(C=np.inf).fit(X, y)
     assert concave.support_.sum() <= convex.support_.sum()
@@ -204,7 +204,7 @@ def test_regression_finds_the_same_features_in_any_unit(sparsity, unit):
         assert np.median(rest) < 0.2 * unit
 
 
-def test_supports_of_programs_in_the_order_of_their_end():
+def test_features_are_scored_by_their_last_program():
     def program(size):
         return SimpleNamespace(size=np.asarray(size))
 
@@ -218,7 +218,7 @@ def test_supports_of_programs_in_the_order_of_their_end():
     assert (nothing.selected_size, nothing.converged) == (0, True)
 
 
-def test_costs_of_errors_are_means_within_both_sides():
+def test_costs_of_errors_are_averaged_within_each_class():
     y = np.array([0, 0, 0, 1])
     cost = fsv._cost(problem_of(y), np.array([-1.0, -1.0, -1.0, 1.0]), 0.25)
     np.testing.assert_allclose(cost, [0.25, 0.25, 0.25, 0.75])
@@ -230,20 +230,20 @@ def test_costs_of_errors_are_means_within_both_sides():
 
 
 @pytest.mark.parametrize(
-    ("task", "words"), [("classification", "can separate"), ("regression", "meets up to epsilon")]
+    ("task", "message"), [("classification", "can separate"), ("regression", "meets up to epsilon")]
 )
-def test_programs_without_a_solution(task, words):
+def test_programs_without_a_solution(task, message):
     selector = zeronorm.FSV(task=task)
     selector.epsilon_ = None if task == "classification" else 0.1
     selector._check_solution(Status.CONVERGED)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         selector._check_solution(Status.INFEASIBLE)
     with pytest.raises(RuntimeError, match="a linear program was not solved"):
         selector._check_solution(Status.FAILED)
 
 
 def test_costs_of_features_follow_their_weights_and_grow(monkeypatch):
-    """The weights rest after the second program; with the concave sum twice as steep they rest for good."""
+    """The weights converge after the second program, and do not change when alpha is doubled."""
     penalties = []
 
     class Programs:

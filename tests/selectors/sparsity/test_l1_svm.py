@@ -103,7 +103,7 @@ def test_weights_are_those_at_the_end_of_the_path_whatever_size_is_looked_for():
 
 
 @pytest.mark.parametrize(("size", "is_larger"), [(3, False), (25, True)])
-def test_costs_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, monkeypatch):
+def test_no_costs_far_beyond_the_chosen_one_are_solved(size, is_larger, monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(50, 200))
     y = (X[:, 0] - X[:, 1] + 2.0 * rng.normal(size=50) > 0).astype(int)
@@ -125,7 +125,7 @@ def test_costs_far_beyond_the_chosen_one_are_not_solved_for(size, is_larger, mon
 
 
 def test_rounding_is_no_weight():
-    """The solution jumps from no feature to eleven; smaller sizes are cut from that, not made of rounding."""
+    """The solution jumps from no feature to eleven; smaller sizes are cut from it and do not come from rounding."""
     X, y = classes(0)
     costs = np.geomspace(0.1, 0.13, 30)
     weights = [l1_model(X, 2.0 * y - 1.0, C)[0] for C in costs]
@@ -172,13 +172,13 @@ def test_classes_are_taken_against_the_rest():
     assert np.array_equal(together.support_, np.any([model.support_ for model in alone], axis=0))
 
 
-def test_no_feature_pays_at_a_small_cost():
+def test_a_small_cost_selects_no_feature():
     X, y = classes(0)
     with pytest.warns(UserWarning, match="L1SVM selects no feature by its own rule.*raise C"):
         selector = L1SVM(C=1e-4).fit(X, y)
     assert not selector.coef_.any()
     assert selector.support_.sum() == 1  # the closest to entering
-    L1SVM(3, C=1e-4).fit(X, y)  # asked for, three features are no empty answer
+    L1SVM(3, C=1e-4).fit(X, y)  # no warning where three features are asked for
     target = X[:, 0] + X[:, 1]
     with pytest.warns(UserWarning, match="raise C or lower epsilon"):
         L1SVM(C=1.0, epsilon=1e3, task="regression").fit(X, target)
@@ -232,7 +232,7 @@ def test_the_dual_program_reports_that_no_hard_margin_exists():
 
 
 def test_the_automatic_path_ends_soon_after_the_chosen_cost():
-    """Programs with many features take most of the time, and nobody asked for them."""
+    """Programs with many features take most of the time and are not needed."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 300)), np.arange(150) % 2
     X[:, :10] += 0.8 * y[:, None]
@@ -243,14 +243,14 @@ def test_the_automatic_path_ends_soon_after_the_chosen_cost():
     assert found.path_.support(50).size == 50
 
 
-def test_a_cost_that_pays_for_nothing_is_raised_in_small_steps():
+def test_a_cost_that_selects_nothing_is_raised_in_small_steps():
     rng = np.random.default_rng(3)
     found = L1SVM().fit(rng.normal(size=(80, 500)), np.arange(80) % 2)
     assert 1 <= found.n_features_ <= 20
 
 
 def test_models_of_several_classes_take_turns():
-    """One class is easy to tell by three features: they do not come before the one feature of each other class."""
+    """Three features separate one class easily; they do not all come before the one feature of each other class."""
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
     X = rng.normal(size=(120, 20))
@@ -266,7 +266,7 @@ def test_models_of_several_classes_take_turns():
 
 
 def test_more_features_than_help_are_reached_without_far_larger_solutions(monkeypatch):
-    """Beyond the useful features noise enters all at once; solutions with hundreds of features take the time."""
+    """Beyond the useful features all noise enters at once; solutions with hundreds of features take long."""
     rng = np.random.default_rng(0)
     y = np.arange(1500) % 3
     X = rng.normal(size=(1500, 400))
@@ -280,7 +280,7 @@ def test_more_features_than_help_are_reached_without_far_larger_solutions(monkey
 
 
 def test_features_without_a_weight_are_in_the_order_of_their_gradient():
-    """With so low a price every multiplier is at it, and the pull of a feature is its product with the labels."""
+    """With a C this small every multiplier equals C, and the gradient of a feature is its product with the labels."""
     rng = np.random.default_rng(0)
     y = np.repeat([-1.0, 1.0], 15)
     X = rng.normal(size=(30, 8)) + np.outer(y, rng.normal(size=8))

@@ -1,4 +1,4 @@
-"""The walk of L1SVM along the costs: which costs are solved, rounding, and the order in which features enter."""
+"""The path of L1SVM over the costs: which costs are solved, rounding, and the order in which features enter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_costs_beyond_the_chosen_one_order_fifty_features_or_as_many_as_are_aske
     assert grown == sizes
     grown.clear()
     L1SVM(asked, C=1.0, n_steps=4).fit(noise(30, 9), np.arange(30) % 2)
-    assert grown == []  # the price is given
+    assert grown == []  # C is given
 
 
 def test_weights_of_rounding_are_no_weights():
@@ -56,7 +56,7 @@ def step(C, support, *weights):
 
 
 def test_turns_of_models():
-    """The first machine brings in 4, then 1 and 0, the second 1 and then 3; nobody takes 2."""
+    """Features 4, then 1 and 0 enter the first model, 1 and then 3 the second; 2 enters none."""
     steps = [
         step(1.0, [1, 4], [0.0, 2.0], [5.0, 0.0]),
         step(2.0, [0, 1, 3, 4], [1.0, 3.0, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0]),
@@ -76,7 +76,7 @@ def test_turns_of_models():
 
 
 class Growing:
-    """A walk whose number of features is a known function of the price."""
+    """A walk whose number of features is a known function of C."""
 
     def __init__(self, size_at, first=1.0, gradient=None):
         self.size_at, self.visited, self.without_slack = size_at, [], False
@@ -106,7 +106,7 @@ def test_costs_grow_by_a_quarter_of_a_step_at_first_then_twice_as_far():
     l1_svm._CostPath.grow_to(walk, 4, costs)
     np.testing.assert_allclose(
         walk.costs, [1.0, 2.0, 8.0, 128.0, 256.0]
-    )  # no step is longer, none goes beyond
+    )  # no longer step, and none beyond the last cost
     walk = Growing(lambda C: 0)
     l1_svm._CostPath.grow_to(walk, 1, np.array([1.0, 4.0, 16.0]))
     np.testing.assert_allclose(walk.costs, 2.0 ** np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]))
@@ -118,10 +118,10 @@ def test_costs_grow_by_a_quarter_of_a_step_at_first_then_twice_as_far():
     assert walk.costs == [1.0]
 
 
-@pytest.mark.parametrize(("n_pulling", "ratio"), [(8, 2.0), (9, 2.0**0.5), (20, 2.0**0.5)])
-def test_steps_are_short_where_too_many_features_would_come_in_at_once(n_pulling, ratio):
-    """With a price of twice as much so many pulls would pass 1; with one of √2 times as much none does."""
-    walk = Growing(lambda C: 1 if C == 1.0 else 4, gradient=np.where(np.arange(20) < n_pulling, 0.5, 0.0))
+@pytest.mark.parametrize(("n_nonzero", "ratio"), [(8, 2.0), (9, 2.0**0.5), (20, 2.0**0.5)])
+def test_steps_are_short_where_too_many_features_would_come_in_at_once(n_nonzero, ratio):
+    """With twice the C the gradients of ``n_nonzero`` features would pass 1; with √2 times the C none does."""
+    walk = Growing(lambda C: 1 if C == 1.0 else 4, gradient=np.where(np.arange(20) < n_nonzero, 0.5, 0.0))
     l1_svm._CostPath.grow_to(walk, 4, np.array([1.0, 16.0, 256.0]))
     np.testing.assert_allclose(walk.costs, [1.0, ratio])
 
@@ -130,7 +130,7 @@ def test_an_interval_of_costs_is_shortened_until_one_has_the_size():
     walk = Growing(lambda C: int(C), first=8.0)
     walk.solve(2.0)
     l1_svm._CostPath.look_for_size(walk, 4)
-    np.testing.assert_allclose(walk.costs, [2.0, 8.0, 4.0])  # the middle, in the logarithm
+    np.testing.assert_allclose(walk.costs, [2.0, 8.0, 4.0])  # the mean of the logarithms
     walk = Growing(lambda C: int(C), first=1.0)
     walk.solve(64.0)
     l1_svm._CostPath.look_for_size(walk, 8)
@@ -146,7 +146,7 @@ def test_an_interval_of_costs_is_shortened_until_one_has_the_size():
         walk = Growing(lambda C, sizes=sizes: sizes[C > 1.0], first=1.0)
         walk.solve(2.0)
         l1_svm._CostPath.look_for_size(walk, asked)
-        assert len(walk.costs) == 2  # found, or not between
+        assert len(walk.costs) == 2  # found at once, or not between the two
 
 
 def test_costs_up_to_the_one_that_is_given():

@@ -111,7 +111,7 @@ def test_a_bound_that_does_not_bind_is_least_squares():
 
 
 def dependent(kind, seed):
-    """Columns that repeat others, in ways the homotopy of scikit-learn does not survive."""
+    """Columns that depend on others, with which the homotopy of scikit-learn fails."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 12))
     if kind == "copies":
@@ -152,7 +152,7 @@ def test_of_mirrored_columns_the_first_is_selected(seed):
 
 
 def test_a_path_that_went_wrong_is_repaired(monkeypatch):
-    """A homotopy that forgets one feature on the way."""
+    """The homotopy is replaced by one that omits a feature."""
     X, y = regression(0, n=40, p=10)
 
     def forgetful(X, q, **limits):
@@ -187,7 +187,7 @@ def test_a_path_that_went_wrong_next_to_least_squares_ends_there(monkeypatch):
 
 
 def least_angle_order(X, y):
-    """Efron et al. 2004, section 2: go along the direction of equal angles until another feature pulls as much."""
+    """Efron et al. 2004, section 2: follow equal angles until another correlation is as large."""
     order, residual = [int(np.argmax(np.abs(X.T @ y)))], y
     while len(order) < X.shape[1]:
         gradient = X.T @ residual
@@ -210,7 +210,7 @@ def test_lars_order_is_that_of_equal_angles(seed):
     path = LassoSelector(method="lars", task="regression").fit(X, y).path_
     assert path.is_nested
     assert path.order.tolist() == least_angle_order(X, y - y.mean())
-    # Later scikit-learn loses the equal angles where a weight changes its sign.
+    # Later versions of scikit-learn lose the equal angles where a weight changes its sign.
     _, active, _ = lars_path(X, y - y.mean(), method="lar", max_iter=20)
     assert path.order[:20].tolist() == list(active)
 
@@ -278,7 +278,7 @@ def test_large_data_are_repaired_by_coordinate_descent(monkeypatch):
     assert repaired.converged_
 
 
-def test_the_path_ends_beyond_what_is_asked_for(monkeypatch):
+def test_the_path_ends_soon_after_the_size_asked_for(monkeypatch):
     X, y = regression(0, n=60, p=80)
     monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.MOST_STEPS", 8)
     assert LassoSelector(3, task="regression").fit(X, y).n_iter_ == 9
@@ -300,7 +300,7 @@ def test_bad_parameters(params, message):
         LassoSelector(task="regression", **params).fit(X, y)
 
 
-def test_of_many_features_that_gradient_the_strongest_join(monkeypatch):
+def test_of_many_features_those_with_the_largest_gradients_join(monkeypatch):
     monkeypatch.setattr(lasso, "MOST_JOINING", 2)
     gradient = np.array([0.1, 3.0, 5.0, 4.0, 2.0, 9.0])
     assert lasso._joining(gradient, 1.0, np.array([5])).tolist() == [2, 3]

@@ -16,7 +16,7 @@ from zeronorm.solvers._lasso import LassoStep
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("small", [60, 59])
 def test_least_squares_without_a_bias(task, weighted, small, monkeypatch):
-    """Products of centred columns and targets, as the weights count them; data of up to a size as a dense copy."""
+    """Weighted products of centred columns and targets; small data are a dense copy."""
     monkeypatch.setattr(lasso, "SMALL_DATA", small)
     X = noise(15, 4) + np.array([5.0, 0.0, -3.0, 1.0])
     y = noise(15, 1, 1)[:, 0] if task == "regression" else np.arange(15) % (2 if task == "binary" else 3)
@@ -42,7 +42,7 @@ def test_a_feature_enters_at_the_penalty_of_the_breakpoint_before():
 
 @pytest.mark.parametrize("at_a_time", [8, 1])
 def test_how_far_a_solution_is_from_the_optimality_conditions(at_a_time, monkeypatch):
-    """Orthogonal columns pull 4, -3 and 1; less a weight of their own."""
+    """Orthogonal columns have the gradients 4, -3 and 1, each less its weight."""
     monkeypatch.setattr(lasso, "STEPS_AT_A_TIME", at_a_time)
     X, y = as_design(np.eye(3)), np.array([4.0, -3.0, 1.0])
     steps = [

@@ -19,7 +19,7 @@ def errors_of_one_draw(seed):
     """Test error (%) of a linear SVM on the two features that each method selects, and on all of them."""
     data = make_linear_toy(N_TRAIN + N_TEST, standardize=False, random_state=seed)
     train, test = slice(0, N_TRAIN), slice(N_TRAIN, None)
-    # Scaled by the training part, as every method does for itself.
+    # Scaled by the training samples, as in every method.
     X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
     errors, both_triples = {}, {}
     for name, selector in (ZERO_NORM | OTHERS).items():

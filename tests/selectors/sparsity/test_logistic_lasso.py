@@ -41,7 +41,7 @@ def test_norm_bound_is_the_constrained_problem(seed, bound):
 
 
 def test_the_bound_is_sought_between_the_penalties_around_it(monkeypatch):
-    """Far smaller ones take many steps, most of all where a line separates the classes."""
+    """Far smaller penalties take many steps, most of all where the classes can be separated."""
     X, y = classes(0)
     around = []
 
@@ -157,7 +157,7 @@ def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monke
 
 
 def walk_of_norms(norm_at):
-    """A walk along penalties whose machines have a known norm."""
+    """A path over penalties whose models have a known norm."""
     models = SimpleNamespace(
         n_features=2,
         support=np.array([0]),
@@ -174,7 +174,7 @@ def walk_of_norms(norm_at):
     return logistic_lasso._PenaltyWalk(models, np.arange(2), 2)
 
 
-def test_when_a_walk_along_penalties_ends():
+def test_when_the_path_over_penalties_ends():
     walk = walk_of_norms(lambda penalty: 1.0 - penalty)
     walk.visit(0.5)
     assert [walk.ends(bound, None) for bound in (0.4, 0.5, 0.6)] == [True, True, False]
@@ -190,7 +190,7 @@ def test_when_a_walk_along_penalties_ends():
         assert not walk.ends(None, None)
 
 
-def test_a_walk_along_penalties_meets_its_bound():
+def test_the_path_over_penalties_meets_its_bound():
     walk = walk_of_norms(lambda penalty: 1.0 - penalty)
     for penalty in (1.0, 0.7, 0.4, 0.1):
         walk.visit(penalty)
@@ -200,7 +200,7 @@ def test_a_walk_along_penalties_meets_its_bound():
     assert len(walk.supports) == len(walk.abs_weights) == 3
     walk = walk_of_norms(lambda penalty: 1.0 - penalty)
     walk.visit(0.5)
-    walk.meet(0.5)  # as large as the bound is not beyond it
+    walk.meet(0.5)  # a norm equal to the bound is not beyond it
     np.testing.assert_allclose(walk.penalties, [0.5, 0.5], atol=1e-6)
     grid = zeronorm.LogisticLasso(n_alphas=3)._grid
     wide, square = (problem_of([0, 1, 0], np.zeros((3, p))) for p in (4, 3))

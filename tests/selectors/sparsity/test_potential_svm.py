@@ -1,4 +1,4 @@
-"""PotentialSVM against a quadratic program and, without a box, against the LASSO."""
+"""PotentialSVM against a quadratic program and, without a bound, against the LASSO."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_matches_a_quadratic_program(epsilon, C):
     assert np.array_equal(np.flatnonzero(selector.support_), np.flatnonzero(np.abs(a) > 1e-4))
 
 
-def test_without_a_box_it_is_the_lasso():
+def test_without_a_bound_it_is_the_lasso():
     X, y = regression(1)
     selector = PotentialSVM(epsilon=1.5, task="regression").fit(X, y)
     lasso = Lasso(alpha=1.5 / len(y) * np.sqrt(len(y)), tol=1e-12, max_iter=10**6).fit(X, y)
@@ -66,7 +66,7 @@ def test_correlations_of_the_error_are_bounded():
     assert np.all(np.abs(gradient[~inside]) >= 1.0 - 1e-6)
 
 
-def test_a_smaller_box_scales_over_more_features():
+def test_a_smaller_bound_gives_weights_to_more_features():
     X, y = regression(3)
     tight = PotentialSVM(epsilon=1.0, C=1.0, task="regression").fit(X, y)
     loose = PotentialSVM(epsilon=1.0, task="regression").fit(X, y)
@@ -102,8 +102,8 @@ def test_bad_parameters(params, name):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_of_copies_the_first_carries_as_much_as_it_may(seed):
-    """The machine does not care how copies share a weight, and rounding must not decide it."""
+def test_the_first_of_several_copies_has_the_largest_possible_weight(seed):
+    """The objective does not depend on how copies share a weight, and rounding must not decide it."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 8))
     X[:, 5], X[:, 7] = 1.0 - X[:, 2], -3.0 - X[:, 2]
@@ -117,7 +117,7 @@ def test_of_copies_the_first_carries_as_much_as_it_may(seed):
         assert position[2] < position[5] < position[7]
 
 
-def test_tolerances_of_a_potential_model_fall_below_the_entry_of_the_first_feature():
+def test_epsilons_descend_from_the_entry_of_the_first_feature():
     grid = zeronorm.PotentialSVM(n_steps=2)._grid
     np.testing.assert_allclose(grid(5.0), [0.5, 0.05])
     given = zeronorm.PotentialSVM(epsilon=0.2, n_steps=2)._grid

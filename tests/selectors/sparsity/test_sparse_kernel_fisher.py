@@ -139,7 +139,7 @@ def test_bad_parameters(params, name):
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_feature_whose_means_are_as_distant_does_not_begin_the_path(side):
-    """Up to rounding it could come in at any penalty, however large."""
+    """Up to rounding it could enter at any penalty, however large."""
     rng = np.random.default_rng(3)
     y = np.arange(40) % 2
     X = rng.normal(size=(40, 4)) + y[:, None] * [3.0, 1.0, 0.5, 0.0]
@@ -155,7 +155,7 @@ def test_a_feature_whose_means_are_as_distant_does_not_begin_the_path(side):
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_the_second_feature_comes_in_where_it_is_foretold(unit):
+def test_the_second_feature_enters_at_the_predicted_penalty(unit):
     X, y = classes(4, p=6)
     problem = SimpleNamespace(n_samples=50, sample_weight=None, design=as_design(unit * X), y=y)
     entry = _Fisher(problem).entry_of_second()
@@ -193,7 +193,7 @@ def test_sparse_columns_stay_sparse_and_give_the_same():
 
 
 def test_many_samples_reach_the_constraint(monkeypatch):
-    """The multiplier of the first penalty grows with the samples; few steps have to suffice."""
+    """The multiplier of the first penalty grows with the number of samples; few steps must be enough."""
     monkeypatch.setattr(module, "MULTIPLIER_STEPS", 40)
     X, y = sparse_counts(20_000, 300)
     with warnings.catch_warnings():
@@ -231,13 +231,14 @@ def test_of_columns_with_equally_distant_means_the_first_begins():
     y = np.array([0, 0, 1, 1])
     fisher = _Fisher(problem_of(y, np.column_stack([np.ones(4), 0.5 * x, -x, x])))
     assert fisher.first == 2
-    alone = _Fisher(problem_of(y, x[:, None]))  # no second one: a number in proportion to the spread within
+    # Without a second feature the result is proportional to the variance within the classes.
+    alone = _Fisher(problem_of(y, x[:, None]))
     assert alone.entry_of_second() == pytest.approx(
         2.0 * (2.0 / 4.5) * 4.0
     )  # four samples have more than 2.5
 
 
-def test_rounds_that_do_not_suffice_are_told(monkeypatch):
+def test_too_few_rounds_are_reported(monkeypatch):
     problem = problem_of(np.arange(20) % 2, noise(20, 4) + (np.arange(20) % 2)[:, None])
     fisher = sparse_kernel_fisher._Fisher(problem)
     assert fisher.solve(0.5, 1e-9, 1000).converged

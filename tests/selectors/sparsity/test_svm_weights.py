@@ -1,4 +1,4 @@
-"""SVMWeights against the machines of other libraries."""
+"""SVMWeights against the SVMs of other libraries."""
 
 from __future__ import annotations
 

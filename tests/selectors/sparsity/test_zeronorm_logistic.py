@@ -123,10 +123,10 @@ def penalised_value(name, models, penalty, epsilon):
     return models.loss + penalty * sum(quad(slope, 0.0, w, limit=200)[0] for w in weights[weights > 0])
 
 
-def test_concave_penalties_end_where_their_authors_say():
+def test_concave_penalties_are_flat_where_the_papers_define_it():
     """Fan & Li (2001): SCAD bends at λ and is flat beyond 3.7 λ. Zhang (2010): MCP with shape 3 is flat beyond 3 λ."""
     w = np.array([0.0, 1.0, 2.0, 2.9, 3.0, 3.6, 3.7, 9.0]) * 0.5
-    flat = 1e-4  # no feature becomes quite free
+    flat = 1e-4  # no weight is without any penalty
     mcp = [1.0, 2 / 3, 1 / 3, 0.1 / 3, flat, flat, flat, flat]
     scad = [1.0, 1.0, 1.7 / 2.7, 0.8 / 2.7, 0.7 / 2.7, 0.1 / 2.7, flat, flat]
     np.testing.assert_allclose(tangent_factors("mcp", w, 0.5, 0.1), mcp, atol=1e-12)

@@ -38,7 +38,7 @@ def l1_objective(X, y, C, weights, bias):
 
 
 @pytest.mark.parametrize("shape", [(40, 80), (60, 10), (400, 10)])
-def test_exponent_two_is_the_support_vector_model(shape):
+def test_exponent_two_is_the_svm(shape):
     X, y = noisy(*shape)
     selector = ZeroNormSVM(q=2.0, C=3.0, standardize=False, scaling="paper").fit(X, y)
     reference = SVC(kernel="linear", C=1.5, tol=1e-8).fit(X, y)
@@ -50,7 +50,7 @@ def test_exponent_two_is_the_support_vector_model(shape):
 
 @pytest.mark.parametrize("shape", [(40, 60), (60, 10)])
 @pytest.mark.parametrize("seed", range(2))
-def test_exponent_one_is_the_l1_model(shape, seed):
+def test_exponent_one_is_the_l1_svm(shape, seed):
     X, y = noisy(*shape, seed=seed)
     selector = ZeroNormSVM(
         q=1.0, C=2.0, standardize=False, zero_tol=1e-6, max_iter=2000, scaling="paper"
@@ -76,7 +76,7 @@ def test_infinite_exponent_has_the_smallest_largest_weight(C):
     assert slack.max() < 1e-6 or not np.isinf(C)
 
 
-def test_weights_at_the_bound_press_on_it_and_the_others_do_not():
+def test_only_weights_at_the_bound_have_a_multiplier():
     X, y = noisy(40, 8)
     model = solve_linf_svm(as_design(X), y, C=0.5)
     at_bound = np.abs(np.abs(model.weights) - model.bound) < 1e-9
@@ -154,7 +154,7 @@ def test_probit_with_exponent_two_is_ridge_probit_regression(shape):
     np.testing.assert_allclose(selector.intercept_[0], reference.x[-1], atol=1e-4)
 
 
-def test_the_probit_posterior_never_falls():
+def test_the_probit_posterior_never_decreases():
     """Expectation-maximisation of Σ log Φ(y f) - Σ ln|w|, the posterior under the paper's prior."""
     X, y = noisy(80, 6)
     values = []
@@ -169,7 +169,7 @@ def test_the_probit_posterior_never_falls():
     assert values[-1] > values[0] + 0.1
 
 
-def test_the_two_ways_of_the_probit_model_agree():
+def test_the_probit_model_is_the_same_for_tall_and_wide_data():
     X, y = noisy(30, 29)
     extended = np.column_stack([X, np.zeros((30, 2))])
     results = []
@@ -190,7 +190,7 @@ def test_planted_features_are_recovered():
         assert np.flatnonzero(ZeroNormSVM(2, **parameters).fit(X, y).support_).tolist() == [0, 1]
 
 
-def test_any_size_is_read_off_one_fit():
+def test_one_fit_gives_subsets_of_any_size():
     X, y = noisy(40, 50)
     whole = ZeroNormSVM().fit(X, y)
     for k in (1, 3, 10, 33, 50):
@@ -241,7 +241,7 @@ def test_the_smallest_problems():
     assert np.isfinite(two.scores_).all()
 
 
-def test_two_samples_do_not_pay_for_a_feature_of_the_probit_model():
+def test_the_probit_model_selects_no_feature_from_two_samples():
     with pytest.warns(ConvergenceWarning, match="use loss='hinge'"):
         selector = ZeroNormSVM(1, loss="probit", scaling="paper").fit(
             [[0.0, 5.0, 1.0], [1.0, -5.0, 1.0]], [0, 1]

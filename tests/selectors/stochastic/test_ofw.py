@@ -1,4 +1,4 @@
-"""OptimalFeatureWeighting as a whole: it finds features, resumes, repeats itself, and refuses bad input."""
+"""OptimalFeatureWeighting as a whole: selected features, checkpoints, reproducibility, and bad input."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def iris_mass(seed, **settings):
     return float(s.fit(X[rows], y[rows]).weights_[2:].sum())
 
 
-# Short runs do not settle; what they say about it is tested below.
+# Short runs do not converge; their warnings are tested below.
 pytestmark = pytest.mark.filterwarnings("ignore:.*still moved:sklearn.exceptions.ConvergenceWarning")
 
-# -- what it finds --------------------------------------------------------------------------------------
+# -- selected features --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -75,7 +75,7 @@ def synthetic_order(seed, **settings):
 
 @pytest.mark.parametrize("method", ["diffusion", "exponential"])
 def test_relevant_features_lead_on_the_synthetic_problem(method):
-    # A run of a tenth of the default length: most of the nine stand before the 91 of noise.
+    # A run of a tenth of the default length: most of the nine come before the 91 of noise.
     first = synthetic_order(0, max_iter=400, method=method)[:9]
     assert np.count_nonzero(first < 9) >= 6
 
@@ -88,8 +88,8 @@ def test_all_nine_relevant_features_precede_noise_on_the_synthetic_problem(metho
         orders.append(synthetic_order(seed, method=method))
         print(f"seed {seed}: order {(orders[-1][:12] + 1).tolist()}")
     complete = sum(set(order[:9].tolist()) == set(range(9)) for order in orders)
-    places = [[int(np.flatnonzero(order == f)[0]) + 1 for f in (0, 3, 7)] for order in orders]
-    print(f"all nine first in {complete} of 10 seeds; places of features 1, 4 and 8: {places}")
+    positions = [[int(np.flatnonzero(order == f)[0]) + 1 for f in (0, 3, 7)] for order in orders]
+    print(f"all nine first in {complete} of 10 seeds; positions of features 1, 4 and 8: {positions}")
     assert complete >= 9
 
 
@@ -111,7 +111,7 @@ def test_mean_error_on_a_test_set_of_its_own():
     s = selector(max_iter=50).fit(X[:100], y[:100])
     fresh = s.mean_error(X[:100], y[:100], X[100:], y[100:], n_subsets=4000, random_state=1)
     assert 0.05 < fresh < 0.45
-    # Turned labels of the test set turn the error.
+    # Swapping the labels of the test set turns the error e into 1 - e.
     turned = s.mean_error(X[:100], y[:100], X[100:], 1 - y[100:], n_subsets=4000, random_state=1)
     assert turned == pytest.approx(1.0 - fresh)
     with pytest.raises(ValueError, match="y_test holds classes that y does not: 2"):
@@ -140,7 +140,7 @@ def test_any_classifier_of_scikit_learn():
         learner=DecisionTreeClassifier(max_depth=2), max_iter=60, batch_size=4, n_features_to_select=2
     )
     assert s.fit(X, y).support_[:2].all()
-    again = clone(s).fit(X, y)  # the tree's own random_state is fixed by ours
+    again = clone(s).fit(X, y)  # the random_state of the selector fixes that of the tree
     assert np.array_equal(again.weights_, s.weights_)
 
 
@@ -196,7 +196,7 @@ def test_parts_cover_a_batch_once(size, n_workers):
     assert [i for first, last in parts for i in range(first, last)] == list(range(size))
 
 
-def test_a_failing_worker_is_heard():
+def test_an_error_in_a_worker_is_raised():
     class Broken(SubsetCentroid):
         def errors(self, pool, draws, first, last, out):
             if last == 64:  # the last part, whoever takes it
@@ -228,7 +228,7 @@ def test_data_too_large_to_copy_gives_the_same_weights(monkeypatch):
 
 
 class Killed(RuntimeError):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 @pytest.mark.parametrize("method", ["exponential", "diffusion"])
@@ -325,7 +325,7 @@ def test_euclidean_failure_stops_with_the_reason_and_the_last_valid_weights():
     assert s.weights_.sum() == pytest.approx(1.0)
 
 
-# -- its own size ---------------------------------------------------------------------------------------
+# -- selected size ---------------------------------------------------------------------------------------
 
 
 def test_selected_size_counts_the_features_above_the_uniform_weight():
@@ -344,7 +344,7 @@ def test_selected_size_is_relative_to_the_features_under_study():
     assert s.support_.sum() < np.count_nonzero(s.weights_ > 1 / 20)
 
 
-def test_features_without_weight_are_ranked_by_their_weights_on_the_way():
+def test_features_without_weight_are_ranked_by_their_mean_weights_during_the_run():
     X, y = gaussian_classes(n=80, p=30, shift=1.5)
     s = selector(subset_size=5, batch_size=8, max_iter=2000, tol=1e-12).fit(X, y)
     small = np.flatnonzero(s.weights_ < 1 / 30)

@@ -1,4 +1,4 @@
-"""What OptimalFeatureWeighting fills in, preselects, hands to a run and keeps of it."""
+"""Settings of OptimalFeatureWeighting: default sizes, preselection, the parts of a run, and stored results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zeronorm.engines.weighting._steps import AdaptiveSteps, GivenSteps
 from zeronorm.selectors.stochastic import _ofw as ofw
 
 
-def test_what_a_run_of_weights_is_made_of(monkeypatch):
+def test_the_parts_of_a_run(monkeypatch):
     made = []
 
     class Run(SimpleNamespace):
@@ -70,7 +70,7 @@ def run_of(checkpoint, **params):
     X, y = noise(40, 6), np.arange(40) % 2
     selector = OptimalFeatureWeighting(checkpoint=checkpoint, checkpoint_every=10, **settings | params)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few steps settle nothing
+        warnings.simplefilter("ignore")  # so few steps do not converge
         return selector.fit(X, y)
 
 
@@ -110,26 +110,26 @@ def test_a_run_without_a_seed_is_resumed_with_the_one_that_it_drew(tmp_path, mon
     assert not np.array_equal(run_of(None, random_state=None).weights_, whole)
 
 
-def test_features_that_optimal_feature_weighting_looks_at():
+def test_only_features_above_the_fisher_threshold_are_used():
     X, y = noise(20, 4), np.arange(20) % 2
     scores = FisherScore().fit(X, y).scores_
     ordered = np.sort(scores)
 
-    def looked_at(threshold):
+    def used(threshold):
         selector = OptimalFeatureWeighting(
             fisher_threshold=threshold, learner="centroid", subset_size=1, max_iter=2, random_state=0
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # two steps settle nothing
+            warnings.simplefilter("ignore")  # two steps do not converge
             return np.flatnonzero(selector.fit(X, y).weights_).tolist()
 
-    assert looked_at(None) == looked_at(0.0) == [0, 1, 2, 3]
-    assert looked_at(float(ordered[1])) == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
+    assert used(None) == used(0.0) == [0, 1, 2, 3]
+    assert used(float(ordered[1])) == sorted(np.argsort(scores)[2:].tolist())  # above it, not at it
     with pytest.raises(ValueError, match="less than the largest Fisher score"):
-        looked_at(float(ordered[-1]))
+        used(float(ordered[-1]))
 
 
-def test_weights_below_the_uniform_one_are_ranked_by_the_way():
+def test_weights_below_the_uniform_one_are_ranked_by_their_means_during_the_run():
     selector = OptimalFeatureWeighting()
     selector.weights_ = np.array([0.5, 0.25, 0.2, 0.05, 0.0])
     way = np.array([[0.3, 0.2, 0.1, 0.2, 0.0], [0.3, 0.2, 0.1, 0.4, 0.0]])
@@ -140,7 +140,7 @@ def test_weights_below_the_uniform_one_are_ranked_by_the_way():
     np.testing.assert_array_equal(selector._ranked_scores(np.array([0, 1, 2, 3])), selector.weights_)
 
 
-def test_numbers_that_the_user_left_open():
+def test_default_sizes():
     experiment = SimpleNamespace(n_features=50, subset_size=5, bootstrap_size=40)
     selector = OptimalFeatureWeighting(method="exact", max_iter=None)
     selector._resolve_sizes(experiment)

@@ -18,7 +18,7 @@ pytestmark = [
     ),
 ]
 
-# The words of Fig. 18; "[" is taken for the square bracket of the data.
+# The words of Fig. 18; "[" is the square bracket of the data.
 FIGURE_18 = {
     *("remove", "business", "boxbracket", "report", "receive", "internet", "free", "people", "000", "direct"),
     *("exclamation", "dollar", "cs", "857", "415", "project", "table", "conference", "lab", "labs", "edu"),
@@ -51,6 +51,8 @@ def test_learned_words_beat_uniform_draws_on_the_test_set():
     ]
     top = words[selector.path_.order[:24]]
     shared = sorted(set(top.tolist()) & FIGURE_18)
-    print(f"SPAM: test error {errors[0]:.4f} under uniform draws, {errors[1]:.4f} under the learned law")
+    print(
+        f"SPAM: test error {errors[0]:.4f} under uniform draws, {errors[1]:.4f} under the learned distribution"
+    )
     print(f"SPAM: the top 24 share {len(shared)} words with Fig. 18: {', '.join(shared)}")
     assert errors[1] < errors[0] - 0.03

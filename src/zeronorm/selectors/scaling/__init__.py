@@ -1,1 +1,1 @@
-"""Scaling factors: each feature has a weight in [0, 1] that follows a gradient."""
+"""Selectors that learn one scaling factor for each feature."""

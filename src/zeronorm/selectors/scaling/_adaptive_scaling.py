@@ -33,8 +33,8 @@ SOLVER_TOL = 1e-8
     family="scaling",
     tasks=("binary",),
     reference="Grandvalet & Canu 2003; Lal et al. 2006, eq. 18",
-    cost="n² p and one machine for each step of the descent",
-    oracle="finite differences, the equivalent ℓ1-norm machine, and MarginLP",
+    cost="n² p and one SVM for each step of the descent",
+    oracle="finite differences, the equivalent ℓ1-norm SVM, and MarginLP",
     avoid="far more features than samples: nothing guards against overfitting; several classes",
     test_params=({}, {"kernel": "linear", "q": 1.0}),
 )
@@ -45,10 +45,10 @@ class AdaptiveScaling(WeightedSelector):
         - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j\, k(\sigma * x_i, \sigma * x_j), \qquad
         0 \le \alpha_i \le C, \quad \sum_i \alpha_i y_i = 0, \quad \|\sigma\|_q = \sigma_0
 
-    The machine is trained for the current σ; σ then moves down the slope
+    The SVM is trained for the current σ; then σ takes a step against the gradient
     :math:`\partial/\partial\sigma_k^2 = -\tfrac12 v^\top (\partial K / \partial\sigma_k^2)\, v` with
     :math:`v = \alpha * y`, within the constraint. With q = 2 the constraint is a simplex in :math:`\sigma^2`, and for
-    the linear kernel the problem is convex: its solution is that of the ℓ1-norm machine,
+    the linear kernel the problem is convex: its solution is that of the ℓ1-norm SVM,
 
     .. math:: \min_w\ \tfrac{1}{2\sigma_0^2} \|w\|_1^2 + C \sum_i \xi_i, \qquad
         \sigma_k^2 = \sigma_0^2\, |w_k| / \|w\|_1 .
@@ -56,34 +56,33 @@ class AdaptiveScaling(WeightedSelector):
     The smaller q, the fewer factors remain, and the more the result depends on the start: a factor that has
     reached zero stays there when q < 2. The descent then starts from the solution for q = 2.
 
-    Use it when a soft-margin machine with a nonlinear kernel is what you will train in the end. It fits the
-    training labels and has no term for the spread of the data, so unlike
-    :class:`~zeronorm.RadiusMarginScaling` it is not guarded against overfitting when there are many features and few
-    samples; lower ``sigma_norm`` or C then.
+    Use it when you will train a soft-margin SVM with a nonlinear kernel in the end. It fits the training labels
+    and has no term for the scale of the data, so unlike :class:`~zeronorm.RadiusMarginScaling` it may overfit when
+    there are many features and few samples; lower ``sigma_norm`` or C then.
 
     Parameters
     ----------
     n_features_to_select
         None: the features with a scaling factor above zero.
     q
-        Here of the scaling factors, in the constraint.
+        Here the exponent of the norm of the scaling factors in the constraint.
     sigma_norm
         :math:`\sigma_0`; None is :math:`p^{1/2}` for q = 2, where all factors could be one, and for q < 2 the norm
-        of the solution for q = 2, from which the descent starts. A larger norm than the useful features need is
-        spent on the others.
+        of the solution for q = 2, from which the descent starts. A norm larger than the useful features need
+        lets other features keep a factor as well.
     C
         Factor of the hinge loss. ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     zero_tol
-        Here of the scaling factors.
+        Here this applies to the scaling factors.
     tol
-        The descent ends when it promises a smaller relative decrease of the objective.
+        The descent ends when the relative decrease of the objective that a step can bring is smaller than this.
 
     Attributes
     ----------
     scale_ : ndarray of shape (n_features_in_,)
         The factors σ.
     objective_ : float or ndarray
-        The value of the objective.
+        The objective at the last factors.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
         that one is given a factor, its copies rank last.
@@ -168,11 +167,11 @@ class AdaptiveScaling(WeightedSelector):
         )
 
     def _start(self, objective: ScaledCriterion) -> tuple[IntArray, FloatArray, float]:
-        """The features that take part, where their factors begin, and the norm of these.
+        """The features that are optimised, their first factors, and the norm of these factors.
 
-        Equal factors; with q < 2, where a step too far cannot be taken back, the factors of q = 2. Those that are
-        zero there take no part: the power q/2 would lift their remainders over the threshold, and near zero the
-        slope in u is too small to push them back.
+        For q = 2 all factors are equal at first. For q < 2, where a factor of zero stays zero, the first factors are
+        the solution for q = 2, and features whose factor is zero there are left out: the power q/2 would raise the
+        rounding errors of their factors above the threshold, and near zero the slope in u is too small to lower them.
         """
         m = objective.design.n_features
         if self.q == 2.0:
@@ -187,7 +186,7 @@ class AdaptiveScaling(WeightedSelector):
 
 
 def default_norm(m: int, q: float) -> float:
-    """Half-way between one factor and m equal ones with the same sum of squares, m."""
+    """The norm half-way between that of one factor and of m equal ones, both with the sum of squares m."""
     return float(m ** (0.25 + 0.5 / q))
 
 

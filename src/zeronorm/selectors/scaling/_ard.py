@@ -17,7 +17,7 @@ from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood
 from zeronorm.solvers.sparse_bayes._sequential import SparseBayes, solve_sparse_bayes
 
-MANY_SAMPLES = 100_000  # of dense data; from here on a fit may take many minutes, which is said before
+MANY_SAMPLES = 100_000  # of dense data; from here on a fit may take many minutes, and a warning says so first
 
 
 @register(
@@ -25,7 +25,7 @@ MANY_SAMPLES = 100_000  # of dense data; from here on a fit may take many minute
     family="scaling",
     tasks=("binary", "multiclass", "regression"),
     reference="Tipping 2001; Tipping & Faul 2003; Lal et al. 2006, section 3.2",
-    cost="n p for each feature that enters or leaves, m³ for the m features that are in",
+    cost="n p for each feature that enters or leaves, m³ for the m features in the model",
     oracle="the fixed point against the sequential one, scikit-learn's ARDRegression, slopes by finite differences",
     avoid="far more features than samples without n_features_to_select: the evidence overfits",
     test_params=(
@@ -44,11 +44,12 @@ class ARD(WeightedSelector):
     .. math:: \beta_k = \frac{1 - \beta_k \Sigma_{kk}}{w_k^2}, \qquad
         \Sigma = \bigl(-\nabla^2 \log P(w \mid y)\bigr)^{-1},
 
-    or :math:`\beta_k = \infty`: the feature is out (without a hyperprior, see below). :math:`\beta_k^{-1/2}` is the
-    scaling factor of the feature and orders the features that are in; the others follow by how near they are to raising
-    the evidence. The bias has a flat prior. Regression has normal noise, whose variance is estimated too; labels have a
-    logistic link and the integral is that of Laplace's approximation. With more than two classes there is one machine
-    for each class against the rest, and all of them share the precision of a feature.
+    or :math:`\beta_k = \infty`: the feature is not in the model (without a hyperprior, see below).
+    :math:`\beta_k^{-1/2}` is the scaling factor of the feature and orders the features in the model; the others follow
+    by how near they are to raising the evidence. The bias has a flat prior. Regression has normal noise, whose variance
+    is estimated too; classification has a logistic link, and the integral is found by Laplace's approximation. With
+    more than two classes there is one classifier for each class against the rest, and all of them share the precision
+    of a feature.
 
     The precisions have a flat prior (on their logarithms), unless ``prior_shape`` :math:`a` and ``prior_rate``
     :math:`b` give them a Gamma density, which makes the prior of a weight a Student t density. Then
@@ -56,23 +57,25 @@ class ARD(WeightedSelector):
 
     .. math:: \beta_k = \frac{1 - \beta_k \Sigma_{kk} + 2a}{w_k^2 + 2b}.
 
-    All precisions are finite then: irrelevant features have one of :math:`a/b` or more and stay in the model with small
-    weights. A feature counts as in when the data determine its weight more than the prior does,
+    All precisions are finite then: irrelevant features have a precision of :math:`a/b` or more and stay in the model
+    with small weights. A feature counts as selected when the data determine its weight more than the prior does,
     :math:`1 - \beta_k\Sigma_{kk} > 1/2`.
 
     Use it when a few features carry the signal and you do not want to tune a parameter. With many more features than
-    samples the evidence overfits: chance combinations of features explain the noise, and many are kept. Then take fewer
-    (``n_features_to_select``), or give a ``noise_variance``. Of nearly equal features one is kept and the others are
-    not. The evidence has many local maxima: this finds one of them.
+    samples the evidence overfits: chance combinations of features explain the noise, and many are kept. Then select
+    fewer (``n_features_to_select``), or give a ``noise_variance``. Of several nearly equal features only one is kept.
+    The evidence has many local maxima, of which one is found.
 
     Parameters
     ----------
     n_features_to_select
-        None: all features with finite precision; with a hyperprior, those that the data determine.
+        None: all features with finite precision; with a hyperprior, those whose weight the data determine more than the
+        prior.
     prior_shape
         :math:`a`; 0 with ``prior_rate=0`` is the flat prior.
     prior_rate
-        :math:`b`; a small one (1e-4) lets weights be almost zero, a large one keeps all features in.
+        :math:`b`; with a small value (1e-4) weights can be almost zero, with a large one all features stay in the
+        model.
     min_noise
         Without it the evidence of wide data grows without limit as the noise vanishes.
     method
@@ -88,11 +91,11 @@ class ARD(WeightedSelector):
     Attributes
     ----------
     precision_ : ndarray
-        :math:`\beta`, infinite for the features that are out; with a hyperprior all are finite.
+        :math:`\beta`, infinite for features that are not in the model; with a hyperprior all are finite.
     coef_ : ndarray
-        The most probable weights (one row per machine) for the features as standardised.
+        The most probable weights of the standardised features, one row per classifier.
     intercept_ : float or ndarray
-        The most probable weights (one row per machine) for the features as standardised.
+        The most probable bias, one number per classifier.
     log_evidence_ : float
         The logarithm of the evidence.
     noise_variance_ : float
@@ -144,9 +147,9 @@ class ARD(WeightedSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         if problem.n_samples >= MANY_SAMPLES and not has_stored_columns(problem.design):
             warnings.warn(
-                f"ARD changes one feature after the other, each with the dense columns of all relevant ones: with "
-                f"{problem.n_samples} samples that may take many minutes. For less, take a part of the samples, or the "
-                "best columns of FisherScore.",
+                f"ARD changes one feature at a time, each time with the dense columns of all features in the model: "
+                f"with {problem.n_samples} samples that may take many minutes. To save time, use a subset of the "
+                "samples, or the best columns of FisherScore.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -194,7 +197,7 @@ class ARD(WeightedSelector):
 
 
 def relevance_scores(solution: SparseBayes) -> FloatArray:
-    """The scaling factors of the columns that are in; below them the others, by q²/s."""
+    """Scores: the scaling factors of the columns in the model, and below them the other columns by q²/s."""
     scale = 1.0 / np.sqrt(solution.precision)
     lowest = float(scale[solution.active].min(initial=np.inf))
     lowest = lowest if np.isfinite(lowest) else 1.0

@@ -1,4 +1,4 @@
-"""Joint classifier and feature optimisation: few samples and few features at once."""
+"""Joint classifier and feature optimisation: a classifier that uses few samples and few features."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from zeronorm.selectors._base import BaseSelector
     tasks=("binary",),
     reference="Krishnapuram, Hartemink, Carin & Figueiredo 2004; Lal et al. 2006, section 3.4",
     cost="n² p and n³ for each iteration",
-    oracle="a likelihood that never falls, and finite differences",
+    oracle="a likelihood that never decreases, and finite differences",
     avoid="more than a few hundred samples or a few thousand features; several classes",
     test_params=({"max_iter": 8}, {"kernel": "rbf", "max_iter": 8}),
 )
 class JCFO(BaseSelector):
-    r"""Select with a kernel machine that is sparse in the samples and in the features.
+    r"""Select with a kernel classifier that is sparse in the samples and in the features.
 
     .. math:: P(y = 1 \mid x) = \Phi\Bigl(\sum_j \beta_j\,k(\sigma * x, \sigma * x_j) + b\Bigr)
 
@@ -47,13 +47,14 @@ class JCFO(BaseSelector):
     decreases; it has local maxima, and the iteration starts with all :math:`\sigma_k = p^{-1/2}`.
 
     Use it for small samples where a nonlinear rule of few features is expected and a probability is wanted. An
-    iteration costs a few products of order n²p and one of order n³. A feature that has reached zero does not come back;
-    the scaling factor orders the others, and the last iterations with it those that left.
+    iteration costs a few products of order n²p and one of order n³. A feature whose scaling factor has reached zero is
+    removed for good. The kept features are ordered by their scaling factors, the removed ones by the iteration in which
+    they were removed, the last first.
 
     Parameters
     ----------
     n_features_to_select
-        None: all features with a scaling factor.
+        None: all features with a scaling factor above zero.
     gamma
         It is applied to the scaled features.
     sample_penalty
@@ -61,8 +62,8 @@ class JCFO(BaseSelector):
     feature_penalty
         In the formula γ₂.
     tol
-        The iteration ends when the penalised log-likelihood rises by less than this, relative to its size; what it
-        lacks then is found by a quasi-Newton method, whose last run brings less than a hundredth of this.
+        The iteration ends when the penalised log-likelihood rises by less than this, relative to its size. A
+        quasi-Newton method then maximises it further, until a run adds less than a hundredth of this.
 
     Attributes
     ----------
@@ -146,12 +147,12 @@ class JCFO(BaseSelector):
         )
 
     def _start(self, problem: Problem) -> FloatArray:
-        """Equal scaling factors; of columns equal up to sign only the first takes part."""
+        """Equal scaling factors; of columns equal up to sign only the first has a factor above zero."""
         first = first_copies(problem.design, shifted=False) == np.arange(problem.n_features)
         return np.where(first, problem.n_features**-0.5, 0.0)
 
     def _iterate(self, model: SparseProbit, problem: Problem) -> tuple[FloatArray, bool]:
-        """Run to the end; returns for each feature the last iteration that had it (0 to 1), and whether it rests."""
+        """Iterate; returns a score in [0, 1] of how long each feature was kept, and whether the iteration converged."""
         self.objective_ = [model.objective]
         last_seen = np.zeros(problem.n_features)
         last_scale = np.zeros(problem.n_features)
@@ -173,12 +174,12 @@ class JCFO(BaseSelector):
 
 
 def _order_of_leaving(last_seen: FloatArray, last_scale: FloatArray) -> FloatArray:
-    """Later is better, then the larger scaling factor; between 0 and 1."""
+    """Scores between 0 and 1: features removed later score higher, of equal ones those with a larger last factor."""
     within = last_scale / (1.0 + last_scale)
     return np.asarray((last_seen + within) / (last_seen.max(initial=0.0) + 1.0))
 
 
-# -- Expectation-maximisation for a probit kernel machine with sparse samples and sparse features --
+# -- Expectation-maximisation for a probit kernel classifier that is sparse in samples and features --
 #
 # The penalised log-likelihood is
 #
@@ -191,18 +192,18 @@ def _order_of_leaving(last_seen: FloatArray, last_scale: FloatArray) -> FloatArr
 # .. math:: \tfrac12 \|v - f\|^2 + \tfrac12 \sum_j \omega_j \beta_j^2 + \tfrac12 \sum_k \delta_k \sigma_k^2
 #
 # first exactly in :math:`(\beta, b)`, then by some steps in :math:`\sigma \ge 0`. L never decreases.
-# Since such steps are short, each is tried at a multiple of its length as well. Short steps also mean that a small
-# rise does not show the maximum to be near: from where the rises end, L itself is maximised by a quasi-Newton
-# method in :math:`\beta^+, \beta^- \ge 0` (their difference is :math:`\beta`), b and :math:`\sigma \ge 0`.
+# Since such steps are short, each is tried at a multiple of its length as well. For the same reason a small rise does
+# not show that the maximum is near: when the rises are small, L itself is maximised by a quasi-Newton method in
+# :math:`\beta^+, \beta^- \ge 0` (their difference is :math:`\beta`), b and :math:`\sigma \ge 0`.
 
 
-_START_RIDGE = 1e-2  # of the trace of K'K per sample
-_FARTHEST = 64.0  # times the change of one step
-_CLIMB_LIMIT = 5000  # of quasi-Newton steps
-_CLIMB_SHARE = 1e-8  # of the tolerance: the last rise of a quasi-Newton step
+_START_RIDGE = 1e-2  # relative to the trace of K'K per sample
+_FARTHEST = 64.0  # largest multiple of one step that is tried
+_CLIMB_LIMIT = 5000  # largest number of quasi-Newton steps
+_CLIMB_SHARE = 1e-8  # relative to tol: rise of a quasi-Newton step at which a run ends
 _CLIMB_RESTARTS = 50
-_REST = 1e-2  # of the tolerance: the rise of the last run
-_NEGLIGIBLE = 1e-3  # of the largest scaling factor: worth trying to do without
+_REST = 1e-2  # relative to tol: rise of a run at which the maximisation ends
+_NEGLIGIBLE = 1e-3  # relative to the largest scaling factor: the feature may be removed
 
 
 class SparseProbit:
@@ -257,7 +258,7 @@ class SparseProbit:
         return self.objective - start
 
     def _reach_further(self, beta: FloatArray, bias: float, scale: FloatArray) -> None:
-        """Repeat the change just made, in the logarithms of the sizes, if that raises L further."""
+        """Repeat the last change ``reach`` times, in logarithms of absolute values, if that raises L."""
         trial_beta = self.beta * _ratio(self.beta, beta) ** self.reach
         trial_bias = self.bias + self.reach * (self.bias - bias)
         trial_scale = self.scale * _ratio(self.scale, scale) ** self.reach
@@ -273,11 +274,11 @@ class SparseProbit:
     def _solve_samples(self, expected: FloatArray) -> tuple[FloatArray, float]:
         r""":math:`\beta = S (I + S K^\top K S)^{-1} S K^\top v`, :math:`S = \omega^{-1/2}`, with the bias left free.
 
-        Written with S instead of its inverse, so that zeros stay zeros.
+        The formula uses S and not its inverse, so that zeros stay zeros.
         """
         root = np.sqrt(np.abs(self.beta) / self.sample_penalty)
         used = np.flatnonzero(root)
-        if used.size == 0:  # which SciPy before 1.14 cannot factor
+        if used.size == 0:  # SciPy before 1.14 cannot factor an empty matrix
             return np.zeros_like(self.beta), float(np.mean(expected))
         mean = self.K[:, used].mean(axis=0)
         scaled = (self.K[:, used] - mean) * root[used]
@@ -287,10 +288,10 @@ class SparseProbit:
         beta[used] = root[used] * cho_solve(cho_factor(system), scaled.T @ expected)
         return beta, float(np.mean(expected) - mean @ beta[used])
 
-    # -- all unknowns at once ---------------------------------------------------------------------
+    # -- all parameters at once --------------------------------------------------------------------
 
     def climb(self, tol: float) -> bool:
-        """Maximise L from here on, also after dropping what is negligible; returns whether it rests."""
+        """Maximise L from the current point, also without negligible features; returns whether that converged."""
         n = self.beta.size
         for _ in range(_CLIMB_RESTARTS):
             if self.scale.size == 0:
@@ -316,14 +317,14 @@ class SparseProbit:
                 self.beta, self.bias = found.x[:n] - found.x[n : 2 * n], float(found.x[2 * n])
                 self._set_scale(found.x[2 * n + 1 :])
                 self.objective = self._objective(self.beta, self.bias, self.K, self.scale)
-            # A run may end where its picture of the curvature is poor: only one that brings nothing is the last.
+            # A run may end early with a poor estimate of the curvature: repeat until a run adds almost nothing.
             rests = found.success and self.objective - before <= _REST * tol * (1.0 + abs(self.objective))
             if not self.prune() and rests:
                 return True
         return False
 
     def loss(self, unknowns: FloatArray) -> tuple[float, FloatArray]:
-        """The negative of L with its gradient, for the parts of the weights, the bias and the scaling factors."""
+        """-L and its gradient in the positive and negative parts of the weights, the bias and the scaling factors."""
         n = self.signs.size
         positive, negative, scale = unknowns[:n], unknowns[n : 2 * n], unknowns[2 * n + 1 :]
         beta, bias = positive - negative, unknowns[2 * n]
@@ -379,7 +380,7 @@ class SparseProbit:
         self.K = self.kernel.matrix(self._columns.gram(self.scale**2))
 
     def prune(self) -> bool:
-        """Drop the negligible scaling factors, unless L would fall."""
+        """Remove features with negligible scaling factors, unless L would decrease."""
         if self.scale.size == 0 or not np.any(self.scale < _NEGLIGIBLE * self.scale.max()):
             return False
         kept = np.where(self.scale < _NEGLIGIBLE * self.scale.max(), 0.0, self.scale)
@@ -393,6 +394,6 @@ class SparseProbit:
 
 
 def _ratio(new: FloatArray, old: FloatArray) -> FloatArray:
-    """Growth of the sizes in one step, at most by a tenth; 1 where the sign changed or nothing is left."""
+    """Ratio of new to old values, at most 1.1; it is 1 where the sign changed or one of the values is zero."""
     ratio = np.divide(new, old, out=np.ones_like(new), where=(old != 0.0) & (new * old > 0.0))
     return np.minimum(ratio, 1.1)

@@ -1,4 +1,4 @@
-"""Multiplicative updates of scaling factors with a kernel machine."""
+"""Multiplicative updates of scaling factors with a kernel SVM."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from zeronorm.solvers.svm._dual import solve_svm_dual
     reference="Guyon et al. 2003, section 2.3.1 (NLMU)",
     cost="n² p for each of the first iterations, then little",
     oracle="ℓ2-AROM, step by step, for the linear kernel",
-    avoid="features that act only together: it looks at one at a time",
+    avoid="features that matter only together: each is scored alone",
     test_params=({}, {"kernel": "linear"}, {"kernel": "poly", "stop_at": 4}),
 )
 class KernelMultiplicativeUpdate(WeightedSplittingSelector):
-    r"""Train a kernel machine, multiply every feature by what it alone contributes, repeat.
+    r"""Train a kernel SVM, multiply every feature by its own contribution, and repeat.
 
-    With :math:`v = \alpha * y` of the machine on the rescaled features and the kernel of one rescaled feature alone,
+    With :math:`v = \alpha * y` of the SVM on the rescaled features and the kernel of one rescaled feature alone,
 
     .. math:: s_k = \sqrt{\textstyle\sum_{ij} v_i v_j\, k(z_k x_{ik}, z_k x_{jk})}, \qquad z_k \leftarrow z_k\, s_k .
 
@@ -52,13 +52,13 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
     equal first factors, step by step. Other kernels depend on the overall scale of z, which the paper does not specify
     and which would overflow or vanish: z is therefore multiplied by one number in each step so that the sum of its
     squares stays the number of features. More than two classes share z, with :math:`s_k^2 = \sum_c s_{kc}^2` over
-    machines of one class against the rest, or of all pairs of classes.
+    classifiers of one class against the rest, or of all pairs of classes.
 
-    It looks at one feature at a time: a feature that matters only together with another, and whose distribution is the
-    same in both classes, gets no credit. On the nonlinear toy problem it finds the feature whose distribution differs
+    Each feature is scored alone: a feature that matters only together with another, and whose distribution is the same
+    in both classes, gets a small score. On the nonlinear toy problem it finds the feature whose distribution differs
     between the classes and misses its partner, which :class:`~zeronorm.RadiusMarginScaling` and :class:`~zeronorm.RFE`
-    with an RBF kernel find. In exchange it is fast: for small widths the double sum over samples is replaced by a short
-    series.
+    with an RBF kernel find. In exchange it is fast: for small ``gamma`` the double sum over samples is replaced by a
+    short series.
 
     The subset of each size has the largest weights :math:`z_k s_k` of the last iterate with more features than asked
     for. With ``stop_at=100`` smaller sizes are the top of the last iterate that has at least 100 features ("to 100,
@@ -75,15 +75,15 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
         "auto" chooses it from the data, by samples left out one at a time on the kernel matrix. The errors ξ cost
         (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
     multi_class
-        The weights of the machines are summed.
+        The weights of the classifiers are summed.
     stop_at
         None: all iterates are used.
     zero_tol
-        Such features are removed and never come back.
+        Such features are removed for good.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter
-        One iteration trains one machine.
+        One iteration trains one SVM.
     scaling
         For the linear kernel, "unit" or "paper" as in :class:`~zeronorm.AROM`. Other kernels have factors of
         constant size either way.
@@ -91,7 +91,7 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
     Attributes
     ----------
     scale_ : ndarray of shape (n_features_in_,)
-        The factors z that the last machine was trained with.
+        The factors z with which the last SVM was trained.
     C_ : float
         The ``C`` that was used.
     representative_ : ndarray of shape (n_features_in_,), dtype int
@@ -188,29 +188,29 @@ def constant_sum_rule(total: float) -> Rule:
 
 
 def _forget_smaller(result: Rescaling, stop_at: int) -> None:
-    """Drop the iterates with fewer features; the first always stays."""
+    """Remove the iterates with fewer features than ``stop_at``, except the first iterate."""
     result.iterates = [
-        pair for place, pair in enumerate(result.iterates) if place == 0 or pair[0].size >= stop_at
+        pair for index, pair in enumerate(result.iterates) if index == 0 or pair[0].size >= stop_at
     ]
 
 
 # -- Quadratic forms of the RBF kernel of one feature alone, for many features --
 
 
-NEGLIGIBLE = 1e-17  # of the sum so far: terms of the series that cannot change it
+NEGLIGIBLE = 1e-17  # relative to the sum so far: terms of the series that cannot change it
 
 
 @kernel
 def rbf_forms(columns: FloatArray, width: FloatArray, v: FloatArray) -> FloatArray:
     r"""For each row x of ``columns`` the form :math:`\sum_{ij} v_i v_j e^{-a (x_i - x_j)^2}` with a its ``width``.
 
-    Around the middle of the feature,
+    With x centred at its midrange,
 
     .. math:: e^{-a (x_i - x_j)^2} = e^{-a x_i^2} e^{-a x_j^2} \sum_m \frac{(2a)^m}{m!} x_i^m x_j^m,
 
     so the form is a sum of squares that needs a few terms when a is small, as it is for all but the last
-    features: much cheaper than n² exponentials, and without cancellation. Where it would need more terms than the
-    direct sum is worth, the direct sum is taken.
+    features: much cheaper than n² exponentials, and without cancellation. Where the series would need so many
+    terms that the direct sum is cheaper, the direct sum is taken.
     """
     n = columns.shape[1]
     forms = np.zeros(columns.shape[0])
@@ -218,22 +218,22 @@ def rbf_forms(columns: FloatArray, width: FloatArray, v: FloatArray) -> FloatArr
     for k in range(columns.shape[0]):
         x = columns[k]
         a = width[k]
-        middle = 0.5 * (x.min() + x.max())
+        midrange = 0.5 * (x.min() + x.max())
         half_range = 0.5 * (x.max() - x.min())
         growth = 2.0 * a * half_range * half_range
         if growth <= 0.125 * n:
             for i in range(n):
-                shifted = x[i] - middle
+                shifted = x[i] - midrange
                 term[i] = v[i] * math.exp(-a * shifted * shifted)
-            forms[k] = series_form(x, middle, a, growth, term)
+            forms[k] = series_form(x, midrange, a, growth, term)
         else:
             forms[k] = direct_form(x, a, v)
     return forms
 
 
 @kernel
-def series_form(x: FloatArray, middle: float, a: float, growth: float, term: FloatArray) -> float:
-    """The sum of squares; ``term`` holds the first factors and is changed."""
+def series_form(x: FloatArray, midrange: float, a: float, growth: float, term: FloatArray) -> float:
+    """The form as a sum of squares; ``term`` holds the first factors and is overwritten."""
     total = 0.0
     m = 0
     while True:
@@ -243,18 +243,18 @@ def series_form(x: FloatArray, middle: float, a: float, growth: float, term: Flo
             plain += term[i]
             absolute += abs(term[i])
         total += plain * plain
-        # From here on the terms fall by a factor below one half.
+        # From here on each term is less than half of the one before.
         if m > 2.0 * growth and absolute * absolute <= NEGLIGIBLE * total + 1e-300:
             return total
         m += 1
         step = math.sqrt(2.0 * a / m)
         for i in range(x.shape[0]):
-            term[i] *= step * (x[i] - middle)
+            term[i] *= step * (x[i] - midrange)
 
 
 @kernel
 def direct_form(x: FloatArray, a: float, v: FloatArray) -> float:
-    """The double sum, over pairs of samples with a coefficient."""
+    """The form as a double sum over the samples with a nonzero coefficient."""
     total = 0.0
     for i in range(x.shape[0]):
         if v[i] == 0.0:
@@ -268,13 +268,14 @@ def direct_form(x: FloatArray, a: float, v: FloatArray) -> float:
     return max(total, 0.0)
 
 
-# -- A kernel machine on rescaled features, which values each feature by the kernel of that feature alone --
+# -- A kernel SVM on rescaled features, which scores each feature by the kernel of that feature alone --
 
 
 class SingleFeatureModel:
-    r"""``Machine`` of the rescaling engine with :math:`s_k^2 = \sum_c v_c^\top K_k v_c`, K_k the kernel of feature k.
+    r"""Model of the rescaling engine that scores each feature by its own kernel.
 
-    For the linear kernel and two classes :math:`s_k = |w_k|`.
+    The score is :math:`s_k^2 = \sum_c v_c^\top K_k v_c` with :math:`K_k` the kernel of feature k alone. For the linear
+    kernel and two classes :math:`s_k = |w_k|`.
     """
 
     settled = True
@@ -302,7 +303,7 @@ class SingleFeatureModel:
         return np.asarray(np.sqrt(single_feature_forms(design, self.kernel, scale, V).sum(axis=1)))
 
     def keep(self, kept: BoolArray) -> None:
-        """The dual variables belong to samples: there is nothing to forget."""
+        """Do nothing: the dual variables belong to samples, not to features."""
 
 
 def single_feature_forms(

@@ -1,4 +1,4 @@
-"""The best scaling factors of a linear machine with a hard margin, by one linear program."""
+"""The best scaling factors of a linear SVM with a hard margin, by one linear program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import L1SvmHardProgram, l1_svm_program
 
-MANY_FEATURES = 20_000  # of tall sparse data: with 10,000 two minutes, and their square or more beyond
+MANY_FEATURES = 20_000  # of tall sparse data; 10,000 take two minutes, and the time grows with the square
 
 
 @register(
@@ -24,14 +24,14 @@ MANY_FEATURES = 20_000  # of tall sparse data: with 10,000 two minutes, and thei
     family="scaling",
     tasks=("binary",),
     reference="Lal et al. 2006, eq. 19",
-    cost="n p for each pricing of the columns, and small linear programs",
+    cost="n p for each computation of the reduced costs, and small linear programs",
     oracle="the printed linear program, solved by scipy",
     avoid="classes that overlap, with a hard margin; far more features than samples, where it overfits",
     misprints="The constraint that the squared factors sum to one asks for a division by the ℓ1 norm of w.",
     test_params=({"C": 10.0},),
 )
 class MarginLP(WeightedSelector):
-    r"""Scaling factors that give a linear machine the largest margin among those of the same radius.
+    r"""Select by the scaling factors that give a linear SVM the largest margin at a fixed radius.
 
     For standardised features and a linear kernel the variance of the scaled data is :math:`\sum_k \sigma_k^2`.
     Minimising the radius/margin bound is then
@@ -46,11 +46,11 @@ class MarginLP(WeightedSelector):
         -1 \le \sum_i \alpha_i y_i x_{ik} \le 1 .
 
     With the multipliers :math:`\mu^\pm` of its last constraints, :math:`\sigma_k^2 = \mu_k^+ + \mu_k^-`. Now
-    :math:`w = \mu^+ - \mu^-` is the machine of smallest ℓ1 norm that separates the classes, so this is the
-    ℓ1-norm machine with a hard margin and :math:`\sigma_k^2 = |w_k|`; the printed constraint
+    :math:`w = \mu^+ - \mu^-` is the weight vector of smallest ℓ1 norm that separates the classes, so this is the
+    ℓ1-norm SVM with a hard margin and :math:`\sigma_k^2 = |w_k|`; the printed constraint
     :math:`\sum_k \sigma_k^2 = 1` asks for the division by :math:`\|w\|_1`, which is done here.
 
-    At most as many features as samples have a factor; the others follow by how close they come to their
+    At most as many features as samples have a factor above zero; the others follow by how close they are to their
     constraint. Use it on wide, separable data where few features should suffice. The chapter warns that it overfits
     when there are many more features than samples: prefer a finite C or
     :class:`~zeronorm.RadiusMarginScaling` there.
@@ -61,18 +61,18 @@ class MarginLP(WeightedSelector):
         None: the features with a scaling factor above zero.
     C
         ``numpy.inf`` is the hard margin of the chapter, which needs classes that can be separated. A finite C
-        limits α; the result is the ℓ1-norm machine with this C.
+        limits α; the result is the ℓ1-norm SVM with this C.
     standardize
-        The derivation assumes it.
+        The derivation assumes standardised features.
 
     Attributes
     ----------
     scale_ : ndarray of shape (n_features_in_,)
         The factors σ.
     coef_ : ndarray
-        The machine, for the features as standardised.
+        Weights of the standardised features.
     intercept_ : float or ndarray
-        The machine, for the features as standardised.
+        Bias.
     dual_coef_ : ndarray
         :math:`\alpha_i y_i` of the linear program.
 
@@ -106,7 +106,7 @@ class MarginLP(WeightedSelector):
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
-        # Of identical columns the program could use any: it sees the first.
+        # The program could use any of several identical columns: only the first is given to it.
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
         program = l1_svm_program(design, problem.target.columns()[:, 0], C=problem.sample_costs(self.C))

@@ -31,8 +31,8 @@ class MaxEntropyDiscrimination(WeightedSelector):
     r"""Select by the posterior probability that a feature is switched on.
 
     The discriminant is :math:`\sum_k s_k\theta_k x_k + b`, where the switch :math:`s_k` is on with prior probability
-    :math:`p_0`. Among the distributions that separate the samples by the expected margin, the one nearest to the
-    prior is taken. Its dual is concave; for labels it is
+    :math:`p_0`. The posterior is the distribution nearest to the prior that separates the samples by the expected
+    margin. The dual problem is concave; for classification it is
 
     .. math:: \max_\lambda\ \sum_t \Bigl[\lambda_t + \log\Bigl(1 - \frac{\lambda_t}{C}\Bigr)\Bigr]
         - \sum_k \log\bigl(1 - p_0 + p_0 e^{W_k^2/2}\bigr), \qquad
@@ -43,25 +43,25 @@ class MaxEntropyDiscrimination(WeightedSelector):
     .. math:: E[s_k\theta_k] = \frac{W_k}{1 + \frac{1-p_0}{p_0} e^{-W_k^2/2}}:
 
     features with :math:`W_k^2` well below :math:`2 \log\frac{1-p_0}{p_0}` are off. (The chapter prints
-    :math:`e^{-w^2}` without the ½.) For real targets there are two multipliers for each sample, one for each side
-    of a tube of half-width ``epsilon``; the derivation is in ``zeronorm.solvers._max_entropy``.
+    :math:`e^{-w^2}` without the ½.) For regression there are two multipliers for each sample, one for errors
+    above ``epsilon`` and one for errors below -``epsilon``; the derivation is in ``zeronorm.solvers._max_entropy``.
 
-    A smooth relative of the SVM with hard selection: use it to estimate how probable each feature is, given how many
-    you expect. On very wide data many features share the probability: lower the prior until few are on. Needs an n×n
-    matrix of the samples in each of some 50 Newton steps.
+    Use it to estimate how probable it is that each feature is relevant, given how many you expect. On very wide data
+    many features share the probability: lower the prior until few are on. Each of about 50 Newton steps needs an n×n
+    matrix of the samples.
 
     Parameters
     ----------
     n_features_to_select
         None: the features with a probability above one half (at least one).
     inclusion_prior
-        Near 1 all features count and the method is a plain support vector machine.
+        Near 1 all features are on, and the method is a plain support vector machine.
     C
-        Upper limit of the multipliers; it must be greater than 1 for classes.
+        Upper limit of the multipliers; it must be greater than 1 in classification.
     epsilon
-        It must be positive; in standard deviations of the target if ``standardize`` is true.
+        It must be positive. Its unit is the standard deviation of the target if ``standardize`` is true.
     standardize
-        A real target is scaled as well.
+        In regression the target is standardised as well.
     tol
         Duality gap to be reached, relative to the objective.
     max_iter
@@ -72,9 +72,9 @@ class MaxEntropyDiscrimination(WeightedSelector):
     inclusion_probability_ : ndarray of shape (n_features_in_,)
         Posterior probability of each feature.
     coef_ : ndarray
-        Expected weights for the features as standardised, and the bias.
+        Expected weights of the standardised features.
     intercept_ : float or ndarray
-        Expected weights for the features as standardised, and the bias.
+        Bias.
     objective_ : float or ndarray
         The maximum of the dual.
 
@@ -133,7 +133,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
         selected_size = int(np.count_nonzero(probability > 0.5))
         if selected_size == 0:
             warn_of_empty_answer(self, problem, "raise inclusion_prior or C")
-        # Probabilities round to one for several features; their order is that of the fields.
+        # Several probabilities may round to one, so the features are ordered by the fields.
         return SelectionPath.from_scores(
             np.abs(solution.field),
             selected_size=selected_size,
@@ -156,7 +156,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
             raise parameter_error(self, "C", "greater than 1 for task='classification'")
 
     def _terms(self, problem: Problem, weight: FloatArray) -> tuple[MarginTerms, float, float]:
-        """The multipliers, and the centre and the unit of the target."""
+        """Terms of the dual for all multipliers, with the centre and the unit of the target."""
         if problem.target.has_classes:
             return MarginTerms.labels(problem.target.columns()[:, 0], weight, self.C), 0.0, 1.0
         y = problem.target.columns()[:, 0]

@@ -38,27 +38,29 @@ class RadiusMarginScaling(SplittingSelector):
 
     .. math:: G(\sigma) = R^2(\sigma)\, W^2(\sigma),
 
-    with :math:`W^2 = \|w\|^2` the inverse squared margin of a machine with squared slacks (a ridge 1/C on the
-    kernel matrix) and :math:`R^2` the spread of the samples in feature space, by descent with
+    with :math:`W^2 = \|w\|^2` the inverse squared margin of an SVM with squared slacks (a ridge 1/C on the kernel
+    matrix) and :math:`R^2` the squared radius or the variance of the samples in feature space. They are found by
+    descent with
 
     .. math:: \frac{\partial W^2}{\partial\sigma_k^2} = -\sum_{ij} v_i v_j \frac{\partial K_{ij}}{\partial\sigma_k^2},
         \qquad
         \frac{\partial R^2}{\partial\sigma_k^2} = \sum_i \beta_i \frac{\partial K_{ii}}{\partial\sigma_k^2}
         - \sum_{ij} \beta_i \beta_j \frac{\partial K_{ij}}{\partial\sigma_k^2}, \qquad v = \alpha * y .
 
-    All slopes together cost about as much as the kernel matrix. ``bound`` chooses G: "radius" with the smallest
+    The whole gradient costs about as much as the kernel matrix. ``bound`` chooses G: "radius" with the smallest
     enclosing sphere; "variance" (default), :math:`R^2 = \frac1n\sum_i K_{ii} - \frac1{n^2}\sum_{ij} K_{ij}`,
     smoother and less sensitive to outliers; "span", an estimate of the leave-one-out error; "validation", a smooth
     error on held-out folds. The last two are less smooth and end in local minima more often. For more than two
-    classes G is summed over machines of one class against the rest, which share σ.
+    classes G is summed over classifiers of one class against the rest, which share σ.
 
-    Multiplying all factors by one number changes a hard margin with a linear kernel not at all, so the factors need
-    a scale: their squares have the mean one (default), or each lies between 0 and 1 (``constraint="box"``).
+    With a hard margin and a linear kernel, G does not change when all factors are multiplied by one number. A
+    constraint therefore fixes their size: the mean of their squares is one (default), or each lies between 0 and 1
+    (``constraint="box"``).
 
     After the descent, features whose factor is zero are discarded, and then the least valuable ones according to
-    ``discard``; the factors of the remaining ones are then optimised again, until one feature is left. "scale" discards
-    small factors; "removal" takes each feature out in turn, trains again and compares G (expensive); "curvature"
-    discards small
+    ``discard``; the factors of the remaining features are then optimised again, until one feature is left. "scale"
+    discards small factors; "removal" takes each feature out in turn, trains again and compares G (expensive);
+    "curvature" discards small
 
     .. math:: \sigma_k^2\, \frac{\partial^2 (R^2 W^2)}{\partial \sigma_k^2} .
 
@@ -78,25 +80,25 @@ class RadiusMarginScaling(SplittingSelector):
     constraint
         "sum": the squared factors have the mean 1. "box": each factor lies between 0 and 1.
     discard
-        "scale": small factors. "removal": a new training without the feature. "curvature": small second derivatives
-        (with the bounds "variance" and "radius").
+        "scale": small factors. "removal": training again without each feature in turn. "curvature": small second
+        derivatives (with the bounds "variance" and "radius").
     step
-        Features discarded per round. None: one descent, and the order of its factors.
+        Features discarded per round. None: one descent, whose factors order the features.
     cv
         Used with ``bound="validation"``. A splitter with one split is a validation set.
     zero_tol
-        Here of the scaling factors.
+        Here this applies to the scaling factors.
     tol
-        The descent ends when it promises a smaller relative decrease of the bound.
+        The descent ends when the relative decrease of the bound that a step can bring is smaller than this.
     max_iter
-        Steps of one descent.
+        One iteration is one step of a descent.
 
     Attributes
     ----------
     scale_ : ndarray of shape (n_features_in_,)
         The factors σ of the first descent, over all features.
     objective_ : float or ndarray
-        The value of G there.
+        The value of G at these factors.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift (up to sign, for "poly"); only
         that one is given a factor, its copies rank last.
@@ -183,7 +185,7 @@ class RadiusMarginScaling(SplittingSelector):
         return RadiusMargin(self.C, self.bound, SOLVER_TOL)
 
     def _splits(self, problem: Problem) -> list[Any]:
-        """Folds with all classes among their training samples; no more folds than a class has samples."""
+        """Folds whose training samples hold all classes; at most as many as the smallest class has samples."""
         smallest = int(np.bincount(problem.y).min())
         if smallest < 2:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Approximation of the zero-norm minimisation by multiplicative rescaling."""
+"""Approximation of the zero-norm by multiplicative rescaling of the features (AROM)."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from zeronorm.selectors._base import WeightedSplittingSelector
     tasks=("binary", "multiclass", "multilabel", "regression"),
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
     cost="n² p for each of the first iterations, then little",
-    oracle="the exhaustive zero-norm optimum, and a QP solver for each machine",
+    oracle="the exhaustive zero-norm optimum, and a QP solver for each model",
     avoid="very few samples, where the smallest set that fits is often wrong; keeping all copies of a feature",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
 )
 class AROM(WeightedSplittingSelector):
-    r"""Minimise the zero-norm of a linear model by training on data that are rescaled again and again.
+    r"""Minimise the zero-norm of a linear model by training it repeatedly on rescaled data.
 
     The number of features :math:`\|w\|_0` is replaced by :math:`\sum_k \ln(\epsilon + |w_k|)`, which is
-    minimised by a sequence of ordinary machines: start with :math:`z = (1, \dots, 1)` and repeat
+    minimised by a sequence of ordinary models: start with :math:`z = (1, \dots, 1)` and repeat
 
     .. math:: \min_{u, b}\ \|u\|_p^p \quad\text{subject to}\quad
         y_i\bigl(u \cdot (x_i * z) + b\bigr) \ge 1, \qquad z \leftarrow z * |u|
 
-    with p = 2 (``norm="l2"``, support vector machines, fast in wide data) or p = 1 (``norm="l1"``, linear
+    with p = 2 (``norm="l2"``, support vector machines, fast on wide data) or p = 1 (``norm="l1"``, linear
     programs, the steepest descent on the logarithms). A weak feature gets weaker with every step and its
     factor decays to zero; a feature without which the classes cannot be separated keeps a weight of one.
 
@@ -62,58 +62,58 @@ class AROM(WeightedSplittingSelector):
     more features than asked for. When the first ℓ1 solution has fewer, features without a weight follow by how close
     they came to one (their reduced cost).
 
-    Use it in wide data, where few features suffice to explain the labels. It may overfit very small
+    Use it on wide data, where few features suffice to explain the labels. It may overfit very small
     samples: the fewest features consistent with 10 points are often the wrong ones. Several classes,
     labels or targets share z, with :math:`|u_k| = \sum_c |u_{ck}|`.
 
     Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
-    start, because the ℓ2 norm would never separate them: the
-    weight goes to the first, the others rank last (see ``representative_``).
+    start, because the ℓ2 norm would give them equal weights: the weight goes to the first, the others rank last (see
+    ``representative_``).
 
     Parameters
     ----------
     n_features_to_select
-        None: the features at the end of the iteration.
+        None: the features kept at the end of the iteration.
     norm
         "switch": from "l2" to "l1" once there are no more features than samples.
     C
-        "auto" chooses it from the data (samples left out one at a time on the kernel matrix; three folds for
+        "auto" chooses it from the data (by leave-one-out on the kernel matrix; by three folds for
         ``norm="l1"``, and both for ``norm="switch"``). ``numpy.inf`` forbids errors.
     slack_norm
         2: the usual loss (for ``norm="l1"`` it is linear). 0: the number of errors.
     multi_class
-        "coupled": one-vs-rest machines with common scaling factors. "uncoupled": each machine selects for itself,
-        and the best ranks of a feature are compared. "one_vs_one": machines for all pairs of classes with common
-        scaling factors. "weston_watkins": one joint machine (not with ``norm="switch"`` or ``slack_norm=0``).
+        "coupled": one-vs-rest classifiers with common scaling factors. "uncoupled": each classifier has its own
+        factors, and a feature is ranked by its best position. "one_vs_one": classifiers for all pairs of classes with
+        common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
-        y with several columns of 0 and 1 is a multi-label problem.
+        In classification, y with several columns of 0 and 1 is a multi-label problem.
     epsilon
-        "auto" is a tenth of the spread of the target (the median distance from the median, as a standard
-        deviation).
+        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation).
     standardize
-        Weights are compared, so columns should have one unit.
+        Weights are compared, so all columns should have the same unit.
     zero_tol
-        Such features are removed and never come back. Errors up to this fraction of the margin count as zero too.
+        Such features are removed for good. Errors up to this fraction of the margin count as zero too.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter
-        One iteration trains one machine.
+        One iteration trains one model.
     scaling
-        "unit" brings the factors z to one size before each training, so that the mean diagonal of the kernel is one
+        "unit" rescales the factors z before each training, so that the mean diagonal of the kernel is one
         (ℓ2) or the largest factor is one (ℓ1), in standard deviations of the columns: C then means the same for any
-        number of features and survivors. "paper" leaves z as the formula gives it: C must then grow with the number
+        number of features. "paper" leaves z as the formula gives it: C must then grow with the number
         of features, or all weights shrink to zero. With hard constraints both are the same.
     start
         The first factors z. "equal": ones, as in the paper. "correlation": :math:`z_k^2 = r_k^2 + 1/N` with the
-        correlation of feature and target (its mean square over machines), so that a feature that says much alone
-        begins ahead. "auto": "correlation" where C is finite, ``norm="l2"`` and ``scaling="unit"``, else "equal".
+        correlation of feature and target (its mean square over models), so that a feature that is informative alone
+        starts with a larger factor. "auto": "correlation" where C is finite, ``norm="l2"`` and ``scaling="unit"``,
+        else "equal".
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+        Weights of the standardised features in the last iterate, one row per model.
     intercept_ : float or ndarray
-        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+        Bias in the last iterate, one number per model.
     C_ : float
         The ``C`` that was used.
     epsilon_ : float or None
@@ -192,7 +192,7 @@ class AROM(WeightedSplittingSelector):
     def _model(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
         epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
-        # The two norms have prices of different units: a chosen one is chosen for each of them.
+        # C has different units for the two norms, so an automatic C is chosen for each of them.
         own = automatic_l1_C(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
         l1_parts = [replace(part, cost=own * part.cost) for part in parts]
         l1 = L1Model(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
@@ -205,8 +205,8 @@ class AROM(WeightedSplittingSelector):
     def _chooses_twice(self) -> bool:
         return self.norm == "switch" and isinstance(self.C, str)
 
-    def _run(self, problem: Problem, model: RescaledModel, place: int | None = None) -> Rescaling:
-        """Rescale to rest and keep the last weights; ``place`` of a machine that has factors of its own."""
+    def _run(self, problem: Problem, model: RescaledModel, index: int | None = None) -> Rescaling:
+        """Rescale until convergence and store the last weights; ``index`` is that of a model with its own factors."""
         units = self._units(problem)
         result = rescale_until_sparse(
             model,
@@ -217,7 +217,7 @@ class AROM(WeightedSplittingSelector):
             tol=self.tol,
             max_iter=self.max_iter,
             units=units,
-            start=self._start(problem, units, place),
+            start=self._start(problem, units, index),
         )
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
@@ -238,26 +238,26 @@ class AROM(WeightedSplittingSelector):
         few = {"l1": problem.n_features, "l2": 0, "switch": problem.n_samples}[self.norm]
         return UnitFactors.of(problem, lambda z: largest(z) if z.size <= few else diagonal(z))
 
-    def _start(self, problem: Problem, units: UnitFactors | None, place: int | None) -> FloatArray | None:
+    def _start(self, problem: Problem, units: UnitFactors | None, index: int | None) -> FloatArray | None:
         by_itself = np.isfinite(self.C_) and self.norm == "l2" and self.scaling == "unit"
         if self.start == "equal" or (self.start == "auto" and not by_itself):
             return None
         pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
-        return correlated_start(problem, units, pairing, place)
+        return correlated_start(problem, units, pairing, index)
 
     def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
-        """Every machine with its own factors; a feature stands where its best machine puts it."""
+        """Run every model with its own factors; a feature is ranked by its best position among the models."""
         results, coefficients, biases = [], [], []
-        for place, part in enumerate(parts):
-            results.append(self._run(problem, self._model(problem, [part]), place))
+        for index, part in enumerate(parts):
+            results.append(self._run(problem, self._model(problem, [part]), index))
             coefficients.append(self.coef_[0])
             biases.append(self.intercept_[0])
         self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)
         paths = [result.path() for result in results]
-        best_place = np.min([path.position() for path in paths], axis=0)
-        # Features with the same place in different machines: the one that survived relatively longer.
+        best_position = np.min([path.position() for path in paths], axis=0)
+        # Of features with the same position in different models, the one kept relatively longer comes first.
         survival = np.max([path.feature_scores() / (len(path.iterates) + 1.0) for path in paths], axis=0)
-        scores = problem.n_features - best_place + 0.5 * survival
+        scores = problem.n_features - best_position + 0.5 * survival
         return SelectionPath(
             order=order_by_score(scores),
             scores=scores,

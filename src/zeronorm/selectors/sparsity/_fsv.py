@@ -26,14 +26,14 @@ LARGEST_ALPHA = 1e6
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Lal et al. 2006, Algorithm 3",
-    cost="n p for each of 10 to 20 readings, and small linear programs",
+    cost="n p for each of 10 to 20 passes over the data, and small linear programs",
     oracle="scipy's linprog for each program",
     avoid="very few samples: many smallest sets exist by chance",
     misprints="Huang et al. print 1 − α|w| inside the exponential; it is −α|w|.",
     test_params=({}, {"sparsity": 0.2, "growth": 2.0}, {"task": "regression"}),
 )
 class FSV(WeightedSelector):
-    r"""Feature selection concave: as few features as possible, by a sequence of linear programs.
+    r"""Select as few features as possible by concave minimisation, a sequence of linear programs (FSV).
 
     The zero-norm is replaced by :math:`\sum_k 1 - e^{-\alpha |w_k|}`. With ``sparsity=None`` the classes must be
     separated,
@@ -46,21 +46,21 @@ class FSV(WeightedSelector):
               + \lambda \sum_k 1 - e^{-\alpha |w_k|}.
 
     The concave part is replaced by its tangent at the last weights, which gives a linear program with the costs
-    :math:`\alpha e^{-\alpha |w_k|}`; the first has equal costs and is the ℓ1 machine. The objective never increases,
+    :math:`\alpha e^{-\alpha |w_k|}`; the first has equal costs and is the ℓ1 SVM. The objective never increases,
     and the sequence ends after a few programs at a vertex that need not be the global optimum. Features
-    are brought into the programs only when they can improve the solution.
+    enter the programs only when they can improve the solution.
 
-    Features are ranked by how many of the programs they survive, then by their last weight; features that never
-    have one, by how close they came to it in the first program. The weight of columns equal up
-    to sign and shift goes to the first, the others rank last.
+    Features are ranked by the last program in which they have a weight, then by that weight; features that never have
+    one, by how close they came to it in the first program. The weight of columns equal up to sign and shift goes to the
+    first, the others rank last.
 
     A program may have several optimal vertices when there are few samples of few distinct values; which one is
     found may then depend on the order of the columns.
 
     More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a feature
-    that one machine uses costs the others little. For regression the loss is the mean of :math:`\max(0, |y_i - w \cdot
-    x_i - b| - \epsilon)` in units of the target's spread, so that the unit of y does not matter; with ``sparsity=None``
-    all targets must be met up to ε.
+    that one classifier uses costs the others little. For regression the loss is the mean of :math:`\max(0, |y_i - w
+    \cdot x_i - b| - \epsilon)` in units of the target's scale, so that the unit of y does not matter; with
+    ``sparsity=None`` all targets must be met up to ε.
 
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
@@ -73,28 +73,27 @@ class FSV(WeightedSelector):
     n_features_to_select
         None: all features with a weight in the last program.
     growth
-        It grows when the sequence has ended, until the selected features no longer change. 1: it stays.
+        Each time the sequence has converged, α is multiplied by this, until the selected features no longer change.
+        1: α stays the same.
     sparsity
-        None is for classes that can be separated.
+        None forbids errors, which needs classes that can be separated.
     epsilon
-        "auto" is a tenth of the spread of the target.
+        "auto" is a tenth of the scale of the target.
     tol
-        Largest change of a weight at the end.
+        The sequence ends when no weight changes by more than this.
     max_iter
         One iteration solves one linear program.
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias of the last program, of the columns as standardised; one row for each class where there are
-        more than two.
+        Weights of the standardised features in the last program; with more than two classes one row for each class.
     intercept_ : float or ndarray
-        Weights and bias of the last program, of the columns as standardised; one row for each class where there are
-        more than two.
+        Bias in the last program; with more than two classes one number for each class.
     epsilon_ : float or None
         The ``epsilon`` that was used. None in classification.
     objective_ : float or ndarray
-        The objective after each program, for the α in use.
+        The objective after each program, with the α of that program.
 
     Examples
     --------
@@ -144,7 +143,7 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = epsilon_of(self, problem)
-        middle, problem = problem.target.middle, problem.around_zero()
+        midrange, problem = problem.target.middle, problem.around_zero()
         unit = problem.target.unit(problem.sample_weight)
         models = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
         steps: list[_Step] = []
@@ -171,7 +170,7 @@ class FSV(WeightedSelector):
         self.objective_ = np.asarray(objectives)
         single = len(steps[-1].bias) == 1
         self.coef_ = unit * (steps[-1].weights[0] if single else steps[-1].weights)
-        self.intercept_: Any = middle + unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
+        self.intercept_: Any = midrange + unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
         if not weights.any():
             warn_of_empty_answer(self, problem, "lower sparsity or alpha")
         assert models.first_gradient is not None
@@ -180,9 +179,9 @@ class FSV(WeightedSelector):
     def _check_solution(self, status: Status) -> None:
         if status is Status.INFEASIBLE:
             what = (
-                "targets that a linear machine meets up to epsilon"
+                "targets that a linear model meets up to epsilon"
                 if self.epsilon_ is not None
-                else "classes that a linear machine can separate"
+                else "classes that a linear classifier can separate"
             )
             raise ValueError(
                 f"FSV with sparsity=None needs {what}. That is not possible with these samples; "
@@ -192,12 +191,12 @@ class FSV(WeightedSelector):
             raise RuntimeError(f"FSV: a linear program was not solved. {status.describe()}")
 
 
-# -- The programs of all machines, which share the costs of the features --
+# -- The programs of all classes, which share the costs of the features --
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What the programs found: weights (machines × features) and their sizes summed over the machines."""
+    """The solution of the programs: weights (programs × features) and their absolute values summed over programs."""
 
     weights: FloatArray
     bias: FloatArray
@@ -207,13 +206,13 @@ class _Step:
 
 
 class _SharedPrograms:
-    """One program for two classes or a regression, one for each of more classes."""
+    """The linear programs: one for two classes or a regression, otherwise one for each class."""
 
     def __init__(self, problem: Problem, sparsity: float | None, epsilon: float | None, unit: float) -> None:
         self.n_features = problem.n_features
         self.rate = 1.0 if sparsity is None else float(sparsity)
-        self.first_gradient: FloatArray | None = None  # of the first programs, summed over the machines
-        # A program could share a weight between copies in any way: it sees the first alone.
+        self.first_gradient: FloatArray | None = None  # of the first programs, summed over the classes
+        # A program could share a weight between copies in any way: only the first copy is given to it.
         self.distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(self.distinct)
         scaled_epsilon = None if epsilon is None else epsilon / unit
@@ -224,7 +223,7 @@ class _SharedPrograms:
         ]
 
     def solve(self, penalty: FloatArray) -> _Step:
-        """All machines for these costs of the features."""
+        """Solve all programs for these costs of the features."""
         models = [program.solve(self.rate * penalty[self.distinct]) for program in self.programs]
         weights = np.zeros((len(models), self.n_features))
         weights[:, self.distinct] = [model.weights for model in models]
@@ -245,7 +244,7 @@ class _SharedPrograms:
 
 
 def _cost(problem: Problem, target: FloatArray, sparsity: float | None) -> FloatArray:
-    """Price of an error for each sample: means within both sides of a machine, or over all of a regression."""
+    """Cost of an error of each sample: errors are averaged within each class, in regression over all samples."""
     if sparsity is None:
         return np.full(problem.n_samples, np.inf)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
@@ -256,7 +255,7 @@ def _cost(problem: Problem, target: FloatArray, sparsity: float | None) -> Float
 
 
 def _path_of_programs(steps: list[_Step], first_gradient: FloatArray, converged: bool) -> SelectionPath:
-    """Supports of all programs; a feature scores by the last program in which it has a weight."""
+    """Path of the supports of all programs; a feature is scored by the last program in which it has a weight."""
     scores = 0.5 * relative(first_gradient)
     supports: list[IntArray] = []
     for level, step in enumerate(steps, start=1):

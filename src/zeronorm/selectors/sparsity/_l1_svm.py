@@ -18,12 +18,12 @@ from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
 from zeronorm.solvers.l1_svm._program import L1Svm
 
-ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision, relative to the margin
+ZERO_WEIGHT = 1e-9  # relative to the largest weight; its share of a decision value, relative to the margin
 NO_SLACK = 1e-7
-SEPARABLE_BY = 1e9  # a hard margin is found below this multiple of the smallest C on the path, or not at all
+SEPARABLE_BY = 1e9  # up to this multiple of the smallest C on the path a hard margin is looked for
 BISECTIONS = 12
-MANY_FEATURES = 50  # in a solution beyond the C that was chosen; larger ones take most of the time
-FAR_MORE = 2  # times the features asked for: solutions with so many take most of the time
+MANY_FEATURES = 50  # where the path beyond the chosen C ends; larger solutions take most of the time
+FAR_MORE = 2  # times the features asked for; solutions with more take most of the time
 SMALLEST_SHARE, FIRST_SHARE = 1 / 32, 0.25  # of a step of the path, in the logarithm
 
 
@@ -32,7 +32,7 @@ SMALLEST_SHARE, FIRST_SHARE = 1 / 32, 0.25  # of a step of the path, in the loga
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Bradley & Mangasarian 1998; Bi et al. 2003; Lal et al. 2006, section 4.2",
-    cost="n p for each of 10 to 20 readings, and small linear programs",
+    cost="n p for each of 10 to 20 passes over the data, and small linear programs",
     oracle="the full linear program, and its optimality conditions",
     avoid="more features than samples to be selected; keeping all of several interchangeable features",
     test_params=({"n_steps": 4}, {"task": "regression", "n_steps": 4}),
@@ -44,50 +44,51 @@ class L1SVM(WeightedSplittingSelector):
 
     For regression :math:`\xi_i \ge |y_i - w \cdot x_i - b| - \epsilon`. Most weights are exactly zero; C determines how
     many. The program is solved exactly along a path of growing C, from where no feature has a weight to the C asked
-    for, each from the last basis. Features are brought into the program only when they can improve its solution (column
-    generation), so a hundred thousand of them are no problem; there are never more weights than samples. Where that is
-    quicker, an interior-point method takes the place of the simplex method; it ends in a vertex that is proved optimal.
-    In large sparse data samples that agree in the features of the program count as one, and those far from their margin
-    are fixed until the solution says otherwise, so a million of them are no problem either.
+    for; each solution starts from the last basis. Features are brought into the program only when they can improve its
+    solution (column generation), so a hundred thousand of them are no problem; there are never more weights than
+    samples. Where it is faster, an interior-point method replaces the simplex method; it ends in a vertex that is
+    proved optimal. In large sparse data, samples that agree in the features of the program count as one, and samples
+    far from their margin are held fixed as long as that is correct, so a million samples are no problem either.
+
     When a number of features is asked for, a C at which the solution has that many is looked for between the steps of
-    the path; there is none where the solution jumps from fewer to more, and then the larger solution is cut. Features
+    the path. Where the solution jumps from fewer to more there is none, and the larger solution is cut. Features
     are ordered by the C at which they enter; those that never do, by how close they came: :math:`|x_k \cdot (\alpha *
     y)|`, which is 1 for a feature with a weight. The weight of columns equal up to sign and shift goes to the first.
 
     Where several solutions are optimal, as happens with few samples of few distinct values, the vertex that is found
     may depend on the order of the columns.
 
-    Several classes: one machine against the rest for each at the same C, or one for each pair of classes, trained on
-    the samples of the two; the support is the union. The machines take turns: the feature that enters each of them
-    first comes before all second ones, and so on, since at the same C the class that is easiest to tell would take the
-    first places alone. A number of features is then read off this order.
+    Several classes have one classifier for each class against the rest, all with the same C, or one for each pair of
+    classes, trained on the samples of the two; the support is the union. The classifiers take turns in the order of the
+    features: the first feature of each comes before the second of any, and so on. Otherwise the class that is easiest
+    to separate would take all first positions. A given number of features is then the beginning of this order.
 
     Use it for a small, stable number of features when the classes overlap. Of two equally good features it
-    often keeps one alone.
+    often keeps only one.
 
     Parameters
     ----------
     n_features_to_select
         None: all features with a weight at ``C``.
     C
-        Here: its value at the end of the path. ``numpy.inf`` is the hard margin. "auto" tries values from where
-        the first feature enters up to a thousand times that, until the loss on samples left out (three folds of 300
-        samples at most) no longer falls, and takes the smallest within one standard error of the best. The path then
+        Here: the value at the end of the path. ``numpy.inf`` is the hard margin. "auto" tries values from where
+        the first feature enters up to a thousand times that, until the loss on held-out samples (three folds of at most
+        300 samples) no longer decreases, and takes the smallest within one standard error of the best. The path then
         goes on until fifty features have a weight.
     n_steps
         Each is a value of C; 1 solves for ``C`` alone.
     multi_class
-        With ``C="auto"`` machines of one class against the rest choose C.
+        With ``C="auto"`` classifiers of one class against the rest choose C.
     epsilon
-        "auto" is a tenth of the spread of the target (the median distance from the median, as a standard
-        deviation), so that the unit of y does not matter.
+        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation), so that
+        the unit of y does not matter.
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias at ``C_``, one row for each machine, of the columns as standardised.
+        Weights of the standardised features at ``C_``, one row per model.
     intercept_ : float or ndarray
-        Weights and bias at ``C_``, one row for each machine, of the columns as standardised.
+        Bias at ``C_``, one number per model.
     C_ : float
         The ``C`` that was used.
     epsilon_ : float or None
@@ -137,7 +138,7 @@ class L1SVM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = epsilon_of(self, problem)
-        middle, problem = problem.target.middle, problem.around_zero()
+        midrange, problem = problem.target.middle, problem.around_zero()
         n_steps = int(self.n_steps)
         asked, automatic = problem.n_features_to_select, isinstance(self.C, str)
         known = known_cost(self, problem)
@@ -150,17 +151,17 @@ class L1SVM(WeightedSplittingSelector):
                 advance(1)
                 if walk.without_slack:
                     break
-            if automatic:  # a price chosen on noise may pay for no feature
+            if automatic:  # a C chosen on noise may select no feature
                 walk.grow_to(1, costs)
             selected_size = walk.last_support.size
-            self.coef_, self.intercept_ = walk.weights, middle + walk.bias
+            self.coef_, self.intercept_ = walk.weights, midrange + walk.bias
             self.C_ = walk.visited[-1].C
             if automatic:
                 walk.grow_to(MANY_FEATURES if asked is None else asked, costs)
         if np.isinf(chosen) and not walk.without_slack:
             raise ValueError(
-                "L1SVM with C=inf needs samples that a linear machine fits without errors. "
-                "No linear machine fits these samples without errors; use a finite C."
+                "L1SVM with C=inf needs samples that a linear model fits without errors. "
+                "No linear model fits these samples without errors; use a finite C."
             )
         if selected_size == 0:
             remedy = "raise C" if self.epsilon_ is None else "raise C or lower epsilon"
@@ -180,13 +181,13 @@ def _costs(problem: Problem, last: float, n_steps: int) -> FloatArray:
 
 
 def _share_of_growth(few: int, wanted: int, many: int) -> float:
-    """Where a number between two is reached if its logarithm grows evenly; not too near the ends."""
+    """Share of an interval at which a size is reached if its logarithm grows linearly, kept away from the ends."""
     start = np.log(max(few, 0.5))
     return float(np.clip((np.log(wanted) - start) / (np.log(many) - start), 0.1, 0.9))
 
 
 def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, FloatArray]]:
-    """Samples (None: all) and target of each machine."""
+    """Samples (None: all) and target of each model."""
     columns, involved = problem.target.model_columns(multi_class)
     if involved.all():
         return [(None, target) for target in np.ascontiguousarray(columns.T)]
@@ -196,7 +197,7 @@ def _tasks(problem: Problem, multi_class: str) -> list[tuple[IntArray | None, Fl
 
 @dataclass(frozen=True)
 class _Step:
-    """The features with a weight at one C, and the size of their weights in each machine."""
+    """The features with a weight at one C, and their absolute weights in each model."""
 
     C: float
     support: IntArray
@@ -204,7 +205,7 @@ class _Step:
 
 
 class _CostPath:
-    """Machines solved for one C after the other."""
+    """Models solved for one C after the other."""
 
     def __init__(
         self,
@@ -214,7 +215,7 @@ class _CostPath:
         n_steps: int,
     ) -> None:
         self.problem, self.rows = problem, [rows for rows, _ in tasks]
-        # The weight of copies is shared in no particular way: the program sees the first alone.
+        # A program could share a weight between copies in any way: only the first copy is given to it.
         self.distinct, self.position = np.unique(first_copies(problem.design), return_inverse=True)
         every = self.distinct.size == problem.n_features
         design = problem.design if every else problem.design.take(self.distinct)
@@ -255,7 +256,7 @@ class _CostPath:
         return costs if rows is None or isinstance(costs, float) else costs[rows]
 
     def _drop_rounding(self) -> None:
-        """Set weights to zero that are, up to rounding: next to the largest, or in what they decide."""
+        """Set weights to zero that are rounding errors relative to the largest weight, or in the decision values."""
         total = np.abs(self.weights).sum(axis=0)
         self.weights[:, total <= ZERO_WEIGHT * total.max(initial=0.0)] = 0.0
         support = np.flatnonzero(self.weights.any(axis=0))
@@ -273,15 +274,15 @@ class _CostPath:
 
     @property
     def without_slack(self) -> bool:
-        """Whether no sample misses its margin: a larger C would change nothing."""
+        """Whether all samples meet their margin, so that a larger C would change nothing."""
         return all(float(model.slack.max(initial=0.0)) <= NO_SLACK for model in self.models)
 
     def grow_to(self, size: int, costs: FloatArray) -> None:
-        """Solve for larger C until so many features have a weight; small steps first, as much larger ones cost more."""
+        """Solve for larger C until ``size`` features have a weight, in small steps, since large solutions are slow."""
         ratio, share = float(costs[-1] / costs[-2]), FIRST_SHARE
         C = self.visited[-1].C
         while self.last_support.size < size and not self.without_slack and costs[-1] > C:
-            # Most multipliers stay at the price, so pulls grow about as it does; those of noise pass 1 all at once.
+            # Most multipliers stay at C, so gradients grow about in proportion to C; those of noise pass 1 all at once.
             while (
                 share > SMALLEST_SHARE
                 and np.count_nonzero(self.gradient * ratio**share >= 1.0) > FAR_MORE * size
@@ -292,9 +293,9 @@ class _CostPath:
             share = min(1.0, 2.0 * share) if self.last_support.size else FIRST_SHARE
 
     def look_for_size(self, size: int) -> None:
-        """Shorten the interval of C in which the number of features passes ``size`` until one has that many.
+        """Shorten the interval of C in which the number of features passes ``size`` until a C gives that number.
 
-        Numbers of features are taken to grow as a power of C; every other step halves the interval.
+        The number of features is assumed to grow as a power of C; every other step halves the interval.
         """
         self.visited.sort(key=lambda step: step.C)
         sizes = [step.support.size for step in self.visited]
@@ -305,20 +306,20 @@ class _CostPath:
         few, many = sizes[larger[0] - 1], sizes[larger[0]]
         for step in range(BISECTIONS):
             share = 0.5 if step % 2 or many <= FAR_MORE * size else _share_of_growth(few, size, many)
-            middle = float(low ** (1.0 - share) * high**share)
-            found = self.solve(middle)
+            trial = float(low ** (1.0 - share) * high**share)
+            found = self.solve(trial)
             if found == size:
                 return
             if found < size:
-                low, few = middle, found
+                low, few = trial, found
             else:
-                high, many = middle, found
+                high, many = trial, found
 
     def path(self, selected_size: int) -> SelectionPath:
         return path_of_entries(*self._entries(), selected_size=selected_size, **self._outcome())
 
     def path_in_turns(self, C: float) -> SelectionPath:
-        """Features in the turns of the machines, those with a weight at ``C`` before all others."""
+        """Path on which the models take turns; features with a weight at ``C`` come before all others."""
         steps = sorted(self.visited, key=lambda step: step.C)
         own = next(step.support for step in steps if step.C == C)
         turn = _turns(steps, self.problem.n_features)
@@ -337,7 +338,7 @@ class _CostPath:
         )
 
     def _entries(self) -> tuple[list[IntArray], list[float], FloatArray, list[FloatArray]]:
-        """Supports by growing C, their levels, what orders the features in none of them, and their strengths."""
+        """Supports by growing C, their levels, scores of the features in none of them, and absolute weights."""
         steps = sorted(self.visited, key=lambda step: step.C)
         abs_weights = [step.weights.sum(axis=0) for step in steps]
         return [step.support for step in steps], [1.0 / step.C for step in steps], self.gradient, abs_weights
@@ -351,7 +352,7 @@ class _CostPath:
 
 
 def _turns(steps: list[_Step], n_features: int) -> FloatArray:
-    """How many features enter a machine before each feature does, the least over the machines; inf for none."""
+    """Number of features that enter a model before each feature, the least over models; inf if it never enters."""
     turn = np.full(n_features, np.inf)
     for model in range(len(steps[0].weights)):
         is_new, n_entered = np.ones(n_features, dtype=bool), 0

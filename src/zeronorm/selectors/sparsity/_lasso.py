@@ -28,15 +28,15 @@ from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._lasso import LassoFactor, LassoStep, WeightedRows, follow_lasso_path, penalty_at_bound
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
-SMALLEST_PENALTY = 1e-6  # relative; a bound that does not bind here is taken not to bind at all
+SMALLEST_PENALTY = 1e-6  # relative; a bound that is not active at this penalty has no effect
 GRID_TOL = 1e-4  # duality gap on the grid, relative
 BOUND_TOL = 1e-7  # the same at the bound
 REPAIR_TOL = 1e-12  # the same where the homotopy went wrong
 OPTIMAL = 1e-8  # violation of the optimality conditions, relative to the largest penalty, that is rounding
 ACCEPTABLE = 1e-5  # the same after a repair; more is reported
-MOST_SWEEPS = 10_000
-JOIN_TOL = 1e-6  # excess of a pull, relative, with which a feature joins the columns that are read
-MOST_JOINING = 200  # of them at a time, or as many as there are
+MOST_EPOCHS = 10_000
+JOIN_TOL = 1e-6  # relative excess of the gradient over the penalty with which a column joins the active ones
+MOST_JOINING = 200  # columns at a time, or as many as are active
 MOST_STEPS = 500  # breakpoints, unless more features are asked for
 SMALL_DATA = 1 << 21  # entries: a dense copy is made
 STEPS_AT_A_TIME = 8
@@ -47,9 +47,9 @@ STEPS_AT_A_TIME = 8
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Tibshirani 1996; Efron et al. 2004; Lal et al. 2006, section 4.4",
-    cost="one reading of the data for each feature that enters or leaves",
+    cost="one pass over the data for each feature that enters or leaves",
     oracle="the optimality conditions, and scikit-learn's coordinate descent",
-    avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
+    avoid="keeping all of several correlated features; interpreting weights as effects: they are shrunk",
     test_params=({}, {"task": "regression"}, {"method": "lars"}),
 )
 class LassoSelector(WeightedSelector):
@@ -59,7 +59,7 @@ class LassoSelector(WeightedSelector):
 
     The solution is followed from :math:`\sigma_0 = 0` upwards, to ``norm_bound`` if one is given. Features enter
     and may leave again, so the visited subsets are not nested. ``method="lars"`` follows least angle regression
-    instead, in which features never leave: its path is the order of entry alone (for more than two classes, of
+    instead, in which features never leave: its path is the order of entry (for more than two classes, of
     the first entry for any class).
 
     Class labels are coded ±1; for more than two classes one indicator per class is fitted jointly and a feature
@@ -67,10 +67,11 @@ class LassoSelector(WeightedSelector):
     bound with the Euclidean norm of its weights).
 
     Columns equal up to sign and shift count once. The path ends after 500 breakpoints, or twice the number of features
-    that are asked for, if that is more. Each breakpoint takes one reading of the data, sparse or on disk as they are.
-    The optimality conditions are checked at every breakpoint; where columns depend on each other and the path went
-    wrong, coordinate descent takes its place. Next to least squares, with penalties below a thousandth of the largest,
-    the path ends there, and the features that have not entered are ordered by their correlation with the target.
+    that are asked for, if that is more. Each breakpoint takes one pass over the data, which may be sparse or on disk.
+    The optimality conditions are checked at every breakpoint; where columns are linearly dependent and the path is
+    wrong, coordinate descent replaces it. If that happens close to least squares, with penalties below a thousandth of
+    the largest, the path ends there, and the features that have not entered are ordered by their correlation with the
+    target.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class LassoSelector(WeightedSelector):
     Attributes
     ----------
     coef_ : ndarray
-        Weights at the end of the path of "lasso", of the columns as standardised; for more than two classes their
+        Weights of the standardised features at the end of the path of "lasso"; for more than two classes their
         Euclidean norms over the classes.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
@@ -167,7 +168,7 @@ class LassoSelector(WeightedSelector):
         if self.norm_bound is not None:
             steps = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps)
         elif steps[wrong[0]].penalty < GRID_END * steps[0].penalty:
-            steps = steps[: wrong[0]]  # next to least squares descent takes long and is no more accurate
+            steps = steps[: wrong[0]]  # close to least squares, descent is slow and no more accurate
         else:
             later = np.asarray([step.penalty for step in steps[wrong[0] :]])
             steps = steps[: wrong[0]] + _descend(X, Y, later, REPAIR_TOL)
@@ -177,7 +178,7 @@ class LassoSelector(WeightedSelector):
     def _entry_order(
         X: LassoFactor, gradient: FloatArray, distinct: IntArray, correlation: FloatArray, most_steps: int
     ) -> SelectionPath:
-        """Score by the step at which a feature enters; of several targets the one where it enters first."""
+        """Scores by the step at which a feature enters; with several targets, the first step for any of them."""
         scores, n_steps = np.zeros(correlation.size), 0
         for q in gradient:
             steps = follow_lasso_path(X, q, removes=False, most_steps=most_steps)
@@ -193,7 +194,7 @@ class LassoSelector(WeightedSelector):
 
 
 def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
-    """Columns and targets of the equivalent unweighted problem without a bias; small data as a dense copy."""
+    """Columns and targets of the equivalent problem without weights and bias; a dense copy where the data are small."""
     weight, Y = problem.sample_weight, problem.target.columns()
     if problem.n_classes > 2:
         Y = (Y + 1.0) / 2.0
@@ -208,7 +209,9 @@ def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
     if not _is_small(X):
         return X, Y
     columns = X.block(np.arange(X.shape[1]))
-    if len(columns) > columns.shape[1] and Y.shape[1] == 1:  # as many rows as columns hold all products
+    if (
+        len(columns) > columns.shape[1] and Y.shape[1] == 1
+    ):  # as many rows as columns are enough for all products
         rotation, columns = np.linalg.qr(columns)
         Y = rotation.T @ Y
     return as_design(np.asfortranarray(columns)), Y
@@ -219,7 +222,7 @@ def _is_small(X: LassoFactor) -> bool:
 
 
 def _levels_of_entry(steps: list[LassoStep]) -> FloatArray:
-    """A feature with a weight at a breakpoint entered at the penalty of the one before."""
+    """Penalties at which the features of each step enter: those of the breakpoint before."""
     penalties = np.asarray([step.penalty for step in steps])
     return np.asarray(np.maximum(np.concatenate([penalties[:1], penalties[:-1]]), np.finfo(float).tiny))
 
@@ -227,8 +230,8 @@ def _levels_of_entry(steps: list[LassoStep]) -> FloatArray:
 def _violations(X: LassoFactor, y: FloatArray, steps: list[LassoStep]) -> FloatArray:
     """How far each solution is from meeting the optimality conditions, relative to the largest penalty.
 
-    The pull of the residual is the penalty for a feature with a weight, with its sign, and no larger for the
-    others. Where columns depend on each other the path may leave a feature out that has to enter.
+    The gradient of a feature with a weight has the size of the penalty and the sign of the weight; that of the others
+    is no larger. Where columns are linearly dependent the path may leave out a feature that has to enter.
     """
     found = []
     for start in range(0, len(steps), STEPS_AT_A_TIME):
@@ -258,13 +261,13 @@ def _cut_at_bound(steps: list[LassoStep], norm_bound: float) -> list[LassoStep]:
     return [*steps[:beyond], LassoStep.of(penalty, columns, weights)]
 
 
-# -- Coordinate descent: several targets, and paths that went wrong --
+# -- Coordinate descent: for several targets, and where the path is wrong --
 
 
 def _grid_path(
     X: LassoFactor, Y: FloatArray, n_alphas: int, norm_bound: float | None, most_features: int
 ) -> list[LassoStep]:
-    """Solutions on a grid of penalties, then at the bound; the weights of several targets as their norms."""
+    """Solutions on a grid of penalties, then at the bound; weights of several targets are given by their norms."""
     largest = max(float(_norms(X.transpose_dot(Y)).max(initial=0.0)), np.finfo(float).tiny)
     penalties = largest * np.geomspace(1.0, GRID_END, n_alphas)
     exact = Y.shape[1] == 1
@@ -286,7 +289,7 @@ def _descend(
 ) -> list[LassoStep]:
     """Solutions by coordinate descent, in which a feature enters for all targets at once.
 
-    Of large data only features that have, or may have, a weight are read as columns, and the solutions end once
+    For large data only the columns of features that have, or may get, a weight are used, and the solutions end once
     more than ``most_features`` have one.
     """
     if _is_small(X):
@@ -296,7 +299,7 @@ def _descend(
     steps: list[LassoStep] = []
     columns, gradient, before = np.empty(0, dtype=np.intp), X.transpose_dot(Y), np.inf
     for penalty in penalties:
-        # Most features that will have a weight pull nearly as much already; the others are found afterwards.
+        # Most features that will get a weight have nearly this gradient already; the others are found afterwards.
         above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)
         while True:
             joining = _joining(_norms(gradient), above, columns)
@@ -315,13 +318,13 @@ def _descend(
 
 
 def _joining(gradient: FloatArray, above: float, columns: IntArray) -> IntArray:
-    """Features outside with a larger pull than this, of many the ones with the largest."""
+    """Features not in ``columns`` with a gradient above ``above``; of many, those with the largest."""
     found = np.setdiff1d(np.flatnonzero(gradient > above), columns)
     return found[np.argsort(-gradient[found], kind="stable")[: max(MOST_JOINING, columns.size)]]
 
 
 def _descend_columns(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: float) -> FloatArray:
-    """Weights (penalties × features × targets)."""
+    """Weights by coordinate descent (penalties × features × targets)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         single = Y.shape[1] == 1
@@ -330,13 +333,13 @@ def _descend_columns(X: FloatArray, Y: FloatArray, penalties: FloatArray, tol: f
             Y[:, 0] if single else Y,
             alphas=penalties / len(X),
             tol=tol,
-            max_iter=MOST_SWEEPS,
+            max_iter=MOST_EPOCHS,
         )
     return np.asarray(weights.T[:, :, None] if single else np.moveaxis(weights, 2, 0).swapaxes(1, 2))
 
 
 def _step(penalty: float, columns: IntArray, weights: FloatArray) -> LassoStep:
-    """The solution of one target, or the norms of the weights of several."""
+    """A step of the path: the weights of one target, or the norms of the weights of several."""
     return LassoStep.of(penalty, columns, weights[:, 0] if weights.shape[1] == 1 else _norms(weights))
 
 

@@ -17,8 +17,8 @@ from zeronorm.solvers._logistic import CoupledLogistic
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3
-SMALLEST_PENALTY = 1e-5  # relative; a bound that does not bind here is taken not to bind at all
-MANY_FEATURES = 500  # or twice as many as are asked for: later ones cost most and change nothing
+SMALLEST_PENALTY = 1e-5  # relative; a bound that is not active at this penalty has no effect
+MANY_FEATURES = 500  # or twice as many as are asked for: more are slow and change nothing
 EXPLAINED = 0.99  # share of the loss without features, after which the path adds nothing
 
 
@@ -27,9 +27,9 @@ EXPLAINED = 0.99  # share of the loss without features, after which the path add
     family="sparsity",
     tasks=("binary", "multiclass"),
     reference="Roth 2004; Lal et al. 2006, section 4.4",
-    cost="n p for each of 5 to 10 readings, and 100 small problems",
+    cost="n p for each of 5 to 10 passes over the data, and 100 small problems",
     oracle="a convex solver, and the optimality conditions",
-    avoid="keeping all of several correlated features; reading weights as effects: they are shrunk",
+    avoid="keeping all of several correlated features; interpreting weights as effects: they are shrunk",
     test_params=({"n_alphas": 5}, {"norm_bound": 0.5, "n_alphas": 3}),
 )
 class LogisticLasso(WeightedSelector):
@@ -39,17 +39,17 @@ class LogisticLasso(WeightedSelector):
               \quad \text{subject to} \quad \sum_k |w_k| \le \sigma_0
 
     The problem with a penalty :math:`\lambda \sum_k |w_k|` on the mean loss has the same solutions. It is solved
-    on a grid of falling λ, each from the last solution, by reweighted least squares, each step of which is a
-    LASSO that scikit-learn solves. Only columns that can get a weight are read. With a ``norm_bound`` the λ that
+    on a grid of descending λ, each from the last solution, by reweighted least squares, each step of which is a
+    LASSO that scikit-learn solves. Only columns that can get a weight are used. With a ``norm_bound`` the λ that
     meets the bound is found between the steps and the path ends there. Features are ordered by the λ at which
     they enter; those that never do, by the slope of the loss without features. Where a number of features is asked
     for, the path ends at 500 features, or at twice that number.
 
-    Several classes: one machine against the rest for each, all with the same λ; the support is the union and the bound
-    holds for the sum over all machines.
+    Several classes have one classifier for each class against the rest, all with the same λ; the support is the union,
+    and the bound holds for the sum over all classifiers.
 
-    Use it as the convex, reproducible first choice when the loss should be that of a probability model. It
-    shrinks the weights it keeps, and picks one or a few of a group of correlated features.
+    Use it as a convex, reproducible first choice when the loss should be that of a probability model. It shrinks the
+    weights, and selects one or a few of a group of correlated features.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class LogisticLasso(WeightedSelector):
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias at the end of the path, one row for each machine, of the columns as standardised.
+        Weights of the standardised features at the end of the path, one row per classifier.
     intercept_ : float or ndarray
-        Weights and bias at the end of the path, one row for each machine, of the columns as standardised.
+        Bias at the end of the path, one number per classifier.
     penalty_ : float
         λ at the end of the path.
 
@@ -105,7 +105,7 @@ class LogisticLasso(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        merged, distinct = without_copies(problem)  # copies could share a weight in any way
         walk = _PenaltyWalk(CoupledLogistic(merged, float(self.tol)), distinct, problem.n_features)
         with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
             for penalty in self._grid(problem, walk.models.largest_penalty):
@@ -126,18 +126,18 @@ class LogisticLasso(WeightedSelector):
 
 
 class _PenaltyWalk:
-    """Solutions for falling penalties."""
+    """Solutions for descending penalties."""
 
     def __init__(self, models: CoupledLogistic, columns: IntArray, n_features: int) -> None:
         self.models = models
-        self.columns, self.n_features = columns, n_features  # of the machines, among all features
+        self.columns, self.n_features = columns, n_features  # columns of the models among all features
         self.penalties: list[float] = []
         self.supports: list[IntArray] = []
         self.abs_weights: list[FloatArray] = []
         self.norms: list[float] = []
 
     def visit(self, penalty: float) -> None:
-        """Solve and remember."""
+        """Solve for a penalty and store the solution."""
         norm = self._norm_at(penalty)
         support = self.models.support
         self.penalties.append(penalty)
@@ -150,7 +150,7 @@ class _PenaltyWalk:
         return self.models.norm
 
     def ends(self, norm_bound: float | None, asked: int | None) -> bool:
-        """Whether the bound is reached, or, without one, the loss explained or many more features found than asked."""
+        """Whether the path ends: at the bound; without one, where the loss is small or enough features have entered."""
         if norm_bound is not None:
             return self.norms[-1] >= norm_bound
         if asked is not None and self.supports[-1].size >= max(MANY_FEATURES, 2 * asked):
@@ -158,7 +158,7 @@ class _PenaltyWalk:
         return self.models.loss <= (1.0 - EXPLAINED) * self.models.loss_without_features
 
     def meet(self, norm_bound: float) -> None:
-        """Replace what lies beyond the bound by the solution at the bound."""
+        """Replace the solutions beyond the bound by the one at the bound."""
         low = SMALLEST_PENALTY * self.models.largest_penalty
         while self.norms and self.norms[-1] > norm_bound:
             low = self.penalties[-1]

@@ -23,7 +23,7 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._lasso import BoxLassoSolution, empty_solution, solve_box_lasso
 
-ROUNDING = 1e-12  # of the bound: no weight
+ROUNDING = 1e-12  # relative to the bound: smaller weights are zero
 SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where the first feature enters
 
 
@@ -33,8 +33,8 @@ SMALLEST_EPSILON = 1e-2  # end of the path without an epsilon, relative to where
     tasks=("binary", "regression"),
     reference="Hochreiter & Obermayer 2004, 2006; Lal et al. 2006, section 4.5",
     cost="n p for each step of the path that brings in a feature",
-    oracle="a QP solver; LassoSelector where the box does not bind",
-    avoid="problems without a dominating feature: LassoSelector gives the exact path; several classes",
+    oracle="a QP solver; LassoSelector where no variable is at its bound",
+    avoid="problems without a dominating feature, where LassoSelector gives the exact path; several classes",
     test_params=({"n_steps": 8}, {"task": "regression", "C": 2.0, "n_steps": 8}),
 )
 class PotentialSVM(WeightedSelector):
@@ -44,12 +44,12 @@ class PotentialSVM(WeightedSelector):
 
     .. math:: \min_\alpha\ \tfrac12 \|X\alpha\|^2 - y^\top X \alpha + \epsilon \|\alpha\|_1, \qquad |\alpha_k| \le C
 
-    has one variable for each feature; those with :math:`\alpha_k \ne 0` are the support features. It asks that the
-    correlation of the error with each feature be at most ε, unless the feature has reached the bound C. With
-    ``C=inf`` it is the LASSO; a finite C limits the influence of a single feature, and others share its part.
+    has one variable for each feature; those with :math:`\alpha_k \ne 0` are the support features. At the solution the
+    correlation of the error with each feature is at most ε, unless the feature has reached the bound C. With ``C=inf``
+    it is the LASSO; a finite C limits the influence of a single feature in favour of others.
 
-    The problem is solved along a path of falling ε. Features are ordered by the ε at which they enter; those
-    that never do, by their correlation with what is left of the target.
+    The problem is solved along a path of descending ε. Features are ordered by the ε at which they enter; those
+    that never do, by their correlation with the residual.
 
     Use it where a few dominating features should not hide the others; with ``C=inf``, ``LassoSelector`` gives the exact
     path.
@@ -120,7 +120,7 @@ class PotentialSVM(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        # Without a bound one of all copies carries everything; a finite bound is one for each of them.
+        # Without a bound one copy has the whole weight; a finite bound holds for each copy.
         copies = [] if np.isinf(self.C) else groups_of_copies(first_copies(problem.design))
         merged, distinct = (
             without_copies(problem) if np.isinf(self.C) else (problem, np.arange(problem.n_features))
@@ -159,15 +159,15 @@ class PotentialSVM(WeightedSelector):
         )
 
     def _grid(self, largest: float) -> FloatArray:
-        """Falling values of ε, below the one at which the first feature enters."""
+        """Descending values of ε, below the one at which the first feature enters."""
         last = SMALLEST_EPSILON * largest if self.epsilon is None else float(self.epsilon)
         return np.geomspace(max(largest, last), last, int(self.n_steps) + 1)[1:]
 
 
 def _filled_in_order(step: BoxLassoSolution, copies: list[IntArray], C: float) -> BoxLassoSolution:
-    """The same machine, with the weight of copies on the first up to its bound, then on the next one.
+    """An equivalent solution in which the weight of copies is on the first up to its bound, then on the next one.
 
-    The problem leaves open how copies share a weight: rounding would decide.
+    Without this, rounding would decide how copies share a weight.
     """
     weight = np.zeros(step.gradient.size)
     weight[step.columns] = step.weights
@@ -179,7 +179,7 @@ def _filled_in_order(step: BoxLassoSolution, copies: list[IntArray], C: float) -
 
 
 class _UnitColumns:
-    """Columns times the square roots of the samples' shares: of length one when standardised."""
+    """Columns times the square roots of the sample shares; standardised columns then have length one."""
 
     def __init__(self, design: Design, share: FloatArray) -> None:
         self.design = design

@@ -24,10 +24,10 @@ from zeronorm.solvers._lasso import (
 )
 
 SMALLEST_PENALTY = 1e-2  # end of the path by default, relative to where the second feature enters
-ROUNDING_OF_MEANS = 1e-14  # of the values: means of the classes this near are equal
-STIFFNESS = 10.0  # price of the constraint, relative to the curvature of the loss
+ROUNDING_OF_MEANS = 1e-14  # relative to the values: smaller differences of the class means are zero
+STIFFNESS = 10.0  # weight of the constraint's penalty, relative to the curvature of the loss
 MULTIPLIER_STEPS = 200
-CONSTRAINT_TOL = 1e-9  # relative to the distance of the targets
+CONSTRAINT_TOL = 1e-9  # relative to the distance between the targets
 DISTANCE = 2.0  # between the targets -1 and +1 of the classes
 
 
@@ -47,16 +47,16 @@ class SparseKernelFisher(WeightedSelector):
     .. math:: \min_{a, b}\ \|\xi\|^2 + C \|a\|_1 \quad \text{subject to} \quad
               x_i \cdot a + b = y_i + \xi_i, \qquad \sum_{y_i = +1} \xi_i = \sum_{y_i = -1} \xi_i = 0
 
-    The projections of the two class means are two apart, and the spread within the classes is as small as the
-    norm allows. Without the norm this is Fisher's linear discriminant. The problem is solved along a path of
-    falling C; for large C the feature with the most distant class means has a weight alone. Features are ordered
-    by the C at which they enter; those that never do, by the pull of the constraint and the errors.
+    The projections of the two class means are two apart, and the variance within the classes is as small as the norm
+    allows. Without the norm this is Fisher's linear discriminant. The problem is solved along a path of descending C;
+    for large C the feature with the most distant class means is the only one with a weight. Features are ordered by the
+    C at which they enter; those that never do, by the gradient of the constraint and the errors.
 
     With the columns of a kernel matrix as X (and ``standardize=False``) the weights belong to the training
-    samples, and the same method selects the samples that the kernel machine needs.
+    samples, and the same method selects the samples that the kernel classifier needs.
 
-    Use it for two classes of similar shape; the squared loss suffers from outliers. Features without any
-    difference of the class means can still enter, when they help to cancel noise.
+    Use it for two classes of similar shape; the squared loss is sensitive to outliers. Features with equal class
+    means can still enter when they help to cancel noise.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class SparseKernelFisher(WeightedSelector):
     Attributes
     ----------
     coef_ : ndarray
-        a and b at the end of the path, of the columns as standardised; zeros when all class means coincide.
+        The weights a of the standardised features at the end of the path; zeros when all class means coincide.
     intercept_ : float or ndarray
-        a and b at the end of the path, of the columns as standardised; zeros when all class means coincide.
+        The bias b at the end of the path; zero when all class means coincide.
     penalty_ : float
         C at the end of the path.
 
@@ -120,7 +120,7 @@ class SparseKernelFisher(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        merged, distinct = without_copies(problem)  # copies could share a weight in any way
         fisher = _Fisher(merged)
         if not fisher.mean_difference.any():
             self.coef_, self.intercept_, self.penalty_ = np.zeros(problem.n_features), 0.0, 0.0
@@ -151,13 +151,13 @@ class SparseKernelFisher(WeightedSelector):
 
 
 class _Fisher:
-    r"""The problem without its constraints.
+    r"""The problem with its constraints on the errors removed.
 
-    With Z the columns centred within the classes and m the difference of the class means, it reads
+    With Z the columns centred within the classes and m the difference of the class means, it is
     :math:`\min \|Za\|^2 + C\|a\|_1` subject to :math:`m \cdot a = 2`. The constraint is met by the method of
     multipliers: each step is :math:`\min \|Za\|^2 + \rho (m \cdot a - t)^2 + C\|a\|_1`, a LASSO with one more
-    row, and t moves by what is missing. Only products of the features in play with each other are needed until the
-    constraint is met; then the data are read once, for the features that should join.
+    row, and t is changed by the violation of the constraint. Until the constraint is met, only inner products of the
+    active features are needed; one pass over the data then finds the features that should join.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -172,7 +172,7 @@ class _Fisher:
         size = np.sqrt(stats.mean**2 + stats.variance)
         self.mean_difference[np.abs(self.mean_difference) <= ROUNDING_OF_MEANS * size] = 0.0
         m = np.abs(self.mean_difference)
-        # Equal up to rounding: the lower index, on every platform.
+        # Of values equal up to rounding the lower index is taken, on every platform.
         self.first = int(np.argmax(m >= (1.0 - 1e-10) * m.max(initial=0.0)))
         self.stiffness = self._stiffness() if m.any() else 0.0
         self.target = DISTANCE
@@ -200,7 +200,7 @@ class _Fisher:
         return float(STIFFNESS * scale / self.mean_difference[self.first] ** 2)
 
     def entry_of_second(self) -> float:
-        """The C below which the feature with the most distant means is no longer alone."""
+        """The C below which a second feature joins the one with the most distant class means."""
         m = self.mean_difference / self.mean_difference[self.first]
         z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
         alone = DISTANCE / abs(float(self.mean_difference[self.first]))
@@ -213,7 +213,7 @@ class _Fisher:
         return highest if highest > 0.0 else 2.0 * alone * max(float(z @ z), float(self.weight.sum()))
 
     def solve(self, C: float, tol: float, max_iter: int) -> BoxLassoSolution:
-        """The weights for one C, from those of the last."""
+        """Solve for one C, starting from the last solution."""
         found = self._start(C) if self._last is None else self._last
         for n_rounds in range(MAX_ROUNDS):
             tol = max(tol, GRADIENT_ROUNDING * float(np.max(np.abs(self._gradient_of_target()))))
@@ -227,9 +227,9 @@ class _Fisher:
         return found
 
     def _start(self, C: float) -> BoxLassoSolution:
-        """No weights, and the target for which the feature with the most distant means, alone, meets the constraint.
+        """Zero weights, with the t at which the feature with the most distant means alone meets the constraint.
 
-        The multiplier moves by a few units at a time; a large C, as with many samples, asks for hundreds.
+        The multiplier changes by a few units per step; without this, a large C would need hundreds of steps.
         """
         m = abs(float(self.mean_difference[self.first]))
         z = self.within(self.design.block(np.asarray([self.first])))[:, 0]
@@ -239,7 +239,7 @@ class _Fisher:
     def _solve_among(
         self, columns: IntArray, start: BoxLassoSolution, C: float, tol: float, max_iter: int
     ) -> BoxLassoSolution:
-        """The solution with weights for these features only, of which those of ``start`` come first."""
+        """The solution with weights for these features only; the features of ``start`` come first."""
         weights = np.append(start.weights, np.zeros(columns.size - start.weights.size))
         m, converged = self.mean_difference[columns], False
         square = 2.0 * (self._products_of(columns) + self.stiffness * np.multiply.outer(m, m))
@@ -261,17 +261,17 @@ class _Fisher:
         return BoxLassoSolution(columns, weights, image, gradient, converged)
 
     def _gradient_of_target(self) -> FloatArray:
-        """Of all features without weights: that of the constraint's row alone."""
+        """Gradient of all features at zero weights, which is that of the row of the constraint."""
         return np.asarray(2.0 * self.stiffness * self.target * self.mean_difference)
 
     def _products_of(self, columns: IntArray) -> FloatArray:
-        """Z'Z of some features; what has been computed before is kept."""
+        """Z'Z of some features; computed products are kept for later calls."""
         if not np.isin(columns, self._known).all():
             self._known = columns.copy()
             self._products = self._squares(columns)
         order = np.argsort(self._known)
-        place = order[np.searchsorted(self._known, columns, sorter=order)]
-        return np.ascontiguousarray(self._products[np.ix_(place, place)])
+        index = order[np.searchsorted(self._known, columns, sorter=order)]
+        return np.ascontiguousarray(self._products[np.ix_(index, index)])
 
     def _squares(self, columns: IntArray) -> FloatArray:
         """Z'Z of some features; sparse columns stay sparse, and the means are subtracted afterwards."""
@@ -291,6 +291,6 @@ class _Fisher:
         return weights
 
     def bias(self, solution: BoxLassoSolution) -> float:
-        """Such that the mean of the second class projects to one."""
+        """The bias with which the mean of the second class projects to one."""
         means = self.shares[1] @ self.design.block(solution.columns)
         return float(1.0 - means @ solution.weights)

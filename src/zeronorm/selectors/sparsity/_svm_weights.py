@@ -1,4 +1,4 @@
-"""The one-shot baseline: the largest weights of one support vector machine."""
+"""A baseline: features ranked by the weights of one support vector machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zeronorm.selectors._base import WeightedSplittingSelector
     family="sparsity",
     tasks=("binary", "multiclass", "regression"),
     reference="Weston et al. 2003, section 5; Huang et al. 2008",
-    cost="n² p; one machine",
+    cost="n² p; one SVM",
     oracle="LIBSVM and liblinear through scikit-learn, and linear programs",
     avoid="redundant features, which share one weight: RFE and AROM repeat the step for that reason",
     test_params=({}, {"norm": "l1"}, {"task": "regression"}),
@@ -32,9 +32,9 @@ class SVMWeights(WeightedSplittingSelector):
     .. math:: s_k = \sum_c |w_{ck}|, \qquad \min_{w, b}\ \tfrac12\|w\|_2^2 + C\sum_i \xi_i
         \quad\text{or}\quad \|w\|_1 + C \sum_i \xi_i
 
-    The sum is over the machines of one class against the rest, or of all pairs of classes. This is the first step of
-    RFE and of AROM without the others: a baseline that shows what the repetition adds. Weston et al. and Huang et al.
-    find it about as good as ranking by correlation. The ℓ1 machine has at most as many weights as samples; features
+    The sum is over the classifiers of one class against the rest, or of all pairs of classes. This is the first step of
+    RFE and of AROM: a baseline that shows what their further steps add. Weston et al. and Huang et al.
+    find it about as good as ranking by correlation. The ℓ1 SVM has at most as many weights as samples; features
     without one follow by how close they came to one (their reduced cost).
 
     Parameters
@@ -43,18 +43,18 @@ class SVMWeights(WeightedSplittingSelector):
         None: half of the features.
     C
         ``numpy.inf`` is the hard margin, for classes that can be separated. "auto" chooses it from the data: by
-        samples left out one at a time on the kernel matrix, or by three folds for ``norm="l1"``.
+        leave-one-out on the kernel matrix, or by three folds for ``norm="l1"``.
     multi_class
-        The weights of the machines are summed.
+        The weights of the classifiers are summed.
     epsilon
-        "auto" is a tenth of the spread of the target.
+        "auto" is a tenth of the scale of the target.
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias, one row per machine, for the features as standardised.
+        Weights of the standardised features, one row per model.
     intercept_ : float or ndarray
-        Weights and bias, one row per machine, for the features as standardised.
+        Bias, one number per model.
     C_ : float
         The ``C`` that was used.
     epsilon_ : float or None
@@ -132,5 +132,5 @@ class SVMWeights(WeightedSplittingSelector):
             return known
         if self.norm == "l1":
             return automatic_l1_C(problem, self.epsilon_)
-        # The price of a distance is in units of one over the target where that of its square has none.
+        # The cost of an absolute error has the unit 1 / y, that of a squared error has no unit.
         return C_of(self, problem) * problem.target.unit(problem.sample_weight)

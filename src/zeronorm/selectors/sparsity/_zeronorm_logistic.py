@@ -31,25 +31,25 @@ REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
     "zeronorm-logistic",
     family="sparsity",
     tasks=("binary", "multiclass"),
-    reference="Lal et al. 2006, Table 1 (the cell it leaves empty); splicing: Zhu et al. 2020",
-    cost="n p for each of about ten questions per selected feature, mostly to a copy in bytes, and many small fits",
+    reference="Lal et al. 2006, Table 1 (an empty entry there); splicing: Zhu et al. 2020",
+    cost="n p for each of about ten passes per selected feature, mostly over a copy in bytes, and many small fits",
     oracle="exhaustive search of all subsets of up to 15 features, and abess",
     avoid="hundreds of features to be kept; a list that must be stable",
     test_params=({}, {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}),
 )
 class ZeroNormLogistic(WeightedSelector):
-    r"""Logistic regression with the zero-norm: the best subset of each size, or a concave stand-in.
+    r"""Logistic regression with the zero-norm: the best subset of each size, or a concave approximation.
 
     ``penalty="l0"`` looks, for every size k, for the subset of k features with the smallest loss
 
     .. math:: \min_{w, b}\ \sum_i s_i \log(1 + e^{-y_i (w \cdot x_i + b)}) + \tfrac{\lambda}{2} \|w\|_2^2
               \quad \text{subject to} \quad \|w\|_0 = k,
 
-    where a tiny ridge λ keeps the weights finite when a subset separates the classes. The search goes up and down the
-    sizes with a beam of subsets, and improves the best by splicing (several features exchanged at once) and by swaps.
-    It finds the optimum in almost all problems that are small enough to try all subsets; for large problems, like any
-    search of this kind, it gives no guarantee. From 100,000 samples on, the wide search looks at 25,000 of them, and a
-    narrow one in all samples begins with what that found; losses are always those of all samples.
+    where a tiny ridge λ keeps the weights finite when a subset separates the classes. A beam search goes up and down
+    the sizes and improves the best subsets by splicing (several features exchanged at once) and by swaps. It finds the
+    optimum in almost all problems that are small enough to try all subsets; for large problems, like any search of this
+    kind, it gives no guarantee. From 100,000 samples on, the wide search uses 25,000 of them, and a narrow search in
+    all samples starts with its result; losses are always those of all samples.
 
     The other penalties are concave functions of :math:`|w_k|` between ℓ0 and ℓ1, added to the mean loss:
 
@@ -60,7 +60,8 @@ class ZeroNormLogistic(WeightedSelector):
     They are minimised through a sequence of weighted ℓ1 problems, each of which lowers the objective, for a
     grid of λ. Every support that appears is refitted without penalty, and the best of each size is kept.
 
-    Several classes: one machine against the rest for each, all with the same features, losses summed.
+    Several classes have one classifier for each class against the rest, all with the same features; their losses are
+    summed.
 
     Use ``"l0"`` for the smallest model that predicts well, when strong correlations mislead the LASSO, or to
     see what the best k features are. Prefer a penalty when hundreds of features are to be kept. Compared with
@@ -73,14 +74,14 @@ class ZeroNormLogistic(WeightedSelector):
     penalty
         "l0": best subsets. The others are smooth approximations of it.
     max_features
-        Beyond it features follow by their single effect. None: ``n_features_to_select`` if it is given, else as
-        many as the number of samples supports, at most 100.
+        All other features follow by their single effects. None:
+        ``n_features_to_select`` if it is given, else as many as the number of samples supports, at most 100.
     epsilon
         Here for both tasks: the width around zero of the penalties "log" and "l0.5".
     tol
         Largest violation of the optimality conditions, relative to the largest slope of the loss.
     always_keep
-        Best subsets are searched among those that contain them.
+        Only subsets that contain these features are searched.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class ZeroNormLogistic(WeightedSelector):
     """
 
     _parameter_exceptions = exceptions(
-        epsilon=(POSITIVE, "the width around zero of the penalty, not of a tube")
+        epsilon=(POSITIVE, "the width around zero of the penalty, not of the loss")
     )
 
     def __init__(
@@ -162,7 +163,7 @@ class ZeroNormLogistic(WeightedSelector):
         residuals, _ = model.residuals(model.fit(_NOTHING), model.rows_and_ones(_NOTHING))
         slopes = np.abs(problem.design.transpose_dot(residuals.T)).sum(axis=1)
         supports = [fit.columns for fit in fits]
-        # A feature that is in a smaller subset, and then in more of them, stands before others.
+        # Features in smaller subsets come first; of those equal in this, features in more subsets.
         scores = entry_scores(
             supports, [1.0 / max(fit.size, 0.5) for fit in fits], slopes / np.sqrt(variance)
         )
@@ -193,10 +194,10 @@ class ZeroNormLogistic(WeightedSelector):
     # -- concave penalties ----------------------------------------------------------------------
 
     def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
-        merged, distinct = without_copies(problem)  # copies would share a weight at random
+        merged, distinct = without_copies(problem)  # copies could share a weight in any way
         models = CoupledLogistic(merged, self.tol)
         penalties = models.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
-        # A weight of two is two samples.
+        # A sample with weight two counts as two samples.
         most: float = max(float(model.weight.sum()), float(np.count_nonzero(model.weight)))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
@@ -219,7 +220,7 @@ class ZeroNormLogistic(WeightedSelector):
         )
 
     def _solve_reweighted(self, models: CoupledLogistic, penalty: float) -> None:
-        """Weighted ℓ1 problems until the factors settle, starting with equal factors."""
+        """Solve weighted ℓ1 problems until the factors converge, starting with equal factors."""
         factors = np.ones(models.n_features)
         for _ in range(int(self.max_reweightings)):
             models.solve(penalty * factors)
@@ -233,7 +234,7 @@ _NOTHING = np.empty(0, dtype=np.intp)
 
 
 def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float:
-    """Twice the loss, log n per weight, and twice the logarithm of the number of subsets of the size."""
+    """Extended BIC: twice the loss, plus log n per weight, plus twice the log number of subsets of this size."""
     k = fit.size
     n_subsets = gammaln(n_features + 1) - gammaln(k + 1) - gammaln(n_features - k + 1)
     return float(2.0 * fit.objective + fit.coef.size * np.log(total_weight) + 2.0 * n_subsets)
@@ -248,7 +249,7 @@ def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float
 
 SCAD_SHAPE = 3.7
 MCP_SHAPE = 3.0
-SMALLEST_FACTOR = 1e-4  # a feature never becomes quite free
+SMALLEST_FACTOR = 1e-4  # a weight is never without any penalty
 
 Slope = Callable[[FloatArray, float, float], FloatArray]
 
@@ -280,6 +281,6 @@ SURROGATES: dict[str, Slope] = {
 
 def tangent_factors(name: str, w: FloatArray, penalty: float, epsilon: float) -> FloatArray:
     """Slopes of the penalty at the absolute weights ``w``, in units of ``penalty``; one where there is no penalty."""
-    if penalty == 0.0:  # no column has any pull
+    if penalty == 0.0:  # all gradients are zero
         return np.ones_like(w)
     return np.maximum(SURROGATES[name](w, penalty, epsilon), SMALLEST_FACTOR)

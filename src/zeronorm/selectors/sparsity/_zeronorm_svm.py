@@ -57,7 +57,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
 
     Substituting :math:`w = \Lambda^{-1/2} u` shows that q = 0 is the ℓ2-AROM iteration with the hinge loss:
     ``ZeroNormSVM(C)`` is AROM with hinge slacks at C/2 (the paper has no ½ before the norm), q = 2 is ``SVC(C=C/2)``,
-    and q = 1 agrees with ``L1SVM(C=C/2)``, which gets there much faster: for q = 1 superfluous weights shrink only
+    and q = 1 agrees with ``L1SVM(C=C/2)``, which is much faster: for q = 1 superfluous weights shrink only
     geometrically. The only difference from AROM is the loss.
 
     For q = ∞ the program :math:`\min\ t + C\sum\xi_i` with :math:`|w_k| \le t` is solved at once (the recipe printed in
@@ -65,54 +65,54 @@ class ZeroNormSVM(WeightedSplittingSelector):
     multipliers.
 
     The zero-norm has many local minima, and :math:`w = 0` is one of them: when C is too small for the number
-    of features at the start, all weights shrink together. The features are then ordered by the last
-    iterate in which they differ, and a warning asks for a larger C.
+    of features at the start, all weights shrink to zero. The features are then ordered by the last
+    iterate in which their weights differ, and a warning asks for a larger C.
 
     Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
-    start, because the iteration would never separate them: the
-    weight goes to the first, the others rank last (see ``representative_``).
+    start, because the iteration would give them equal weights: the weight goes to the first, the others rank last (see
+    ``representative_``).
 
     Parameters
     ----------
     n_features_to_select
-        None: the features at the end of the iteration.
+        None: the features kept at the end of the iteration.
     q
         0 counts the features; ``numpy.inf`` is the largest weight.
     loss
         "probit": the model from which the paper derives the method, where labels are signs of scores with normal
         noise.
     C
-        "auto" chooses it from the data, by samples left out one at a time on the kernel matrix. Factor of the hinge
-        loss. The norm has no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of
-        SVMWeights: C = 2 here is C = 1 there. ``numpy.inf`` is the hard margin, which needs classes that can be
-        separated. Not used with ``loss="probit"``.
+        Factor of the hinge loss. "auto" chooses it from the data, by leave-one-out on the kernel matrix. The norm has
+        no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of SVMWeights: C = 2 here is C = 1
+        there. ``numpy.inf`` is the hard margin, which needs classes that can be separated. Not used with
+        ``loss="probit"``.
     multi_class
-        The machines share :math:`|w_k| = \sum_c |w_{ck}|`.
+        The classifiers share :math:`|w_k| = \sum_c |w_{ck}|`.
     standardize
-        Weights are compared, so columns should have one unit.
+        Weights are compared, so all columns should have the same unit.
     zero_tol
-        Such features are removed and never come back. None: 1e-3; 1e-4 when q ≥ 1, where small weights may be
+        Such features are removed for good. None: 1e-3; 1e-4 when q ≥ 1, where small weights may be
         correct; 0 when q = 2.
     tol
         The iteration ends when no scaling factor changes by more than this, relative to the largest.
     max_iter
-        One iteration trains one machine.
+        One iteration trains one model.
     scaling
-        "unit" brings :math:`\Lambda^{-1/2}` to one size before each training, so that the mean diagonal of the
-        kernel is one in standard deviations of the columns: C then means the same for any number of features and
-        survivors. "paper" is the formula above as it stands.
+        "unit" rescales :math:`\Lambda^{-1/2}` before each training, so that the mean diagonal of the kernel is one in
+        standard deviations of the columns: C then means the same for any number of features. "paper" is the formula
+        above as it stands.
     start
-        The first factors :math:`\Lambda^{-1/2}`. "equal": ones, as in the paper. "correlation":
-        :math:`\sqrt{r_k^2 + 1/N}` with the correlation of feature and labels (its mean square over machines), so that
-        a feature that says much alone begins ahead. "auto": "correlation" for the hinge loss with a finite C, q < 1
+        The first factors :math:`\Lambda^{-1/2}`. "equal": ones, as in the paper. "correlation": :math:`\sqrt{r_k^2 +
+        1/N}` with the correlation of feature and labels (its mean square over classifiers), so that a feature that is
+        informative alone starts with a larger factor. "auto": "correlation" for the hinge loss with a finite C, q < 1
         and ``scaling="unit"``, else "equal". From q = 1 on the iteration has one solution, whatever the start.
 
     Attributes
     ----------
     coef_ : ndarray
-        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+        Weights of the standardised features in the last iterate, one row per classifier.
     intercept_ : float or ndarray
-        Weights and bias of the last iterate, one row per machine, for the features as standardised.
+        Bias in the last iterate, one number per classifier.
     C_ : float or None
         The ``C`` that was used. None for the probit model.
     representative_ : ndarray of shape (n_features_in_,), dtype int
@@ -205,7 +205,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
     def _cost(self, problem: Problem) -> float:
         if not np.isinf(self.q):
             return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
-        # Many weights at one bound t decide like weights of length t √p.
+        # p weights at the bound t have the Euclidean norm t √p.
         known = known_cost(self, problem)
         if known is not None:
             return known
@@ -220,7 +220,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         return SharedScaleModel(parts, loss="hinge")
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
-        """One linear program per machine; weights at the bound are ordered by how hard they press on it."""
+        """Solve one linear program per classifier; weights at the bound are ordered by their multipliers."""
         scores = np.zeros(problem.n_features)
         models = []
         assert self.C_ is not None
@@ -253,7 +253,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
 
 @dataclass(frozen=True, eq=False)
 class LinfSvm:
-    """A machine with bounded weights; ``pull`` is x'v, not zero only where the weight is at the bound."""
+    """A linear SVM with bounded weights; ``gradient`` is x'v, nonzero only where the weight is at the bound."""
 
     weights: FloatArray
     bias: float

@@ -1,1 +1,1 @@
-"""Stochastic search: a probability distribution over features is learned."""
+"""Selectors that learn a probability distribution over features by stochastic search."""

@@ -1,4 +1,4 @@
-"""Optimal feature weighting: learn a probability law over features from randomly drawn subsets."""
+"""Optimal feature weighting: learn a probability distribution over features from randomly drawn subsets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EXACT_STEPS, EXACT_BATCH = 1000, 1024
     reference="Gadat & Younes 2007",
     cost="one fit on k features for each of many thousand draws; p only for the vector of weights",
     oracle="the exact gradient as the mean of the stochastic one, and the formulas in NumPy",
-    avoid="too little time for many small fits; redundant features: equal ones get equal weights",
+    avoid="little time: it needs many small fits; redundant features: equal ones get equal weights",
     misprints="Figure 4 prints + κP and leaves q out of κ; eqs. 10 to 12 are right.",
     test_params=(
         {"max_iter": 40, "batch_size": 2, "random_state": 0},
@@ -57,9 +57,9 @@ EXACT_STEPS, EXACT_BATCH = 1000, 1024
     ),
 )
 class OptimalFeatureWeighting(BaseSelector):
-    r"""Optimal feature weighting (OFW): features that make small random classifiers good.
+    r"""Select by optimal feature weighting (OFW), from the errors of classifiers on random subsets.
 
-    Learns a probability distribution P over the features that minimises the mean error of classifiers built on k
+    OFW learns a probability distribution P over the features that minimises the mean error of classifiers built on k
     features drawn from it,
 
     .. math:: \mathcal E(P) = \sum_{\omega} g(\omega) \prod_{i=1}^k P(\omega_i),
@@ -87,43 +87,45 @@ class OptimalFeatureWeighting(BaseSelector):
 
     Use it to find features that are useful in combination, for any classifier, when there is time for many small fits.
     It does not remove redundancy (equal features get equal weights), and it needs small steps: with steps that are too
-    large, chance decides which features win. Without a ``step_size`` the steps follow from the data. What can be
-    foreseen without a feature is subtracted from the error before the feature learns from it: the running mean, the
-    mean effect of the other features of the subset, and what the other subsets of the step, which share
-    :math:`T_1` and :math:`T_2`, have in common with it. This leaves the mean of the gradient as it is and takes away
-    most of its noise, as does a :math:`T_2` twice as large, drawn without replacement. The rest is measured in its
-    standard deviation; a draw changes a weight by at most 10 %, less in long runs, less when the distribution
+    large, chance decides which features win. Without a ``step_size`` the steps follow from the data. From the error,
+    the part that does not depend on a feature is subtracted before the weight of the feature is changed: the running
+    mean, the mean effect of the other features of the subset, and what the subset has in common with the other subsets
+    of the step, which share :math:`T_1` and :math:`T_2`. This leaves the mean of the gradient unchanged and removes
+    most of its noise, as does a :math:`T_2` twice as large, drawn without replacement. The remainder is divided by its
+    standard deviation. A draw changes a weight by at most 10 %, less in long runs, less when the distribution
     concentrates on few features, and later in proportion to 1/n. When the distribution concentrates on one feature, or
     its subsets become worse, the run goes back to an earlier distribution and halves the steps. With a ``step_size``
-    the steps and samples are literally those above. A feature drawn twice is one active variable of the classifier.
+    the steps and samples are exactly those of the formulas. A feature drawn twice is one active variable of the
+    classifier.
 
     One dense copy of the features under study is held in memory (in single precision when they are
-    standardised), unless it is larger than 1 GiB; then a step reads what it needs, which is slower.
+    standardised), unless it is larger than 1 GiB; then each step reads the columns it needs, which is slower.
 
     Parameters
     ----------
     n_features_to_select
-        None: all features with more than the uniform weight.
+        None: all features with a weight above the uniform one, 1 / (number of features under study).
     subset_size
         None: the square root of the number of features, at most 100.
     learner
-        "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; one of these with settings
-        (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
+        "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; an instance
+        with other settings (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
     bootstrap_size
-        The training sample of a subset has this size, the test sample too with a ``step_size`` and twice the size
-        without. None: a quarter of the samples, between 20 and 100.
+        It is the size of the training sample of a subset; the test sample has the same size with a ``step_size``, and
+        twice the size without. None: a quarter of the samples, between 20 and 100.
     step_size
         The ε of the paper's formulas. None: the steps follow from the data.
     step_offset
-        The c of the paper's formulas. None: the number of steps, so that the step halves over the run.
+        The c of the paper's formulas. None: the number of steps, so that the last step is half as long as the first.
     batch_size
-        Their gradients are averaged. None: as many as together hold each feature about once, between 4 and 32.
+        The gradients of these subsets are averaged. None: as many as together contain each feature about once, between
+        4 and 32.
     max_iter
-        One iteration is one step. None: 4000 draws of each feature under the uniform law, between 20 000 and 400
-        000 subsets in all. Adaptive steps are shorter in longer runs.
+        One iteration is one step. None: 4000 draws of each feature under the uniform distribution, between 20,000 and
+        400,000 subsets in all. Adaptive steps are shorter in longer runs.
     tol
-        The run ends when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer falls; only then
-        it has converged. None: 0.25; in the exact methods 1e-6, over one step.
+        The run ends when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer
+        decreases; only then it has converged. None: 0.25; in the exact methods 1e-6, over one step.
     window
         See ``tol``.
     cost
@@ -133,19 +135,19 @@ class OptimalFeatureWeighting(BaseSelector):
     multi_class
         "auto" is "one_vs_rest" for learners of two classes and "native" otherwise.
     fisher_threshold
-        The score is that of FisherScore with ``variant="overall"``; the paper uses 0.01. None: all features stay.
+        The score is that of FisherScore with ``variant="overall"``; the paper uses 0.01. None: all features are kept.
     checkpoint
-        A fit with the same data and settings continues from there; its results are those of an uninterrupted run.
+        A fit with the same data and settings continues from this file; its results are those of an uninterrupted run.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features_in_,)
-        P, one weight per feature; ``scores_`` are these, except that weights below the uniform one are replaced by
-        numbers below it in the order of the mean weights on the way.
+        P, one weight per feature. ``scores_`` are these weights, except that those below the uniform weight are
+        replaced by smaller numbers in the order of the mean weights during the run.
     history_ : History
-        The run with its ``steps``, ``mean_error`` and ``weights``, at some of the steps.
+        Some steps of the run: their numbers ``steps``, the ``mean_error`` and the ``weights``.
     n_redrawn_ : int
-        Number of training samples that held one class only and were drawn again, for learners that need two classes.
+        Number of training samples that contained only one class and were drawn again, for learners that need two.
     stop_reason_ : str
         Why the run ended.
     n_steps_back_ : int
@@ -292,7 +294,7 @@ class OptimalFeatureWeighting(BaseSelector):
         return scores, active
 
     def _resolve_sizes(self, experiment: Experiment) -> None:
-        """Numbers of features, subsets and steps where the user left them open."""
+        """Set the numbers of features, subsets and steps that are None."""
         p, k = experiment.n_features, experiment.subset_size
         self.subset_size_ = k
         if self.method in EXACT:
@@ -366,17 +368,17 @@ class OptimalFeatureWeighting(BaseSelector):
         return path.demote(stats.is_constant(problem.design.dtype))
 
     def _ranked_scores(self, active: Int64Array) -> FloatArray:
-        """The weights; below the uniform one, in the order of the mean weights on the way.
+        """Scores: the weights; below the uniform weight, numbers in the order of the mean weights during the run.
 
-        There the weights at the end are zero or what the noise of the diffusion made of them, while the way tells
-        which features were given up last.
+        Small weights at the end are zero or noise of the diffusion, while their means show which features kept a
+        weight longest.
         """
         bound = 1.0 / active.size
         ranked = self.weights_.copy()
         small = active[ranked[active] < bound]
         if small.size and self.history_.steps.size:
-            on_the_way = self.history_.weights[:, small].mean(axis=0)
-            ranked[small] = 0.999 * bound * on_the_way / on_the_way.max()
+            mean_weights = self.history_.weights[:, small].mean(axis=0)
+            ranked[small] = 0.999 * bound * mean_weights / mean_weights.max()
         return ranked
 
     # -- the energy -----------------------------------------------------------------------------
