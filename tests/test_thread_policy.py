@@ -29,7 +29,7 @@ from zeronorm.solvers.svm._free_set import pivot_free_set
 MUCH = 1 << 40
 
 
-def test_sweeps_between_small_products_keep_their_threads(monkeypatch):
+def test_passes_over_the_data_between_small_products_keep_their_threads(monkeypatch):
     monkeypatch.setattr(_threads, "n_cores", lambda: 3)
     with threadpool_limits(limits=3, user_api="blas"):
         allowed = available_threads()
@@ -62,7 +62,7 @@ def test_never_more_threads_than_cores(monkeypatch):
     assert useful_threads(-1, 10) == 1
 
 
-def test_sweeps_follow_the_threads_of_blas():
+def test_passes_over_the_data_follow_the_threads_of_blas():
     with threadpool_limits(limits=1, user_api="blas"):
         assert available_threads() == 1
     with one_thread():
@@ -153,16 +153,16 @@ def test_memory_of_long_vectors_is_used_again(monkeypatch):
     with _threads.memory_used_again():
         first = _threads.long_vector(100)
         first[:] = 1.0
-        place, view = first.ctypes.data, first[3:].view(np.int64)
+        address, view = first.ctypes.data, first[3:].view(np.int64)
         del first
         second = _threads.long_vector(100)
         second[:] = 2.0
         assert np.all(view.view(np.float64) == 1.0)
         del view
         with _threads.memory_used_again():  # a fit inside another one
-            assert _threads.long_vector(20).ctypes.data != place
+            assert _threads.long_vector(20).ctypes.data != address
             third = _threads.long_vector(60, np.int64)
-        assert third.ctypes.data == place
+        assert third.ctypes.data == address
         assert third.shape == (60,)
         assert third.dtype == np.int64
         used = _threads._USED.get()
@@ -181,12 +181,12 @@ def test_after_an_error_nothing_more_is_read():
     """An error in the first of a thousand parts must not wait for the others, nor an interrupt."""
     read = []
 
-    def fails_at_once(place):
-        read.append(place)
+    def fails_at_once(key):
+        read.append(key)
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        list(work_in_turn(fails_at_once, lambda place, part: part, range(1000), n_threads=2))
+        list(work_in_turn(fails_at_once, lambda key, part: part, range(1000), n_threads=2))
     assert len(read) < 4
 
 
@@ -200,10 +200,10 @@ def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
     second = memory.array((3, 4), np.dtype(np.float32))
     second[:] = 2.0
     assert np.all(view == 1.0)
-    place = second.ctypes.data
+    address = second.ctypes.data
     del second
     third = memory.array((5,), np.dtype(np.float64))
-    assert third.ctypes.data == place
+    assert third.ctypes.data == address
     assert third.shape == (5,)
     del view
     fourth = memory.array((100,), np.dtype(np.float64))
@@ -218,11 +218,11 @@ def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
 def test_parts_come_in_their_order(ahead, n):
     read = []
 
-    def place(k):
+    def read_part(k):
         read.append(k)
         return 10 * k
 
-    assert list(read_in_turn(place, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
+    assert list(read_in_turn(read_part, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
     assert read == list(range(n))
 
 
@@ -248,13 +248,13 @@ def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
     path, streams = tmp_path / "x", []
     path.write_bytes(bytes(range(9)))
 
-    def read(place):
+    def read(key):
         with opened(path) as stream:
             streams.append(stream)
-            stream.seek(place)
+            stream.seek(key)
             return stream.read(1)[0]
 
-    assert list(work_in_turn(read, lambda place, value: value, range(9), n_threads=2)) == list(range(9))
+    assert list(work_in_turn(read, lambda key, value: value, range(9), n_threads=2)) == list(range(9))
     assert len(set(map(id, streams))) == 1
     assert streams[0].closed
     read(0)
@@ -262,24 +262,24 @@ def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
     assert streams[-1].closed
 
 
-@pytest.mark.parametrize("n_places", [2, 3])
-def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_places):
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_parts):
     second = threading.Event()
     read = []
 
-    def place(k):
+    def read_part(k):
         read.append(k)
         if k == 1:
             second.set()
         return k
 
-    parts = read_in_turn(place, list(range(n_places)), ahead=False)
+    parts = read_in_turn(read_part, list(range(n_parts)), ahead=False)
     assert next(parts) == 0
     assert read == [0]
-    parts = read_in_turn(place, list(range(n_places)), ahead=True)
+    parts = read_in_turn(read_part, list(range(n_parts)), ahead=True)
     assert next(parts) == 0
     assert second.wait(10)
-    assert list(parts) == list(range(1, n_places))
+    assert list(parts) == list(range(1, n_parts))
 
 
 def test_little_memory_is_never_refused(monkeypatch):

@@ -81,18 +81,18 @@ def one_thread() -> Iterator[None]:
         _ALONE.reset(token)
 
 
-_SWEEPING: ContextVar[int | None] = ContextVar("zeronorm_sweeping_threads", default=None)
+_LOOP_THREADS: ContextVar[int | None] = ContextVar("zeronorm_loop_threads", default=None)
 
 
 @contextmanager
 def one_thread_for_products() -> Iterator[None]:
     """Limit BLAS to one thread; sweeps over the data in compiled loops keep those that they have now."""
-    token = _SWEEPING.set(available_threads())
+    token = _LOOP_THREADS.set(available_threads())
     try:
         with one_thread():
             yield
     finally:
-        _SWEEPING.reset(token)
+        _LOOP_THREADS.reset(token)
 
 
 @cache
@@ -126,7 +126,7 @@ def available_threads() -> int:
     """Threads for a sweep over the data: as many as BLAS may use now, and one inside threads of joblib."""
     if _is_thread_of_joblib():
         return 1
-    kept = _SWEEPING.get()
+    kept = _LOOP_THREADS.get()
     if kept is not None:
         return kept
     pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
@@ -231,7 +231,7 @@ class _UsedMemory:
         n_bytes = size * dtype.itemsize
         with self._lock:
             fitting = [k for k, m in enumerate(self._free) if n_bytes <= m.size <= n_bytes / _LEAST_USE]
-            best = min(fitting, key=lambda place: self._free[place].size, default=None)
+            best = min(fitting, key=lambda k: self._free[k].size, default=None)
             memory = np.empty(n_bytes, dtype=np.uint8) if best is None else self._free.pop(best)
         # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
         array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
@@ -278,7 +278,7 @@ def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
 
 # -- Data read block after block, by one thread at a time, while others work on what was read --
 
-Place = TypeVar("Place")
+Key = TypeVar("Key")
 Raw = TypeVar("Raw")
 Part = TypeVar("Part")
 
@@ -294,25 +294,25 @@ class _BlockMemory:
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         n_bytes = math.prod(shape) * dtype.itemsize
-        free = [place for place, (_, user) in enumerate(self._given) if user() is None]
-        large = [place for place in free if self._given[place][0].size >= n_bytes]
+        free = [k for k, (_, user) in enumerate(self._given) if user() is None]
+        large = [k for k in free if self._given[k][0].size >= n_bytes]
         memory = self._given[large[0]][0] if large else np.empty(n_bytes, dtype=np.uint8)
-        for place in reversed(large[:1] if large else free):  # what is free and too small is not needed
-            del self._given[place]
+        for k in reversed(large[:1] if large else free):  # what is free and too small is not needed
+            del self._given[k]
         # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
         array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
         self._given.append((memory, weakref.ref(array)))
         return array.reshape(shape)
 
 
-class _Reading(local):
+class _SharedByReaders(local):
     """What threads that read block after block share: open files and memory; None where each reading has its own."""
 
     files: dict[Path, IO[bytes]] | None = None
     memory: _BlockMemory | None = None
 
 
-_READING = _Reading()
+_SHARED = _SharedByReaders()
 
 
 class _Kept:
@@ -324,11 +324,11 @@ class _Kept:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        _READING.files, _READING.memory = self._files, self._memory
+        _SHARED.files, _SHARED.memory = self._files, self._memory
         try:
             yield
         finally:
-            _READING.files, _READING.memory = None, None
+            _SHARED.files, _SHARED.memory = None, None
 
     def close(self) -> None:
         for stream in self._files.values():
@@ -337,14 +337,14 @@ class _Kept:
 
 def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """An array with any values, to be read into."""
-    memory = _READING.memory
+    memory = _SHARED.memory
     return np.empty(shape, dtype=dtype) if memory is None or 0 in shape else memory.array(shape, dtype)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """A file for reading without a buffer. Read on in one stream, the system is ahead; in a new one it starts anew."""
-    kept = _READING.files
+    kept = _SHARED.files
     if kept is None:
         with open(path, "rb", buffering=0) as stream:
             yield stream
@@ -354,35 +354,35 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         yield kept[path]
 
 
-def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
-    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
-    return work_in_turn(read, lambda place, part: part, places, n_threads=0, ahead=ahead)
+def read_in_turn(read: Callable[[Key], Part], keys: Sequence[Key], *, ahead: bool) -> Iterator[Part]:
+    """Yield what is read at each key; ``ahead``: while one part is used, the next is read."""
+    return work_in_turn(read, lambda key, part: part, keys, n_threads=0, ahead=ahead)
 
 
 def work_in_turn(
-    read: Callable[[Place], Raw],
-    work: Callable[[Place, Raw], Part],
-    places: Sequence[Place],
+    read: Callable[[Key], Raw],
+    work: Callable[[Key, Raw], Part],
+    keys: Sequence[Key],
     *,
     n_threads: int,
     ahead: bool = False,
 ) -> Iterator[Part]:
-    """Yield, in order, what ``work`` makes of what is read at each place.
+    """Yield, in order, what ``work`` makes of what is read at each key.
 
     Of ``n_threads``, at least two, one at a time reads while the others work; more would wait for each other.
     ``ahead`` without threads: while one part is used, the next is read.
     """
-    if not (n_threads or ahead) or len(places) < 2:
-        for place in places:
-            yield work(place, read(place))
+    if not (n_threads or ahead) or len(keys) < 2:
+        for key in keys:
+            yield work(key, read(key))
         return
     n_threads = max(2, n_threads) if n_threads else 1
-    shared = _PartsInTurn(read, work, places, 1 if n_threads == 1 else n_threads + 2)
+    shared = _PartsInTurn(read, work, keys, 1 if n_threads == 1 else n_threads + 2)
     threads = [Thread(target=shared.take_part, daemon=True) for _ in range(n_threads)]
     try:
         for thread in threads:
             thread.start()
-        for number in range(len(places)):
+        for number in range(len(keys)):
             yield shared.result(number)
     finally:
         shared.stop()
@@ -391,7 +391,7 @@ def work_in_turn(
         shared.close()
 
 
-class _PartsInTurn(Generic[Place, Raw, Part]):
+class _PartsInTurn(Generic[Key, Raw, Part]):
     """Parts that several threads read, one after the other, and then work on side by side.
 
     Who has read a part works on it: nobody waits for a hand-over, and what was read is still close to the processor.
@@ -399,14 +399,14 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
 
     def __init__(
         self,
-        read: Callable[[Place], Raw],
-        work: Callable[[Place, Raw], Part],
-        places: Sequence[Place],
+        read: Callable[[Key], Raw],
+        work: Callable[[Key, Raw], Part],
+        keys: Sequence[Key],
         most_waiting: int,
     ) -> None:
-        self._read, self._work, self._places, self._most_waiting = read, work, places, most_waiting
+        self._read, self._work, self._keys, self._most_waiting = read, work, keys, most_waiting
         self._kept = _Kept()
-        self._reading = Lock()
+        self._read_lock = Lock()
         self._change = Condition()
         self._next, self._wanted, self._stopped = 0, 0, False
         self._made: dict[int, Part] = {}
@@ -415,13 +415,13 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
     def take_part(self) -> None:
         try:
             while True:
-                with self._reading, self._kept.in_use():
+                with self._read_lock, self._kept.in_use():
                     number = self._next
                     if not self._may_read(number):
                         return
                     self._next += 1
-                    raw = self._read(self._places[number])
-                part = self._work(self._places[number], raw)
+                    raw = self._read(self._keys[number])
+                part = self._work(self._keys[number], raw)
                 del raw
                 with self._change:
                     self._made[number] = part
@@ -435,7 +435,7 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
 
     def _may_read(self, number: int) -> bool:
         """Wait until few enough parts are there that nobody has asked for; False when there is nothing to read."""
-        if number >= len(self._places):
+        if number >= len(self._keys):
             return False
         with self._change:
             self._change.wait_for(

@@ -197,7 +197,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     path = written(tmp_path, sparse.csr_matrix(numbers()))
     with h5py.File(path, "r+") as file:
         file["X/indices"][5] = 11
-    with pytest.raises(DataFileError, match=r"'indices' holds 11 at place 5"):
+    with pytest.raises(DataFileError, match=r"'indices' holds 11 at position 5"):
         as_design(path)
     with h5py.File(path, "r+") as file:
         file["X/indptr"][3] = 0

@@ -98,8 +98,8 @@ def test_chunks_of_zeros_are_not_stored(tmp_path, zarr_format):
 
 
 def test_what_a_library_says_of_a_damaged_file(tmp_path):
-    for error, said in ((RuntimeError("one\ntwo"), r"\(one\)"), (RuntimeError(), r"\(RuntimeError\)")):
-        with pytest.raises(OSError, match=said), explained(tmp_path, OSError):
+    for error, message in ((RuntimeError("one\ntwo"), r"\(one\)"), (RuntimeError(), r"\(RuntimeError\)")):
+        with pytest.raises(OSError, match=message), explained(tmp_path, OSError):
             raise error
     for error in (DataFileError("mine"), ImportError("mine"), MemoryError("mine")):
         with pytest.raises(type(error), match=r"^mine$"), explained(tmp_path, KeyError):

@@ -16,7 +16,7 @@ from zeronorm.design._dense import DenseDesign
 
 def test_blocks_of_one_column_at_least():
     design = as_design(data((4, 3)))
-    assert [place for place, _ in design.iter_blocks(1)] == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert [columns for columns, _ in design.iter_blocks(1)] == [slice(0, 1), slice(1, 2), slice(2, 3)]
     with pytest.raises(ValueError, match=r"'block_size' parameter must be at least 1\. Got 0"):
         list(design.iter_blocks(0))
 

@@ -149,11 +149,11 @@ def test_unknown_types_and_missing_files_are_refused(tmp_path):
 def test_positions_that_nobody_may_change_are_not_copied(tmp_path):
     """An index as long as the features counts in wide data; one that may change must be copied."""
     X = np.random.default_rng(0).normal(size=(5, 40))
-    design, places = as_design(pack(X, tmp_path / "x.zncols")), np.array([3, 5, 30])
-    copied = design.take(places)
-    fixed = read_only(places)
-    assert design.take(fixed)._columns.base is places
-    places[:] = 0
+    design, positions = as_design(pack(X, tmp_path / "x.zncols")), np.array([3, 5, 30])
+    copied = design.take(positions)
+    fixed = read_only(positions)
+    assert design.take(fixed)._columns.base is positions
+    positions[:] = 0
     np.testing.assert_array_equal(copied.block(slice(None)), X[:, [3, 5, 30]])
 
 

@@ -132,14 +132,14 @@ def test_of_a_table_only_the_columns_asked_for_are_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_places_far_apart_are_read_piece_by_piece(tmp_path, order):
-    """Lines of 72 kB, more than is read in vain, and places that lie as far apart in them."""
+def test_positions_far_apart_are_read_piece_by_piece(tmp_path, order):
+    """Lines of 72 kB, more than is read in vain, and positions that lie as far apart in them."""
     X = np.random.default_rng(0).normal(size=(20, 9000))
     X = X if order == "C" else X.T.copy(order="F")
     np.save(tmp_path / "X.npy", X)
     design = as_design(tmp_path / "X.npy")
-    lines, places = np.array([0, 1, 7, 15, 16]), np.array([8700, 0, 1, 4000])
-    rows, columns = (lines, places) if order == "C" else (places, lines)
+    lines, positions = np.array([0, 1, 7, 15, 16]), np.array([8700, 0, 1, 4000])
+    rows, columns = (lines, positions) if order == "C" else (positions, lines)
     np.testing.assert_array_equal(design.take_rows(rows).block(slice(None)), X[rows])
     np.testing.assert_array_equal(design.take(columns).block(slice(None)), X[:, columns])
     np.testing.assert_array_equal(
@@ -156,13 +156,13 @@ def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, n_chosen):
     design = chunked.open_files(tmp_path / "x.npy", memory_budget=16 * 8 * 800 * 50)
     chosen = np.sort(np.random.default_rng(1).choice(500, n_chosen, replace=False))
     part = design.take(chosen)
-    places = list(part._places_to_read())
-    assert [p for columns, _ in places for p in chosen[columns]] == chosen.tolist()
+    pieces = list(part._pieces_to_read())
+    assert [p for columns, _ in pieces for p in chosen[columns]] == chosen.tolist()
     if n_chosen == 3:
-        assert all(np.array_equal(read, chosen[columns]) for columns, read in places)
+        assert all(np.array_equal(read, chosen[columns]) for columns, read in pieces)
     else:
-        assert all(isinstance(read, range) and len(read) <= 50 for _, read in places)
-        assert all(before[1].stop == after[1].start for before, after in itertools.pairwise(places))
+        assert all(isinstance(read, range) and len(read) <= 50 for _, read in pieces)
+        assert all(before[1].stop == after[1].start for before, after in itertools.pairwise(pieces))
     np.testing.assert_allclose(
         part.transpose_dot(np.ones(800)), X[:, chosen].sum(axis=0), rtol=1e-4, atol=1e-4
     )

@@ -60,7 +60,7 @@ def test_a_cell_that_holds_several_numbers_is_named():
 
 def test_tables_without_one_number_and_one_name_per_column():
     check_container(pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [Decimal(1), Decimal(2)]}))
-    for frame, said in (
+    for frame, message in (
         (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "two columns are called 'a'"),
         (pd.DataFrame([[1.0, 2.0]], columns=["a", None]), "column 1 has no name"),
         (pd.DataFrame([[1.0, 2.0]], columns=[np.nan, "b"]), "column 0 has no name"),
@@ -69,9 +69,9 @@ def test_tables_without_one_number_and_one_name_per_column():
         (pd.DataFrame({"a": [1.0], "w": ["word"]}), "Column 'w' of type"),
         (pd.DataFrame({"s": pd.arrays.SparseArray([1.0, np.nan])}), "leaves out missing values"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             check_container(frame)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             as_design(frame)
     cells = np.empty((2, 2), dtype=object)
     cells[:] = [[1.0, 2.0], [3.0, 4.0]]
@@ -85,7 +85,7 @@ def test_tables_without_one_number_and_one_name_per_column():
 
 @pytest.mark.parametrize("convert", [check_container, as_design])
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([[1.0, 2.0], 3.0], "Row 0 has 2 values, but row 1 is no list of values: 3.0;"),
         ([3, [1, 2]], "Row 1 has 2 values, but row 0 is no list of values: 3;"),
@@ -97,8 +97,8 @@ def test_tables_without_one_number_and_one_name_per_column():
         ([[1, 2], [3, [4]]], r"Row 1, column 1 holds \[4\]; give one number per cell"),
     ],
 )
-def test_rows_that_are_no_rows_are_refused(convert, rows, said):
-    with pytest.raises(ValueError, match=said):
+def test_rows_that_are_no_rows_are_refused(convert, rows, message):
+    with pytest.raises(ValueError, match=message):
         convert(rows)
 
 

@@ -96,9 +96,9 @@ def counted_array(n_chunks=6, width=50, n=20):
     computed = []
 
     def chunk(block_info=None):
-        place = block_info[None]["chunk-location"]
-        computed.append(place)
-        return np.random.default_rng(place[1]).normal(size=block_info[None]["chunk-shape"])
+        location = block_info[None]["chunk-location"]
+        computed.append(location)
+        return np.random.default_rng(location[1]).normal(size=block_info[None]["chunk-shape"])
 
     X = da.map_blocks(chunk, chunks=((n,), (width,) * n_chunks), dtype=float, meta=np.empty((0, 0)))
     return X, computed
@@ -287,7 +287,7 @@ def test_chunks_without_columns_are_no_task():
     array = array.rechunk(((4,), (2, 0, 4))) if array.numblocks[1] != 3 else array
     assert array.numblocks == (1, 3)
     design = DaskDesign(array)
-    assert [piece.place for piece in design._by_columns()] == [slice(0, 2), slice(2, 6)]
+    assert [piece.position for piece in design._by_columns()] == [slice(0, 2), slice(2, 6)]
     np.testing.assert_array_equal(design.column_range()[1], X.max(axis=0))
 
 

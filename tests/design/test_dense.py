@@ -1,4 +1,4 @@
-"""Arrays in memory: what is read in place, in which precision, and by how many threads."""
+"""Arrays in memory: what is read in position, in which precision, and by how many threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zeronorm.design._dense import DenseDesign
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_vectors", [1, 5])
-def test_float32_is_swept_where_it_lies(order, n_vectors):
+def test_products_of_float32_are_compiled_loops_without_a_copy(order, n_vectors):
     """More columns than one tile, rows that are no multiple of eight, part of the rows, poison in the others."""
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(30, 5000)), dtype=np.float32, order=order)
@@ -31,7 +31,7 @@ def test_float32_is_swept_where_it_lies(order, n_vectors):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
+def test_compiled_products_do_not_depend_on_the_number_of_threads(order, monkeypatch):
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(31, 9000)), dtype=np.float32, order=order)
     v, w = rng.normal(size=31), rng.normal(size=9000)
@@ -99,12 +99,12 @@ def test_what_blas_can_read_in_place(dtype):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_which_single_precision_is_swept(order):
+def test_which_single_precision_data_have_compiled_products(order):
     X = np.array(data((6, 8)), dtype=np.float32, order=order)
     design, one, eight, nine = as_design(X), np.ones(6), np.ones((6, 8)), np.ones((6, 9))
-    assert [design._is_swept(vectors) for vectors in (one, eight, nine)] == [True, True, False]
-    assert as_design(X).take(slice(2, 7))._is_swept(one)
-    assert as_design(X).take_rows([5, 1])._is_swept(one)
+    assert [design._uses_compiled_products(vectors) for vectors in (one, eight, nine)] == [True, True, False]
+    assert as_design(X).take(slice(2, 7))._uses_compiled_products(one)
+    assert as_design(X).take_rows([5, 1])._uses_compiled_products(one)
     for part in (
         design.take([3, 1]),
         design.take(slice(None, None, 2)),
@@ -112,7 +112,7 @@ def test_which_single_precision_is_swept(order):
         as_design(X.astype(float)),
         DenseDesign(X[::2, ::2]),
     ):
-        assert not part._is_swept(one)
+        assert not part._uses_compiled_products(one)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -120,11 +120,11 @@ def test_finite_single_precision_is_read_line_by_line(order, monkeypatch):
     X = np.array(data((6, 8)), dtype=np.float32, order=order)
     monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes: 2)
     assert as_design(X)._surely_finite()
-    for place in ((0, 0), (5, 7), (3, 2)):
+    for position in ((0, 0), (5, 7), (3, 2)):
         spoilt = X.copy(order="K")
-        spoilt[place] = np.inf
+        spoilt[position] = np.inf
         assert not DenseDesign(spoilt)._surely_finite()
-        assert not DenseDesign(spoilt).take_rows([place[0], 1])._surely_finite()
+        assert not DenseDesign(spoilt).take_rows([position[0], 1])._surely_finite()
 
 
 def test_only_columns_of_a_larger_matrix_are_taken_as_such():
@@ -193,7 +193,7 @@ def test_scattered_rows_in_one_piece(order, dtype):
     assert sparse_part.in_one_piece() is sparse_part
 
 
-def test_the_place_of_data_in_memory_is_found_once_and_does_not_travel():
+def test_the_view_of_data_in_memory_is_made_once_and_is_not_pickled():
     design = as_design(np.random.default_rng(0).normal(size=(50, 40)))
     size = len(pickle.dumps(design))
     assert design._memory() is design._memory()

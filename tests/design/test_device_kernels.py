@@ -62,13 +62,13 @@ def test_moments_of_chosen_rows(shape):
     found = device_kernels.column_moments(
         x, torch.asarray(rows, device=DEVICE), torch.asarray(weights, device=DEVICE), weights.sum()
     )
-    low, high, mean, scale = found.cpu().numpy()
+    low, high, mean, sum_sq = found.cpu().numpy()
     part = X[rows]
     expected = np.average(part, axis=0, weights=weights)
     np.testing.assert_array_equal(low, part.min(axis=0))
     np.testing.assert_array_equal(high, part.max(axis=0))
     np.testing.assert_allclose(mean, expected, rtol=1e-12)
-    np.testing.assert_allclose(scale, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sum_sq, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("squared", [False, True])

@@ -84,12 +84,14 @@ def test_an_empty_range_is_an_empty_slice():
 
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 3, 100])
-def test_pieces_hold_all_places_and_no_gap_that_is_too_large(gap):
-    for places in ([4, 5, 9, 1, 9, 12], [7], [3, 1], range(0, 12, 4), [], np.array([20, 0, 10])):
-        spans, pick = spans_of(places if isinstance(places, range) else np.array(places, dtype=np.intp), gap)
+def test_pieces_hold_all_positions_and_no_gap_that_is_too_large(gap):
+    for positions in ([4, 5, 9, 1, 9, 12], [7], [3, 1], range(0, 12, 4), [], np.array([20, 0, 10])):
+        spans, pick = spans_of(
+            positions if isinstance(positions, range) else np.array(positions, dtype=np.intp), gap
+        )
         read = [k for start, stop in spans for k in range(start, stop)]
-        assert [read[k] for k in pick] == list(places)
-        wanted = sorted({int(k) for k in places})
+        assert [read[k] for k in pick] == list(positions)
+        wanted = sorted({int(k) for k in positions})
         assert [start for start, _ in spans] == [
             k for n, k in enumerate(wanted) if n == 0 or k - wanted[n - 1] > gap
         ]
@@ -156,10 +158,10 @@ def test_the_moves_of_an_insertion_are_counted():
     assert index._insert(np.arange(16), np.arange(16.0), 0, 1, 16, False)
     lowest = np.array([1.0, 2.0, 3.0])
     assert index._insert(np.arange(3), lowest, 1, 1, 3, False)
-    assert lowest.tolist() == [1.0, 3.0, 2.0]  # not beyond the lowest place
+    assert lowest.tolist() == [1.0, 3.0, 2.0]  # not beyond the lowest position
     first = np.array([5.0, 9.0, 3.0, 8.0])
     assert index._insert(np.arange(4), first, 0, 1, 4, True)
-    assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
+    assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is at its position
 
 
 LONG = (1 << 18) + 23
@@ -223,7 +225,7 @@ def test_keys_are_sorted_by_any_number_of_threads(monkeypatch, n_threads):
 
 
 def test_keys_are_sorted_digit_by_digit():
-    """All bits above the places, for any number of them."""
+    """All bits above the positions, for any number of them."""
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
     for n_bits in (9, 11, 16, 20, 31):
         keys = index._keys_of(values, n_bits)
@@ -245,7 +247,7 @@ def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
         assert descending.tolist() == sorted(values, reverse=True)
         assert [values[k] for k in order] == descending.tolist()
         ties = [order[descending == value] for value in set(values)]
-        assert all(np.all(np.diff(places) > 0) for places in ties)
+        assert all(np.all(np.diff(positions) > 0) for positions in ties)
 
 
 def test_an_index_of_a_part_is_one_of_the_whole():

@@ -104,7 +104,7 @@ def test_a_killed_conversion_leaves_nothing_that_loads_and_the_next_one_cleans_u
     assert os.listdir(tmp_path) == ["x.zncols"]
 
 
-def test_wrong_names_and_places_are_refused(tmp_path):
+def test_wrong_names_and_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="must end with"):
         pack(numbers(), tmp_path / "x.npy")
     with pytest.raises(ValueError, match="There is no folder"):
@@ -130,7 +130,7 @@ def test_values_are_checked_when_they_are_written_and_not_again(tmp_path, monkey
             pack(unchecked, path)
 
 
-def test_each_column_is_read_once_in_a_sweep(tmp_path, monkeypatch):
+def test_each_column_is_read_once_in_a_pass(tmp_path, monkeypatch):
     monkeypatch.setattr("zeronorm.design._packing._PIECE_BYTES", 13 * 8 * 3)
     X = numbers((13, 600))
     design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=13 * 8 * 8 * 10)

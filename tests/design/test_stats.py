@@ -185,7 +185,7 @@ def test_large_means_keep_their_digits_in_each_way(order, way):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_class_without_samples_has_no_moments(order):
-    """And small spreads stay what they are."""
+    """And small variances keep their digits."""
     X = np.array(1e-3 * data((14, 5)), order=order)
     y = np.where(np.arange(14) < 5, 0, 3)
     found = as_design(X).column_stats(y)
@@ -209,9 +209,9 @@ def test_a_class_without_samples_has_no_moments(order):
             for c in range(n_classes):
                 own = X[chosen[y[:-1] == c]]
                 mean = own.mean(axis=0) if len(own) else np.zeros(5)
-                scale = own.var(axis=0) if len(own) else np.zeros(5)
+                variance = own.var(axis=0) if len(own) else np.zeros(5)
                 np.testing.assert_allclose(found.class_mean[c], mean, rtol=1e-12)
-                np.testing.assert_allclose(found.class_variance[c], scale, rtol=1e-10, atol=1e-20)
+                np.testing.assert_allclose(found.class_variance[c], variance, rtol=1e-10, atol=1e-20)
             assert found.class_mean[0, 2] == found.mean[2] == 0.1
             assert found.class_variance[0, 2] == found.variance[2] == 0.0
 
@@ -268,14 +268,14 @@ def test_codes_and_weights_that_are_refused():
             design.column_stats(y)
     with pytest.raises(ValueError, match="must not be negative"):
         design.column_stats([0, -1, 1])
-    for weight, said in (
+    for weight, message in (
         ([1.0, 1.0], "must have length 3"),
         ([1.0, -1e-300, 1.0], "finite and not negative"),
         ([np.inf, 1.0, 1.0], "finite and not negative"),
         ([np.nan, 1.0, 1.0], "finite and not negative"),
         ([0.0, 0.0, 0.0], "not all zero"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             design.column_stats(sample_weight=weight)
     assert design.column_stats([True, False, True]).count.tolist() == [1, 2]
     assert design.column_stats(sample_weight=[0.0, 0.0, 1e-300]).count.tolist() == [1]

@@ -28,7 +28,7 @@ from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread whose core is busy otherwise takes fewer of them.
 PARTS_PER_THREAD = 8
-MOST_SWEPT_VECTORS = 8
+MOST_COMPILED_VECTORS = 8
 CACHE_BYTES, NARROWEST = 1 << 20, 1024
 # Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.
 SHARE_WORTH_A_MASK = 0.3
@@ -129,13 +129,13 @@ class DenseDesign(Design):
 
     def _memory(self) -> FloatArray | None:
         """Return the whole design as a view that BLAS can read in place, or None."""
-        return self._place_in_memory
+        return self._memory_view
 
     def __getstate__(self) -> dict[str, Any]:  # a view would travel as a second copy
-        return {name: value for name, value in self.__dict__.items() if name != "_place_in_memory"}
+        return {name: value for name, value in self.__dict__.items() if name != "_memory_view"}
 
     @functools.cached_property
-    def _place_in_memory(self) -> FloatArray | None:
+    def _memory_view(self) -> FloatArray | None:
         if self.dtype != np.float64:
             return None
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
@@ -182,8 +182,8 @@ class DenseDesign(Design):
         if whole is not None:
             with np.errstate(all="ignore"):  # of samples that are not asked for
                 return whole._dot(w)[self._rows]
-        if w.ndim == 1 and self._is_swept(w) and self._array.flags.c_contiguous:
-            return self._sweep_dot(w)
+        if w.ndim == 1 and self._uses_compiled_products(w) and self._array.flags.c_contiguous:
+            return self._compiled_dot(w)
         return super()._dot(w)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
@@ -192,40 +192,40 @@ class DenseDesign(Design):
             return memory.T @ V
         whole = self._all_samples()
         if whole is not None:
-            scale = np.zeros((whole.n_samples, *V.shape[1:]))
-            np.add.at(scale, self._rows, V)
+            padded = np.zeros((whole.n_samples, *V.shape[1:]))
+            np.add.at(padded, self._rows, V)
             with np.errstate(all="ignore"):
-                result = whole._transpose_dot(scale)
+                result = whole._transpose_dot(padded)
             # A sample outside that is not finite would spoil the sums even with a factor of zero.
             if np.isfinite(result).all():
                 return result
-        if self._is_swept(V):
-            return self._sweep_transpose_dot(V)
+        if self._uses_compiled_products(V):
+            return self._compiled_transpose_dot(V)
         return super()._transpose_dot(V)
 
-    def _is_swept(self, vectors: FloatArray) -> bool:
+    def _uses_compiled_products(self, vectors: FloatArray) -> bool:
         """Whether compiled loops read float32 where it lies; for many vectors BLAS on converted blocks is faster."""
-        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_SWEPT_VECTORS
+        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_COMPILED_VECTORS
         columns = self._columns
         consecutive = isinstance(columns, range) and columns.step == 1
         in_place = consecutive and len(columns) > 0 and self._array.flags.forc
         return few and in_place and self.dtype == np.float32
 
-    def _sweep_transpose_dot(self, V: FloatArray) -> FloatArray:
+    def _compiled_transpose_dot(self, V: FloatArray) -> FloatArray:
         vectors = read_only(np.ascontiguousarray(np.atleast_2d(V.T)))
         result = np.empty((len(vectors), self.n_features))
         rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
         by_row = self._array.flags.c_contiguous
         array = read_only(self._array if by_row else self._array.T)
-        sweep = rows_transpose_dot if by_row else columns_transpose_dot
+        product = rows_transpose_dot if by_row else columns_transpose_dot
 
         def read(part: range) -> None:
-            sweep(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
+            product(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
 
         self._in_parts(read, self.n_features)
         return result.T if V.ndim == 2 else result[0]
 
-    def _sweep_dot(self, w: FloatArray) -> FloatArray:
+    def _compiled_dot(self, w: FloatArray) -> FloatArray:
         result = np.empty(self.n_samples)
         rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
         array, w = read_only(self._array), read_only(np.ascontiguousarray(w))
@@ -269,21 +269,21 @@ class DenseDesign(Design):
 
 def _range_of_columns(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
     """Minimum and maximum of some columns, each of which lies in one piece."""
-    places = slice(part.start, part.stop)
+    columns = slice(part.start, part.stop)
     keys = np.empty((2, len(part)), dtype=np.int64)
-    columns_range(float_bits(read_only(view[:, places].T)), *keys)
-    low[places], high[places] = from_keys(keys, view.dtype)
-    missing = np.isnan(low[places]) | np.isnan(high[places])  # NaN comes before or after all numbers
-    low[places][missing], high[places][missing] = np.nan, np.nan
+    columns_range(float_bits(read_only(view[:, columns].T)), *keys)
+    low[columns], high[columns] = from_keys(keys, view.dtype)
+    missing = np.isnan(low[columns]) | np.isnan(high[columns])  # NaN comes before or after all numbers
+    low[columns][missing], high[columns][missing] = np.nan, np.nan
 
 
 def _range_of_rows(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
     """The same for rows in one piece: as many columns at a time as stay in the cache for the second search."""
     width = max(NARROWEST, CACHE_BYTES // (view.shape[0] * view.itemsize))
     for start in range(part.start, part.stop, width):
-        places = slice(start, min(start + width, part.stop))
-        low[places] = view[:, places].min(axis=0)
-        high[places] = view[:, places].max(axis=0)
+        columns = slice(start, min(start + width, part.stop))
+        low[columns] = view[:, columns].min(axis=0)
+        high[columns] = view[:, columns].max(axis=0)
 
 
 def _reading_threads(n_bytes: int) -> int:
@@ -292,6 +292,6 @@ def _reading_threads(n_bytes: int) -> int:
     return 1 if wanted == 1 else min(available_threads(), wanted)
 
 
-def _parts(places: range, n_parts: int) -> list[range]:
-    bounds = np.linspace(places.start, places.stop, n_parts + 1).astype(int).tolist()
+def _parts(positions: range, n_parts: int) -> list[range]:
+    bounds = np.linspace(positions.start, positions.stop, n_parts + 1).astype(int).tolist()
     return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]

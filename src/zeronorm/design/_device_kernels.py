@@ -44,8 +44,8 @@ def _column_sums(
         row = start + tl.arange(0, ROWS)
         known = row < n_rows
         weight = tl.load(weights + row, mask=known, other=0.0)
-        place = x + row.to(tl.int64)[:, None] * stride + column[None, :]
-        value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0)
+        address = x + row.to(tl.int64)[:, None] * stride + column[None, :]
+        value = tl.load(address, mask=known[:, None] & inside[None, :], other=0.0)
         total += value.to(tl.float64) * weight[:, None]
     tl.store(out + part.to(tl.int64) * n_columns + column, tl.sum(total, axis=0), mask=inside)
 
@@ -85,8 +85,8 @@ def _column_moments(
     leader = tl.arange(0, CENTER)
     is_leader = leader < n_rows
     leader_row = tl.load(rows + leader, mask=is_leader, other=0)
-    leader_place = x + leader_row[:, None] * stride + column[None, :]
-    leading = tl.load(leader_place, mask=is_leader[:, None] & inside[None, :], other=0.0).to(tl.float64)
+    leader_address = x + leader_row[:, None] * stride + column[None, :]
+    leading = tl.load(leader_address, mask=is_leader[:, None] & inside[None, :], other=0.0).to(tl.float64)
     center = tl.sum(leading, axis=0) / tl.minimum(n_rows, CENTER)
     first = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
     second = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
@@ -97,9 +97,9 @@ def _column_moments(
         known = member < n_rows
         row = tl.load(rows + member, mask=known, other=0)
         weight = tl.load(weights + member, mask=known, other=0.0)
-        place = x + row[:, None] * stride + column[None, :]
+        address = x + row[:, None] * stride + column[None, :]
         both = known[:, None] & inside[None, :]
-        value = tl.load(place, mask=both, other=0.0).to(tl.float64)
+        value = tl.load(address, mask=both, other=0.0).to(tl.float64)
         low = tl.where(both & (value < low), value, low)
         high = tl.where(both & (value > high), value, high)
         deviation = tl.where(both, value - center[None, :], 0.0)
@@ -135,8 +135,8 @@ def _distances(
                 else:
                     total += tl.abs(difference)
                 values += n
-        place = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
-        tl.store(place, total, mask=is_row[:, None] & is_column[None, :])
+        address = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
+        tl.store(address, total, mask=is_row[:, None] & is_column[None, :])
 
 
 @triton.jit
@@ -172,9 +172,9 @@ def _centered(
     both = known[:, None] & inside[None, :]
     center = tl.load(shift + column, mask=inside, other=0.0)
     scale = tl.load(factor + column, mask=inside, other=0.0)
-    place = row.to(tl.int64)[:, None]
-    value = tl.load(x + place * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
-    tl.store(out + place * n_columns + column[None, :], (value - center[None, :]) * scale[None, :], mask=both)
+    line = row.to(tl.int64)[:, None]
+    value = tl.load(x + line * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
+    tl.store(out + line * n_columns + column[None, :], (value - center[None, :]) * scale[None, :], mask=both)
 
 
 def _parts(n_rows: int, n_columns: int, width: int) -> tuple[tuple[int, int], int]:
@@ -246,9 +246,9 @@ def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
             COLUMNS=128,
         )
     first, second = out[:, 3].sum(dim=0), out[:, 4].sum(dim=0)
-    scale = (second - first * first / total_weight).clamp(min=0.0)
+    sum_sq = (second - first * first / total_weight).clamp(min=0.0)
     return torch.stack(
-        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, scale], dim=0
+        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, sum_sq], dim=0
     )
 
 
@@ -331,8 +331,8 @@ def _sums(x: Any) -> tuple[list[Any], list[Any]]:
     v, w = torch.arange(n, device=x.device).double(), torch.arange(p, device=x.device).double()
     moments = column_moments(x, torch.arange(n, device=x.device), torch.ones_like(v), float(n))
     found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3], centered(x, w, w)]
-    scale = n * double.var(dim=0, correction=0)
-    return found, [double.T @ v, double @ w, double.mean(dim=0), scale, (double - w) * w]
+    sum_sq = n * double.var(dim=0, correction=0)
+    return found, [double.T @ v, double @ w, double.mean(dim=0), sum_sq, (double - w) * w]
 
 
 def _differences(x: Any) -> tuple[list[Any], list[Any]]:

@@ -291,13 +291,15 @@ def _empty_of_torch(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -
     import torch
 
     try:
-        place = torch.device(device)
+        target = torch.device(device)
     except RuntimeError as error:
         raise _no_device(device, "torch knows no device of that name") from error
-    if place.type == "cuda" and (place.index or 0) >= torch.cuda.device_count():
+    if target.type == "cuda" and (target.index or 0) >= torch.cuda.device_count():
         raise _no_device(device, f"torch finds {torch.cuda.device_count()} CUDA device(s)")
     try:
-        return torch.empty(shape, dtype=torch.float32 if dtype == np.float32 else torch.float64, device=place)
+        return torch.empty(
+            shape, dtype=torch.float32 if dtype == np.float32 else torch.float64, device=target
+        )
     except (RuntimeError, NotImplementedError, AssertionError) as error:
         if is_out_of_memory(error):
             raise

@@ -59,16 +59,16 @@ def as_selector(index: Index) -> slice | NDArray[np.intp]:
     return as_slice(index) if isinstance(index, range) else index
 
 
-def is_run(places: Index) -> bool:
-    """Tell whether places are consecutive."""
-    return isinstance(places, range) and places.step == 1
+def is_run(positions: Index) -> bool:
+    """Tell whether positions are consecutive."""
+    return isinstance(positions, range) and positions.step == 1
 
 
-def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
-    """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
-    if isinstance(places, range) and is_run(places):
-        return [(places.start, max(places.start, places.stop))], None
-    chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
+def spans_of(positions: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
+    """Consecutive pieces to read, and where in them the positions are; None when all of one piece is wanted."""
+    if isinstance(positions, range) and is_run(positions):
+        return [(positions.start, max(positions.start, positions.stop))], None
+    chosen, back = np.unique(np.asarray(positions, dtype=np.intp), return_inverse=True)
     cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
     pieces = np.split(chosen, cuts)
     spans = [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces if piece.size]
@@ -169,11 +169,11 @@ def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[
         counts[first] = n_true if mark else last - first - n_true
 
     in_threads(count, values.size)
-    places, n_found = {}, 0
+    starts, n_found = {}, 0
     for first in sorted(counts):
-        places[first], n_found = n_found, n_found + counts[first]
+        starts[first], n_found = n_found, n_found + counts[first]
     found = long_vector(n_found, values.dtype)
-    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, places[a], a, b), values.size)
+    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, starts[a], a, b), values.size)
     return found
 
 
@@ -183,14 +183,14 @@ def _copy_marked(
     mask: BoolArray,
     mark: bool,
     out: NDArray[Any],
-    place: int,
+    target: int,
     first: int,
     last: int,
 ) -> None:
     for i in range(first, last):
         if mask[i] == mark:
-            out[place] = values[i]
-            place += 1
+            out[target] = values[i]
+            target += 1
 
 
 # -- Many numbers by falling value --
@@ -296,12 +296,12 @@ def _count_digits(keys: Int64Array, low: int, shift: int, counts: Int64Array, fi
 
 @kernel
 def _move_by_digit(
-    keys: Int64Array, low: int, shift: int, places: Int64Array, out: Int64Array, first: int, last: int
+    keys: Int64Array, low: int, shift: int, targets: Int64Array, out: Int64Array, first: int, last: int
 ) -> None:
     for i in range(first, last):
-        digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(places.size - 1)
-        out[places[digit]] = keys[i]
-        places[digit] += 1
+        digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(targets.size - 1)
+        out[targets[digit]] = keys[i]
+        targets[digit] += 1
 
 
 @kernel
@@ -317,9 +317,9 @@ def _read_keys(
     """The indices in the last bits of the keys, and their values."""
     last_bits = (1 << n_bits) - 1
     for i in range(first, last):
-        place = keys[i] & last_bits
-        order[i] = place
-        descending[i] = values[place]
+        position = keys[i] & last_bits
+        order[i] = position
+        descending[i] = values[position]
 
 
 _MOST_MOVES = 8  # for each value: so many are quicker than sorting afresh
@@ -332,12 +332,12 @@ def _insert(
     """Move each value before smaller ones, not beyond ``lowest``; equal ones keep their order."""
     left = _MOST_MOVES * (last - first) + _MOST_MOVES
     for i in range(first, last):
-        value, place, j = descending[i], order[i], i
+        value, position, j = descending[i], order[i], i
         while j > lowest and descending[j - 1] < value and left > 0:
             descending[j], order[j] = descending[j - 1], order[j - 1]
             j -= 1
             left -= 1
-        descending[j], order[j] = value, place
+        descending[j], order[j] = value, position
         if left == 0:
             return False
         if to_the_first_in_place and j == i:

@@ -102,10 +102,10 @@ def pack(
             "names": None if names is None else [str(name) for name in np.asarray(names, dtype=object)],
             "about": dict(about or {}),
         }
-        index, place = json.dumps(content).encode(), stream.tell()
+        index, offset = json.dumps(content).encode(), stream.tell()
         stream.write(index)
         stream.seek(0)
-        stream.write(_HEAD.pack(_MAGIC, place, len(index), zlib.crc32(index)))
+        stream.write(_HEAD.pack(_MAGIC, offset, len(index), zlib.crc32(index)))
     return target
 
 
@@ -132,10 +132,10 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     """Write all columns; returns the checksum of each piece of ``width`` columns."""
     checksums = []
     pieces_per_block = max(1, _BLOCK_BYTES // (8 * design.n_samples * width))
-    for place, block in design.iter_blocks(width * pieces_per_block):
+    for span, block in design.iter_blocks(width * pieces_per_block):
         with np.errstate(over="ignore"):
             columns = np.ascontiguousarray(block.T, dtype=dtype)
-        _require_storable(columns, place)
+        _require_storable(columns, span)
         for start in range(0, len(columns), width):
             piece = columns[start : start + width]
             checksums.append(checksum_of(piece))
@@ -143,18 +143,18 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     return checksums
 
 
-def _require_storable(columns: NDArray[Any], place: slice) -> None:
+def _require_storable(columns: NDArray[Any], span: slice) -> None:
     """Readers rely on it that all values are finite and can be squared."""
     largest = min(LARGEST_VALUE, float(np.finfo(columns.dtype).max))
     if np.all(np.abs(columns) <= largest):
         return
     if columns.dtype.itemsize == 8 or np.isnan(columns).any():
         raise ValueError(
-            f"Columns {place.start} to {place.stop - 1} hold NaN, infinity or values beyond {LARGEST_VALUE:.0e}; "
+            f"Columns {span.start} to {span.stop - 1} hold NaN, infinity or values beyond {LARGEST_VALUE:.0e}; "
             "fill, drop or rescale such values first."
         )
     raise ValueError(
-        f"Columns {place.start} to {place.stop - 1} hold values that are too large for float32; store them as float64."
+        f"Columns {span.start} to {span.stop - 1} hold values that are too large for float32; store them as float64."
     )
 
 
@@ -229,20 +229,20 @@ class PackedFile(ColumnFile):
             head = stream.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(_MAGIC):
                 raise ValueError(f"The file {path} is not a complete file of columns; pack the data again.")
-            _, place, length, checksum = _HEAD.unpack(head)
-            if place + length != self._stamp[0]:
+            _, offset, length, checksum = _HEAD.unpack(head)
+            if offset + length != self._stamp[0]:
                 raise ValueError(f"The file {path} is not complete: its end is missing; pack the data again.")
-            stream.seek(place)
+            stream.seek(offset)
             content = stream.read(length)
-        self._read_index(content, checksum, place)
+        self._read_index(content, checksum, offset)
         self._checked: set[int] = set()
 
-    def _read_index(self, content: bytes, checksum: int, place: int) -> None:
+    def _read_index(self, content: bytes, checksum: int, offset: int) -> None:
         if zlib.crc32(content) != checksum:
             raise ValueError(f"The file {self.path} is damaged: its index has changed; pack the data again.")
         index = json.loads(content)
         n, p = (int(size) for size in index["shape"])
-        if index["dtype"] not in _TYPES or place != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
+        if index["dtype"] not in _TYPES or offset != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
             raise ValueError(f"The file {self.path} is damaged: its index does not fit; pack the data again.")
         self.shape, self.dtype, self.names = (n, p), np.dtype(index["dtype"]), index["names"]
         self.about: dict[str, Any] = index.get("about", {})

@@ -87,7 +87,7 @@ def sparse_sandwich(
 
 @kernel
 def _first_outside(indices: NDArray[Any], size: int) -> int:
-    """The place of the first index that is not in 0..size-1, or -1."""
+    """The position of the first index that is not in 0..size-1, or -1."""
     for k in range(indices.shape[0]):
         if indices[k] < 0 or indices[k] >= size:
             return k
@@ -96,7 +96,7 @@ def _first_outside(indices: NDArray[Any], size: int) -> int:
 
 @kernel
 def _first_decrease(indptr: NDArray[Any]) -> int:
-    """The place of the first bound that is less than the one before, or -1."""
+    """The position of the first bound that is less than the one before, or -1."""
     for k in range(1, indptr.shape[0]):
         if indptr[k] < indptr[k - 1]:
             return k
@@ -131,13 +131,17 @@ def _bounds_fault(X: Any, major: int) -> str | None:
         return f"'indptr' must begin with 0 and begins with {indptr[0]}"
     if indptr[-1] > stored:
         return f"'indptr' ends with {indptr[-1]}, but {stored} values are stored"
-    place = _first_decrease(read_only(indptr))
-    return None if place < 0 else f"'indptr' must not decrease, but entry {place} is {indptr[place]}"
+    position = _first_decrease(read_only(indptr))
+    return None if position < 0 else f"'indptr' must not decrease, but entry {position} is {indptr[position]}"
 
 
 def _index_fault(indices: NDArray[Any], size: int, name: str) -> str | None:
-    place = _first_outside(read_only(indices), size)
-    return None if place < 0 else f"{name} holds {indices[place]} at place {place}, not in 0..{size - 1}"
+    position = _first_outside(read_only(indices), size)
+    return (
+        None
+        if position < 0
+        else f"{name} holds {indices[position]} at position {position}, not in 0..{size - 1}"
+    )
 
 
 # One multiplication costs about this many times more on stored pairs than in a dense product.
@@ -343,7 +347,7 @@ class SparseFileDesign(Design):
         return SparseDesign(sparse.hstack(parts, format="csc"), self.feature_names)
 
     def _cuts(self) -> list[slice]:
-        """Consecutive places of columns whose stored values are an eighth of the budget, or one column with more."""
+        """Consecutive positions of columns whose stored values are an eighth of the budget, or one column with more."""
         sizes = np.cumsum(self._stored_bytes(self._columns) + 16)
         cuts, most = [0], self._memory_budget // 8
         while cuts[-1] < self.n_features:
@@ -369,7 +373,7 @@ class SparseFileDesign(Design):
             runs = [
                 (self._source.stored(range(int(p[0]), int(p[-1]) + 1)), p - p[0]) for p in pieces if p.size
             ]
-            found = sparse.hstack([run[:, places] for run, places in runs], format="csc")[:, back]
+            found = sparse.hstack([run[:, positions] for run, positions in runs], format="csc")[:, back]
         if self._rows != range(self._source.shape[0]) if isinstance(self._rows, range) else True:
             found = found[as_selector(self._rows)]
         return SparseDesign(found)

@@ -155,38 +155,38 @@ class StatsAccumulator:
 
         ``rows`` are the rows of the array that the samples live in, by default all.
         """
-        place = (columns.start, target, len(columns))
+        span = (columns.start, target, len(columns))
         order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
         with self._collecting(target, target + len(columns)):
-            self._add_dense(array, place, order, rows)
+            self._add_dense(array, span, order, rows)
 
     def _add_dense(
-        self, array: NDArray[Any], place: tuple[int, int, int], order: RowOrder, rows: Index | None
+        self, array: NDArray[Any], span: tuple[int, int, int], order: RowOrder, rows: Index | None
     ) -> None:
         if array.flags.c_contiguous:
-            rows_stats(read_only(array), *place, *order, *self._moments)
+            rows_stats(read_only(array), *span, *order, *self._moments)
         elif (
             self._are_all(array.shape[0], rows)
             and self.weight.size <= FEW_CLASSES
             and bool(np.all(self.row_weight > 0.0))
         ):
-            self._add_in_place(read_only(array.T), place, order)
+            self._add_in_place(read_only(array.T), span, order)
         else:
-            columns_stats(read_only(array.T), *place, *order, *self._moments)
+            columns_stats(read_only(array.T), *span, *order, *self._moments)
 
     @staticmethod
     def _are_all(n_rows: int, rows: Index | None) -> bool:
         return rows is None or (isinstance(rows, range) and rows == range(n_rows))
 
-    def _add_in_place(self, columns: NDArray[Any], place: tuple[int, int, int], order: RowOrder) -> None:
+    def _add_in_place(self, columns: NDArray[Any], span: tuple[int, int, int], order: RowOrder) -> None:
         classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
         class_weights = np.where(classes == self.codes, self.row_weight, 0.0)
-        # The kernel writes the ranges, as keys, at the same places as the moments.
+        # The kernel writes the ranges, as keys, at the same positions as the moments.
         keys = self.minimum.view(np.int64), self.maximum.view(np.int64)
         columns_stats_in_place(
-            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, *keys
+            columns, float_bits(columns), *span, *order, class_weights, self.mean, self.sum_sq, *keys
         )
-        out = slice(place[1], place[1] + place[2])
+        out = slice(span[1], span[1] + span[2])
         for found in keys:
             found[out].view(np.float64)[...] = from_keys(found[out], columns.dtype)
 
@@ -302,12 +302,12 @@ def require_finite_stats(design: Design, stats: ColumnStats) -> None:
         require_finite(design)
         return
     if stats._extremes.smallest_width < SMALLEST_RANGE:
-        scale = stats.maximum - stats.minimum
-        small = (scale < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
+        width = stats.maximum - stats.minimum
+        small = (width < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():
             column = int(np.argmax(small))
             raise ValueError(
-                f"Input X varies by no more than {scale[column]:.3g} in column {column}{_name_of(design, column)}. "
+                f"Input X varies by no more than {width[column]:.3g} in column {column}{_name_of(design, column)}. "
                 f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
             )
 
@@ -339,14 +339,14 @@ def _name_of(design: Design, column: int) -> str:
 
 
 def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
-    place = f"row {row}, column {column}{_name_of(design, column)}"
+    position = f"row {row}, column {column}{_name_of(design, column)}"
     if np.isfinite(value):
         return (
-            f"Input X contains {value:.3g}: first found in {place}. Squares of values beyond "
+            f"Input X contains {value:.3g}: first found in {position}. Squares of values beyond "
             f"{LARGEST_VALUE:.0e} overflow; rescale such columns first."
         )
     found = "NaN" if np.isnan(value) else "infinity"
     return (
-        f"Input X contains {found}: first found in {place}. All values must be finite; impute or drop such "
+        f"Input X contains {found}: first found in {position}. All values must be finite; impute or drop such "
         "values first."
     )

@@ -169,7 +169,7 @@ def columns_stats(
     """The same for ``columns``, the C-ordered transpose of X: blocks of it are turned into rows first."""
     center, first, second = np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS)
     block = np.zeros((_TURNED_ROWS, _TURNED_COLUMNS))
-    places = np.arange(_TURNED_ROWS)
+    block_rows = np.arange(_TURNED_ROWS)
     for start in range(0, n_columns, _TURNED_COLUMNS):
         m = min(_TURNED_COLUMNS, n_columns - start)
         out = target + start
@@ -178,7 +178,7 @@ def columns_stats(
             first[:], second[:] = 0.0, 0.0
             for top in range(bounds[c], bounds[c + 1], _TURNED_ROWS):
                 bottom = min(top + _TURNED_ROWS, bounds[c + 1])
-                rows, w = places[: bottom - top], weights[top:bottom]
+                rows, w = block_rows[: bottom - top], weights[top:bottom]
                 _turn(chosen, order[top:bottom], block)
                 if top == bounds[c]:
                     _row_center(block, 0, rows[:CENTER_SAMPLES], w, center[:m])
@@ -212,7 +212,7 @@ def combine_classes(
     low: FloatArray,
     high: FloatArray,
     class_mean: FloatArray,
-    class_scale: FloatArray,
+    class_variance: FloatArray,
     mean: FloatArray,
     variance: FloatArray,
     first: int,
@@ -231,10 +231,10 @@ def combine_classes(
         constant = low[j] == high[j] and np.isfinite(overall)
         for c in range(weight.shape[0]):
             between += weight[c] / total * (class_mean[c, j] - overall) ** 2
-            within += class_scale[c, j]
+            within += class_variance[c, j]
             if weight[c] > 0.0:
                 class_mean[c, j] = low[j] if constant else class_mean[c, j]
-                class_scale[c, j] = 0.0 if constant else class_scale[c, j] / weight[c]
+                class_variance[c, j] = 0.0 if constant else class_variance[c, j] / weight[c]
         mean[j] = low[j] if constant else overall
         variance[j] = 0.0 if constant else within / total + between
 
