@@ -1,4 +1,4 @@
-"""From what users have to a `Design`: the one position where the data are checked."""
+"""Conversion of user data to a `Design`, with all checks of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A design held in a Dask array: operations run where the chunks are, only results come back."""
+"""A design held in a Dask array: operations run on the workers that hold the chunks, and only results are returned."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 Affine = tuple[FloatArray, FloatArray] | None
 
-# A Dask array is kept in the memory of its workers when it takes no more than this share of what is free here.
+# A Dask array is persisted on its workers if it takes at most this fraction of the memory that is free here.
 _KEPT_SHARE = 1 / 4
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """All samples of the features in one chunk, as a task.
+    """All samples of the selected features of one chunk, as a task.
 
-    ``position`` is where these features stand in the design, ``columns`` where in the chunk; None means all of it.
+    ``position`` holds the column indices of these features in the design, ``columns`` those in the chunk (None: all).
     """
 
     position: slice | IntArray
@@ -40,10 +40,10 @@ class _Piece:
 class DaskDesign(Design):
     """A two-dimensional ``dask.array`` of real numbers, in memory, in files or on a cluster.
 
-    Each operation is one Dask graph that computes every chunk once and lets the design of that chunk do the
-    work. Chunks that hold all samples of some features, ``x.rechunk((-1, "auto"))``, suit wide data best; others
-    are joined on the way. Blocks are computed when they are asked for. Selections are kept as indices, which the
-    design of a chunk applies block by block; only chunks with a selected feature are computed.
+    Each operation is one Dask graph that computes every chunk once and applies the operation to a `DenseDesign` of
+    that chunk. For wide data, chunks should hold all samples of some features, as ``x.rechunk((-1, "auto"))`` does;
+    other chunks are merged when they are used. Selections are kept as indices and applied to each chunk; only chunks
+    with a selected feature are computed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class DaskDesign(Design):
         return DaskDesign(self._array, affine=(shift, factor), rows=self._rows, columns=self._columns)
 
     def _selected(self, columns: Index | None = None) -> Any:
-        """The selected part as a Dask array."""
+        """Return the selected rows and columns as a Dask array."""
         chosen = self._columns if columns is None else compose(self._columns, columns)
         array = self._array
         if len(chosen) != array.shape[1] or not isinstance(chosen, range):
@@ -109,13 +109,13 @@ class DaskDesign(Design):
                 out *= factor[as_selector(columns)]
 
     def _block_width(self) -> int:
-        """Whole chunks, because part of a chunk costs as much to compute."""
+        """Columns per block: whole chunks, because part of a chunk takes as long to compute."""
         chunk = max(1, *(int(width) for width in self._array.chunks[1]))
         return chunk * max(1, super()._block_width() // chunk)
 
     @property
     def _is_empty(self) -> bool:
-        """Dask has no products of arrays without elements; the blockwise defaults do."""
+        """Whether there are no elements: Dask has no products of such arrays, so the blockwise defaults are used."""
         return 0 in self.shape
 
     # Graphs
@@ -157,7 +157,7 @@ class DaskDesign(Design):
     def _each(
         self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda position: ()
     ) -> tuple[list[_Piece], list[Any]]:
-        """One task for each piece of columns: an operation of its design with arguments for these columns."""
+        """One task for each piece: an operation of its design, with arguments that depend on the columns."""
         pieces = self._by_columns()
         tasks = [self._task_on(piece, operation, arguments(piece.position)) for piece in pieces]
         return pieces, tasks
@@ -175,7 +175,7 @@ class DaskDesign(Design):
     def _per_feature(
         self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda position: ()
     ) -> FloatArray:
-        """An operation with one result, or row of results, for each feature."""
+        """Compute an operation that has one result, or one row of results, for each feature."""
         pieces, tasks = self._each(operation, arguments)
         return _assembled([piece.position for piece in pieces], _computed(tasks), self.n_features)
 
@@ -235,7 +235,9 @@ class DaskDesign(Design):
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         if self._is_empty:
             return super().column_stats(y, sample_weight)
-        StatsAccumulator((self.n_samples, 0), y, sample_weight)  # refuses wrong arguments here, not in a task
+        StatsAccumulator(
+            (self.n_samples, 0), y, sample_weight
+        )  # raises errors for wrong arguments here, not in a task
         pieces, tasks = self._each("column_stats", lambda position: (y, sample_weight))
         parts, positions = _computed(tasks), [piece.position for piece in pieces]
         joined = ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum")
@@ -258,12 +260,12 @@ class DaskDesign(Design):
 
 
 def is_dask_array(X: Any) -> bool:
-    """Tell whether X is a Dask array, without importing Dask."""
+    """Whether X is a Dask array; Dask is not imported."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "chunks")
 
 
 def from_dask(X: Any, feature_names: NDArray[Any] | None = None) -> DaskDesign:
-    """Return the design of a Dask array; one that fits well into memory is computed once and kept there."""
+    """Return the design of a Dask array; an array that takes little memory is computed once and persisted."""
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(
             "A Dask array must be two-dimensional, samples by features, and real. "
@@ -305,7 +307,7 @@ def _task(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _shared(values: NDArray[Any]) -> Any:
-    """An argument of many tasks that travels once."""
+    """An argument of many tasks that is sent to the workers only once."""
     from dask.delayed import delayed
 
     return delayed(values, pure=False, traverse=False)
@@ -347,7 +349,7 @@ def _design_of(chunk: NDArray[Any], rows: Index | None, columns: Index | None, a
 
 
 def _columns_of(other: Design, position: slice | IntArray) -> tuple[Any, Affine]:
-    """Some columns of another design as one task, with their affine part."""
+    """Return some columns of another design as one task, with their shift and factor."""
     if not isinstance(other, DaskDesign):
         return _shared(other.block(position)), None
     columns = as_index(position, other.n_features, "column")
@@ -356,7 +358,7 @@ def _columns_of(other: Design, position: slice | IntArray) -> tuple[Any, Affine]
 
 
 def _assembled(positions: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
-    """Results of the pieces, each feature where it stands in the design."""
+    """Put the results of the pieces together, in the order of the features of the design."""
     result = np.empty((size, *parts[0].shape[1:]))
     for position, part in zip(positions, parts, strict=True):
         result[position] = part
@@ -368,7 +370,7 @@ def _part_of(affine: Affine, columns: Any) -> Affine:
 
 
 def _sum(tasks: list[Any]) -> FloatArray:
-    """Add the results pair by pair, where they are, in an order that does not depend on who is ready first."""
+    """Add the results pair by pair, on the workers, in an order that does not depend on which task ends first."""
     while len(tasks) > 1:
         pairs = [_task(np.add, *tasks[k : k + 2]) for k in range(0, len(tasks) - 1, 2)]
         tasks = pairs + tasks[2 * len(pairs) :]

@@ -1,4 +1,4 @@
-"""Counts, means, variances and ranges of columns, overall and per class, in one reading of the data."""
+"""Counts, means, variances and ranges of columns, overall and per class, in one pass over the data."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
-FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
+FEW_CLASSES = 6  # up to here it is faster to use all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
-SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
+SMALLEST_RANGE = 1e-140  # squares of smaller differences underflow
 
 
 def is_constant_range(
     minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
 ) -> NDArray[np.bool_]:
-    """Tell which columns vary by no more than a few roundings of the given type."""
+    """Mask of the columns that are constant up to a few rounding errors of the given type."""
     return _constant(minimum, maximum, dtype, _Extremes.of(minimum, minimum, maximum))
 
 
@@ -54,10 +54,10 @@ def _constant(
 
 @dataclass(frozen=True)
 class _Extremes:
-    """What one look at the statistics of all columns tells, so that most need no second one."""
+    """Extremes of the statistics over all columns: they show quickly that no column needs a closer check."""
 
-    all_usual: bool  # finite means, and no value too large to be squared
-    smallest_width: float  # the smallest range of a column; NaN where one is NaN
+    all_usual: bool  # all means are finite, and no value is too large to be squared
+    smallest_width: float  # the smallest range of a column; NaN if one is NaN
     lowest: float
     highest: float
 
@@ -73,8 +73,8 @@ class _Extremes:
 class ColumnStats:
     """Statistics of the columns of a design; variances are population variances (ddof=0).
 
-    A class without samples has count, weight, mean and variance zero. Without a target there is one
-    class that holds all samples.
+    For a class without samples count, weight, mean and variance are zero. Without a target all samples belong to one
+    class.
     """
 
     count: NDArray[np.intp]  # (q,) samples of positive weight in each class
@@ -91,7 +91,7 @@ class ColumnStats:
         return len(self.weight)
 
     def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
-        """Tell which columns vary by no more than a few roundings of the given type."""
+        """Mask of the columns that are constant up to a few rounding errors of the given type."""
         return _constant(self.minimum, self.maximum, dtype, self._extremes)
 
     @functools.cached_property
@@ -127,7 +127,7 @@ class StatsAccumulator:
         self._start(q, p)
 
     def for_columns(self, n_columns: int) -> StatsAccumulator:
-        """One for so many columns of the same samples, without a second look at their classes and weights."""
+        """Return an accumulator for other columns of the same samples; classes and weights are not checked again."""
         part = copy.copy(self)
         part.__dict__["_all_rows"] = self._all_rows
         part._start(self.weight.size, n_columns)
@@ -137,13 +137,13 @@ class StatsAccumulator:
         self.mean: FloatArray = long_vector(q * p).reshape(q, p)
         self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
         self.minimum, self.maximum = long_vector(p), long_vector(p)
-        # All samples of a single class: the same memory, to which the same numbers are written twice.
+        # With a single class the overall statistics are those of the class and share their memory.
         self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
         self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
 
     @contextmanager
     def _collecting(self, first: int, last: int) -> Iterator[None]:
-        """Columns of which all rows are read now, and that are finished while they are close to the processor."""
+        """Reset the results of some columns, and combine the classes afterwards, while the results are in the cache."""
         self.mean[:, first:last], self.sum_sq[:, first:last] = 0.0, 0.0
         self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
         yield
@@ -151,9 +151,9 @@ class StatsAccumulator:
         combine_classes(*found, self.overall_mean, self.overall_variance, first, last)
 
     def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
-        """Read consecutive ``columns`` of a contiguous array into the results ``target``...
+        """Add consecutive ``columns`` of a contiguous array; the first result is written at index ``target``.
 
-        ``rows`` are the rows of the array that the samples live in, by default all.
+        ``rows`` are the rows of the array that hold the samples, by default all.
         """
         span = (columns.start, target, len(columns))
         order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
@@ -197,7 +197,7 @@ class StatsAccumulator:
         indptr: NDArray[Any],
         columns: slice = slice(None),
     ) -> None:
-        """Read the columns, by default all, from the arrays of a compressed sparse column matrix."""
+        """Add the columns, by default all, from the arrays of a CSC matrix."""
         arrays = (read_only(data), read_only(indices), read_only(indptr))
         n_counted = int(self.count.sum())
         first, last, _ = columns.indices(self.minimum.size)
@@ -216,13 +216,13 @@ class StatsAccumulator:
         return self._row_order(None)
 
     def _row_order(self, rows: Index | None) -> RowOrder:
-        """Return samples sorted by class, their weights, and class bounds, padded to rows handled at a time."""
+        """Return samples sorted by class, their weights, and class bounds, padded to multiples of `ROWS_AT_A_TIME`."""
         padded = -(-self.count // ROWS_AT_A_TIME) * ROWS_AT_A_TIME
         bounds = np.concatenate([[0], np.cumsum(padded)])
         order = np.zeros(bounds[-1], dtype=np.intp)
         weights = np.zeros(bounds[-1])
         counted = np.flatnonzero(self.row_weight > 0.0)
-        # The heaviest samples of a class come first: the kernels center by them.
+        # The samples with the largest weights come first in each class: their mean is the preliminary center.
         by_class = counted[np.lexsort((-self.row_weight[counted], self.codes[counted]))]
         for start, stop, members in zip(
             bounds, bounds[1:], np.split(by_class, np.cumsum(self.count)[:-1]), strict=False
@@ -276,7 +276,7 @@ def _sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """One kind of array for the kernels: writable and read-only arrays would be compiled separately."""
+    """Return a read-only view: kernels would be compiled separately for writable and read-only arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -286,7 +286,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_surely_finite(values: NDArray[Any]) -> bool:
-    """Tell cheaply whether all values, and the sum of their squares, are finite; False: have a closer look."""
+    """Quick check that all values and the sum of their squares are finite; if False, a closer check is needed."""
     with np.errstate(over="ignore", invalid="ignore"):
         if values.dtype == np.float32:  # in double precision their squares cannot overflow
             return bool(np.isfinite(values.sum()))
@@ -297,7 +297,7 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 
 
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
-    """Raise an error that names the first value or column for which the statistics cannot be trusted."""
+    """Raise an error that names the first value or column for which the statistics are not reliable."""
     if not stats._extremes.all_usual:
         require_finite(design)
         return
@@ -313,7 +313,7 @@ def require_finite_stats(design: Design, stats: ColumnStats) -> None:
 
 
 def are_trusted(stats: ColumnStats, dtype: np.dtype[Any]) -> bool:
-    """Whether `require_finite_stats` would find nothing."""
+    """Whether `require_finite_stats` would raise no error."""
     if not stats._extremes.all_usual or stats._extremes.smallest_width >= SMALLEST_RANGE:
         return stats._extremes.all_usual
     return not np.any((stats.maximum - stats.minimum < SMALLEST_RANGE) & ~stats.is_constant(dtype))
