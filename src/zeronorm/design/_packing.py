@@ -275,7 +275,7 @@ class PackedFile(ColumnFile):
         return cast("list[int]", np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist())
 
     def _check(self, piece: int, found: NDArray[Any], present: Index) -> None:
-        """Compare a piece with its checksum; ``found`` holds whole columns that were just read, starting with ``present``."""
+        """Compare a piece with its checksum; ``found`` holds the columns ``present``, which were just read."""
         n, p = self.shape
         columns = range(piece * self._width, min((piece + 1) * self._width, p))
         first = columns.start - int(present[0])

@@ -347,7 +347,7 @@ class SparseFileDesign(Design):
         return SparseDesign(sparse.hstack(parts, format="csc"), self.feature_names)
 
     def _cuts(self) -> list[slice]:
-        """Slices of consecutive columns whose stored values take at most an eighth of the budget, or one larger column."""
+        """Slices of consecutive columns whose stored values take an eighth of the budget, or of one larger column."""
         sizes = np.cumsum(self._stored_bytes(self._columns) + 16)
         cuts, most = [0], self._memory_budget // 8
         while cuts[-1] < self.n_features:
