@@ -29,7 +29,7 @@ class Kernel(Generic[P, R]):
     ) -> None:
         self.function = function
         self.options: dict[str, Any] = {"nogil": True, "fastmath": set(fastmath), "error_model": error_model}
-        # Kernels are called by Python and by kernels, never by C: without a wrapper for C they compile a seventh faster.
+        # Kernels are called by Python and by kernels, never by C: without a wrapper for C they compile faster.
         self.options["no_cfunc_wrapper"] = True
         functools.update_wrapper(self, function)
 

@@ -1,4 +1,4 @@
-"""Data that are no matrix are refused, with what was found and where."""
+"""Data that are not a matrix are refused, with a message about what was found and where."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_tables_without_one_number_and_one_name_per_column():
         ([[1, 2], [3, [4]]], r"Row 1, column 1 holds \[4\]; give one number per cell"),
     ],
 )
-def test_rows_that_are_no_rows_are_refused(convert, rows, message):
+def test_lists_that_are_not_tables_are_refused(convert, rows, message):
     with pytest.raises(ValueError, match=message):
         convert(rows)
 
 
 def test_rows_of_equal_lengths_are_taken():
     check_container([[1.0, 2.0], [3.0, 4.0]])
-    check_container([1.0, 2.0])  # one dimension, which others refuse
+    check_container([1.0, 2.0])  # one dimension, which as_design refuses
     check_container([np.array(1.0), np.array(2.0)])
     assert as_design([[1.0, 2.0], (3.0, 4.0)]).shape == (2, 2)
 
@@ -112,7 +112,7 @@ def test_rows_of_equal_lengths_are_taken():
 def test_cells_that_hold_one_number():
     cells = np.empty((2, 2), dtype=object)
     cells[:] = [[1.0, 2.0], [3.0, None]]
-    cells[1, 1] = np.array(4.0)  # of no dimension
+    cells[1, 1] = np.array(4.0)  # zero-dimensional
     check_container(cells)
     for wrong in ([5.0], (5.0,), np.array([5.0])):
         cells[0, 1] = wrong
@@ -120,7 +120,7 @@ def test_cells_that_hold_one_number():
             check_container(cells)
     rows = np.empty(2, dtype=object)
     rows[:] = [[1.0], [2.0]]
-    check_container(rows)  # of one dimension, which others refuse
+    check_container(rows)  # one dimension, which as_design refuses
     check_container(np.array([["a", "b"]]))
 
 
@@ -138,7 +138,7 @@ def test_cells_that_hold_one_number():
     ],
 )
 @pytest.mark.parametrize("selector", [None, FisherScore(1), RFE(n_features_to_select=1)])
-def test_tables_that_are_no_matrix_are_refused(frame, message, selector):
+def test_tables_that_are_not_numeric_are_refused(frame, message, selector):
     with pytest.raises(ValueError, match=message):
         as_design(frame) if selector is None else selector.fit(frame, LABELS)
 

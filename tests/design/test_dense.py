@@ -17,7 +17,7 @@ from zeronorm.design._dense import DenseDesign
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_vectors", [1, 5])
 def test_products_of_float32_are_compiled_loops_without_a_copy(order, n_vectors):
-    """More columns than one tile, rows that are no multiple of eight, part of the rows, poison in the others."""
+    """More columns than one tile, rows that are not a multiple of eight, some of the rows, NaN in the others."""
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(30, 5000)), dtype=np.float32, order=order)
     X[3] = np.nan
@@ -45,7 +45,7 @@ def test_compiled_products_do_not_depend_on_the_number_of_threads(order, monkeyp
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("outside", [0.0, np.nan, np.inf])
-def test_products_of_taken_rows_know_nothing_of_the_others(order, outside):
+def test_products_of_selected_rows_do_not_depend_on_the_others(order, outside):
     rng = np.random.default_rng(3)
     X = np.array(rng.normal(size=(9, 40)), order=order)
     rows = np.array([7, 2, 2, 0, 5, 8])  # most of the samples, one twice
@@ -82,7 +82,7 @@ def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_blas_can_read_in_place(dtype):
+def test_which_arrays_blas_can_read_without_a_copy(dtype):
     X = np.array(data((6, 8)), dtype=dtype)
     design = as_design(X)
     for part, in_place in (
@@ -127,11 +127,11 @@ def test_finite_single_precision_is_read_line_by_line(order, monkeypatch):
         assert not DenseDesign(spoilt).take_rows([position[0], 1])._surely_finite()
 
 
-def test_only_columns_of_a_larger_matrix_are_taken_as_such():
+def test_which_arrays_are_recognized_as_columns_of_a_larger_matrix():
     whole = data((6, 8))
     flat = np.arange(48.0)
     others = [
-        whole.copy(),  # its own
+        whole.copy(),  # a copy
         flat.reshape(6, 8)[:, 2:5],  # of a vector
         np.ones((6, 8), dtype=np.int64).view(np.float64)[:, 1:4],  # of another type
         np.asfortranarray(whole)[:, 1:4],
@@ -152,13 +152,13 @@ def test_only_columns_of_a_larger_matrix_are_taken_as_such():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_no_samples_have_no_range(order):
+def test_the_range_without_samples_is_an_error(order):
     design = as_design(np.array(data(), order=order)).take_rows([])
     with pytest.raises(ValueError, match="at least one sample"):
         design.column_range()
 
 
-def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
+def test_a_sandwich_of_rows_in_memory_equals_that_of_copied_rows():
     """Rows in one piece are multiplied where they lie, in the same blocks and the same order."""
     rng = np.random.default_rng(0)
     X, d = rng.normal(size=(3000, 40)), rng.random(3000)

@@ -1,4 +1,4 @@
-"""The format of packed files: pieces, checksums, the index, and damage of any kind."""
+"""The format of packed files: pieces, checksums, the index, and all sorts of damage."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_checksums_are_sums_of_words_and_of_words_times_their_positions():
 
 
 def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
-    """As the first versions wrote them."""
+    """The first versions wrote such files."""
     X = np.random.default_rng(0).normal(size=(6, 40))
     path = pack(X, tmp_path / "x.zncols")
     content = path.read_bytes()
@@ -89,12 +89,12 @@ def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
             np.testing.assert_array_equal(design.block(slice(None)), X)
 
 
-# The format, which files that were written before have too: magic, offset and length of the index, its checksum.
+# The format of the header, also in existing files: magic number; offset, length and checksum of the index.
 HEAD, HEAD_BYTES, MAGIC = struct.Struct("<8sQQI"), 64, b"ZNCOLS1\n"
 
 
 def changed_index(path, **changes):
-    """The same file with other entries in its index, and a checksum that is right."""
+    """Change entries of the index of a file, with a correct checksum."""
     content = path.read_bytes()
     magic, offset, length, _ = HEAD.unpack(content[: HEAD.size])
     index = {**json.loads(content[offset : offset + length]), **changes}
@@ -124,14 +124,14 @@ def test_an_index_that_does_not_fit(tmp_path, changes, fits):
             PackedFile(path)
 
 
-def test_what_older_packed_files_do_not_say(tmp_path):
+def test_entries_that_older_packed_files_lack(tmp_path):
     path = pack(data((4, 5)), tmp_path / "x.zncols", about={"target": 1})
     assert (PackedFile(path).known_finite, PackedFile(path).about) == (True, {"target": 1})
     changed_index(path, finite="left out", about="left out")
     assert (PackedFile(path).known_finite, PackedFile(path).about) == (False, {})
 
 
-def test_a_head_that_is_cut_or_of_another_file(tmp_path):
+def test_a_header_that_is_truncated_or_of_another_format(tmp_path):
     path = pack(data((4, 5)), tmp_path / "x.zncols")
     whole = path.read_bytes()
     for content in (whole[:8], whole[:20], whole[:27], b"A" + whole[1:], whole[:7] + b"A" + whole[8:]):
@@ -144,7 +144,7 @@ def test_a_head_that_is_cut_or_of_another_file(tmp_path):
             PackedFile(path)
 
 
-def test_a_piece_has_one_column_at_least(tmp_path):
+def test_a_piece_has_at_least_one_column(tmp_path):
     X = data((600_000, 3))
     file = PackedFile(pack(X, tmp_path / "x.zncols"))
     assert file.columns_at_once == 1

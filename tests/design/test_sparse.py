@@ -1,4 +1,4 @@
-"""Sparse matrices: structures that are damaged are refused, stored columns and one dense block."""
+"""Sparse matrices: damaged structures are refused; stored columns; conversion of small data to one dense block."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_structures_of_each_format():
             check_structure(damaged)
     longer = X.copy()
     longer.indices, longer.data = np.append(X.indices, 99), np.append(X.data, 9.0)
-    check_structure(longer)  # what is behind the last bound does not count
+    check_structure(longer)  # entries after the last bound are ignored
     pairs = sparse.coo_array(X)
     check_structure(pairs)
     for axis, name in ((0, "row"), (1, "column")):
