@@ -1,4 +1,4 @@
-"""Arrays in memory: what is read in position, in which precision, and by how many threads."""
+"""Arrays in memory: which are read without a copy, in which precision, and by how many threads."""
 
 from __future__ import annotations
 
