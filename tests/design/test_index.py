@@ -14,7 +14,7 @@ from zeronorm.design._index import (
     as_slice,
     by_descending_value,
     compose,
-    is_run,
+    is_consecutive,
     spans_of,
 )
 
@@ -53,7 +53,7 @@ def test_an_index_selects_what_numpy_does(selection):
     consecutive = chosen.size == 0 or chosen.tolist() == list(range(chosen[0], chosen[0] + chosen.size))
     if consecutive:
         assert isinstance(found, range)
-    assert is_run(found) == (isinstance(found, range) and found.step == 1)
+    assert is_consecutive(found) == (isinstance(found, range) and found.step == 1)
     for inner in [*SELECTIONS[:6], [0], [-1], [1, 0]]:
         if isinstance(inner, list) and chosen.size < 2:
             continue
@@ -145,10 +145,10 @@ def test_a_missing_number_among_many_comes_last():
 def test_numbers_that_are_nearly_sorted_are_sorted_by_insertion():
     descending = np.array([5.0, 7.0, 6.0, 4.0, 4.0, 9.0])
     order = np.arange(6)
-    assert index._put_right(order, descending)
+    assert index._sort_by_insertion(order, descending)
     assert (descending.tolist(), order.tolist()) == ([9.0, 7.0, 6.0, 5.0, 4.0, 4.0], [5, 1, 2, 0, 3, 4])
     rising = np.arange(40.0)
-    assert not index._put_right(np.arange(40), rising)  # that would take too many moves
+    assert not index._sort_by_insertion(np.arange(40), rising)  # that would take too many moves
 
 
 def test_the_moves_of_an_insertion_are_counted():
@@ -243,7 +243,7 @@ def test_values_are_sorted_across_the_bounds_of_threads(monkeypatch):
     monkeypatch.setattr(index, "in_threads", in_three)
     for values in ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [5, 6, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1]):
         descending, order = np.array(values, dtype=float), np.arange(6)
-        assert index._put_right(order, descending)
+        assert index._sort_by_insertion(order, descending)
         assert descending.tolist() == sorted(values, reverse=True)
         assert [values[k] for k in order] == descending.tolist()
         ties = [order[descending == value] for value in set(values)]

@@ -28,7 +28,7 @@ from zeronorm._threads import (
 from zeronorm._types import FloatArray
 from zeronorm.design._base import Design
 from zeronorm.design._dense import DenseDesign
-from zeronorm.design._index import Index, as_index, as_selector, compose, is_run, spans_of
+from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
 from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
@@ -463,7 +463,7 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
     """
     out = memory_for((len(outer), len(inner)), file.dtype)
     with opened(file.path) as stream:
-        if isinstance(inner, range) and inner == range(length) and is_run(outer):
+        if isinstance(inner, range) and inner == range(length) and is_consecutive(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
             return out
         if isinstance(inner, range) and inner == range(length):

@@ -59,14 +59,14 @@ def as_selector(index: Index) -> slice | NDArray[np.intp]:
     return as_slice(index) if isinstance(index, range) else index
 
 
-def is_run(positions: Index) -> bool:
+def is_consecutive(positions: Index) -> bool:
     """Whether the positions are a range with step 1."""
     return isinstance(positions, range) and positions.step == 1
 
 
 def spans_of(positions: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
     """Return consecutive spans to read, and the positions within them; None if all of one span is wanted."""
-    if isinstance(positions, range) and is_run(positions):
+    if isinstance(positions, range) and is_consecutive(positions):
         return [(positions.start, max(positions.start, positions.stop))], None
     chosen, back = np.unique(np.asarray(positions, dtype=np.intp), return_inverse=True)
     cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
@@ -211,7 +211,7 @@ def by_descending_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
         return order, values[order]
     keys, order = _sort_keys(_keys_of(values, n_bits), n_bits)
     descending = keys.view(np.float64)  # the same memory: each key is read before it is overwritten
-    if not _put_right(
+    if not _sort_by_insertion(
         order, descending, lambda a, b: _read_keys(keys, n_bits, values, order, descending, a, b)
     ):
         order = np.argsort(-values)
@@ -219,7 +219,7 @@ def by_descending_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     return order, descending
 
 
-def _put_right(
+def _sort_by_insertion(
     order: IntArray, descending: FloatArray, read: Callable[[int, int], None] = lambda first, last: None
 ) -> bool:
     """Sort nearly sorted values by insertion, first within parts, then across their bounds.

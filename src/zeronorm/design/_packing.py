@@ -25,7 +25,7 @@ from zeronorm._jit import kernel
 from zeronorm.design._base import Design
 from zeronorm.design._chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
 from zeronorm.design._convert import as_design
-from zeronorm.design._index import Index, is_run
+from zeronorm.design._index import Index, is_consecutive
 from zeronorm.design._stats import read_only
 from zeronorm.design._stats_kernels import LARGEST_VALUE
 
@@ -264,13 +264,13 @@ class PackedFile(ColumnFile):
     def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:
         if len(self._checked) == len(self._checksums):
             return
-        in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_run(columns)
+        in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_consecutive(columns)
         for piece in self._pieces(columns):
             if piece not in self._checked:
                 self._check(piece, found.T if in_one_piece else found.T[:0], columns)
 
     def _pieces(self, columns: Index) -> Sequence[int]:
-        if is_run(columns) and len(columns):
+        if is_consecutive(columns) and len(columns):
             return range(int(columns[0]) // self._width, int(columns[-1]) // self._width + 1)
         return cast("list[int]", np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist())
 

@@ -25,8 +25,8 @@ ROWS_AT_A_TIME = 8
 CENTER_SAMPLES = 16
 LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
 _TILE_COLUMNS = 8192
-_TURNED_COLUMNS = 64
-_TURNED_ROWS = 512
+_BLOCK_COLUMNS = 64
+_BLOCK_ROWS = 512
 
 
 @kernel
@@ -167,19 +167,19 @@ def columns_stats(
     high: FloatArray,
 ) -> None:
     """As `rows_stats`, for ``columns``, the C-ordered transpose of X; blocks of it are transposed first."""
-    center, first, second = np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS)
-    block = np.zeros((_TURNED_ROWS, _TURNED_COLUMNS))
-    block_rows = np.arange(_TURNED_ROWS)
-    for start in range(0, n_columns, _TURNED_COLUMNS):
-        m = min(_TURNED_COLUMNS, n_columns - start)
+    center, first, second = np.zeros(_BLOCK_COLUMNS), np.zeros(_BLOCK_COLUMNS), np.zeros(_BLOCK_COLUMNS)
+    block = np.zeros((_BLOCK_ROWS, _BLOCK_COLUMNS))
+    block_rows = np.arange(_BLOCK_ROWS)
+    for start in range(0, n_columns, _BLOCK_COLUMNS):
+        m = min(_BLOCK_COLUMNS, n_columns - start)
         out = target + start
         chosen = columns[source + start : source + start + m]
         for c in range(mean.shape[0]):
             first[:], second[:] = 0.0, 0.0
-            for top in range(bounds[c], bounds[c + 1], _TURNED_ROWS):
-                bottom = min(top + _TURNED_ROWS, bounds[c + 1])
+            for top in range(bounds[c], bounds[c + 1], _BLOCK_ROWS):
+                bottom = min(top + _BLOCK_ROWS, bounds[c + 1])
                 rows, w = block_rows[: bottom - top], weights[top:bottom]
-                _turn(chosen, order[top:bottom], block)
+                _transpose(chosen, order[top:bottom], block)
                 if top == bounds[c]:
                     _row_center(block, 0, rows[:CENTER_SAMPLES], w, center[:m])
                 _add_row_moments(
@@ -193,7 +193,7 @@ def columns_stats(
 
 
 @kernel
-def _turn(columns: NDArray[Any], rows: Positions, block: FloatArray) -> None:
+def _transpose(columns: NDArray[Any], rows: Positions, block: FloatArray) -> None:
     """Write the selected rows of some columns into ``block``, one sample per row."""
     last = columns.shape[0] - 1
     for start in range(0, columns.shape[0], 8):
