@@ -154,7 +154,7 @@ SELECTIONS = [(slice(None), slice(None)), ([7, 2, 2, 5], slice(2, 7)), (slice(1,
 
 @pytest.mark.parametrize(("rows", "columns"), SELECTIONS)
 def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monkeypatch):
-    monkeypatch.setattr(array_api, "_SCAN_ROWS", 2.0)  # gathered, not scanned
+    monkeypatch.setattr(array_api, "_SCAN_ROWS", 2.0)  # rows are copied, not scanned
     X = data()
     design = as_design(xp.asarray(X)).take_rows(rows).take(columns)
     part = X[rows][:, columns]

@@ -172,6 +172,6 @@ def test_a_large_symmetric_matrix_is_mirrored():
     column_kernels.add_product(total, left[:, :0], right[:, :0])
     for order in ("C", "F"):
         design = as_design(np.array(left, order=order))
-        nobody = design.take_rows([])
-        assert design.cross_gram(nobody).shape == (4, 0)
-        assert nobody.cross_gram(design).shape == (0, 4)
+        no_samples = design.take_rows([])
+        assert design.cross_gram(no_samples).shape == (4, 0)
+        assert no_samples.cross_gram(design).shape == (0, 4)

@@ -159,7 +159,7 @@ def test_the_range_without_samples_is_an_error(order):
 
 
 def test_a_sandwich_of_rows_in_memory_equals_that_of_copied_rows():
-    """Rows in one piece are multiplied where they lie, in the same blocks and the same order."""
+    """Contiguous rows are multiplied without a copy, in the same blocks and the same order."""
     rng = np.random.default_rng(0)
     X, d = rng.normal(size=(3000, 40)), rng.random(3000)
     found = DenseDesign(X).sandwich(d)

@@ -169,7 +169,7 @@ LONG = (1 << 18) + 23
 
 @pytest.fixture
 def many_parts(monkeypatch):
-    """Threads work on parts of a long vector of unequal size."""
+    """Threads work on unequal parts of a long vector."""
 
     def in_parts(function, size):
         bounds = [0, *range(3, size, 50_001), size]

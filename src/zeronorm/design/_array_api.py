@@ -50,7 +50,7 @@ class ArrayApiDesign(Design):
     """A two-dimensional array that follows the array API standard, on a GPU for instance.
 
     The data are neither copied nor moved: each operation reads them in blocks as large as the memory of the
-    device allows, and only results, and blocks that are asked for, come to the host.
+    device allows; only results and requested blocks are copied to the host.
 
     Sums are in double precision. So are the products, unless the data are in single precision on a device
     that is slow in double precision: there Gram matrices are sums, in double precision, of products of a

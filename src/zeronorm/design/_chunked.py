@@ -339,7 +339,7 @@ class _PartOfFiles(DenseDesign):
         return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
 
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
-        """One part: other threads sum other blocks meanwhile, or the threads of BLAS share this one."""
+        """Do not split a block: either other threads work on other blocks, or the threads of BLAS share this one."""
         return [range(depth)]
 
 
