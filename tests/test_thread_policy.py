@@ -1,4 +1,4 @@
-"""Threads, reading ahead and memory: what the user and joblib allow, never more than there are cores."""
+"""Threads, reading ahead and memory: as many threads as the user and joblib allow, never more than cores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from zeronorm.solvers.svm._free_set import pivot_free_set
 MUCH = 1 << 40
 
 
-def test_sweeps_between_small_products_keep_their_threads(monkeypatch):
+def test_passes_over_the_data_between_small_products_keep_their_threads(monkeypatch):
     monkeypatch.setattr(_threads, "n_cores", lambda: 3)
     with threadpool_limits(limits=3, user_api="blas"):
         allowed = available_threads()
@@ -45,8 +45,8 @@ def test_sweeps_between_small_products_keep_their_threads(monkeypatch):
         assert sum(found) <= 3
 
 
-def test_a_process_of_a_pool_uses_one_thread_without_a_word(monkeypatch):
-    """joblib would warn there, at each reading of the data, that it cannot start processes of its own."""
+def test_a_process_of_a_pool_uses_one_thread_without_a_warning(monkeypatch):
+    """joblib would warn there, in each pass over the data, that it cannot start processes."""
     monkeypatch.setattr(_threads, "n_cores", lambda: 3)
     monkeypatch.setattr(_threads, "current_process", lambda: SimpleNamespace(daemon=True))
     monkeypatch.setattr(_threads, "effective_n_jobs", lambda n_jobs: pytest.fail("asked joblib"))
@@ -62,7 +62,7 @@ def test_never_more_threads_than_cores(monkeypatch):
     assert useful_threads(-1, 10) == 1
 
 
-def test_sweeps_follow_the_threads_of_blas():
+def test_passes_over_the_data_follow_the_threads_of_blas():
     with threadpool_limits(limits=1, user_api="blas"):
         assert available_threads() == 1
     with one_thread():
@@ -78,7 +78,7 @@ def test_no_more_threads_than_cores_under_joblib(backend):
 
 
 def test_the_factor_of_a_dual_uses_one_thread(monkeypatch):
-    """Threads wait for each other at each step of a small factor."""
+    """Several threads would wait for each other at each step of a small Cholesky factor."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 600)), np.where(np.arange(300) % 2, 1.0, -1.0)
     used = []
@@ -108,7 +108,7 @@ def test_little_work_is_done_in_one_thread(shape, is_little):
     assert blas_threads() == before
 
 
-def test_a_limit_that_is_there_is_not_set_again(monkeypatch):
+def test_a_limit_that_is_set_is_not_set_again(monkeypatch):
     controller, limits = _threads.thread_controller(), []
 
     class Counting:
@@ -133,8 +133,8 @@ def blas_threads():
     return [pool["num_threads"] for pool in _threads.thread_controller().info() if pool["user_api"] == "blas"]
 
 
-def test_what_a_fit_leaves_behind_keeps_no_memory_for_others(monkeypatch):
-    """A fitted selector holds long vectors as long as it lives."""
+def test_arrays_that_outlive_a_fit_hold_no_other_memory(monkeypatch):
+    """A fitted selector refers to long vectors, such as its ranking."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 100)
     with _threads.memory_used_again():
         used = _threads._USED.get()
@@ -146,29 +146,32 @@ def test_what_a_fit_leaves_behind_keeps_no_memory_for_others(monkeypatch):
     assert used._free == []
 
 
-def test_memory_of_long_vectors_is_used_again(monkeypatch):
-    """Not while a view of it is alive, not for much smaller vectors, and no more is kept than the limit."""
+def test_memory_of_long_vectors_is_reused(monkeypatch):
+    """Not while a view of it exists, not for much smaller vectors, and only up to the limit."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 80)
     monkeypatch.setattr(_threads, "_MOST_FREE_BYTES", 1600)
     with _threads.memory_used_again():
         first = _threads.long_vector(100)
         first[:] = 1.0
-        place, view = first.ctypes.data, first[3:].view(np.int64)
+        address, view = first.ctypes.data, first[3:].view(np.int64)
         del first
         second = _threads.long_vector(100)
         second[:] = 2.0
         assert np.all(view.view(np.float64) == 1.0)
         del view
         with _threads.memory_used_again():  # a fit inside another one
-            assert _threads.long_vector(20).ctypes.data != place
+            assert _threads.long_vector(20).ctypes.data != address
             third = _threads.long_vector(60, np.int64)
-        assert third.ctypes.data == place
+        assert third.ctypes.data == address
         assert third.shape == (60,)
         assert third.dtype == np.int64
         used = _threads._USED.get()
         others = [_threads.long_vector(100) for _ in range(4)]
         del others, second
-        assert sorted(memory.size for memory in used._free) == [160, 800]  # a second one would be too much
+        assert sorted(memory.size for memory in used._free) == [
+            160,
+            800,
+        ]  # a second one would exceed the limit
         small = _threads.long_vector(9)
         assert small.base is None
     assert _threads._USED.get() is None
@@ -178,20 +181,20 @@ def test_memory_of_long_vectors_is_used_again(monkeypatch):
 
 
 def test_after_an_error_nothing_more_is_read():
-    """An error in the first of a thousand parts must not wait for the others, nor an interrupt."""
+    """An error or an interrupt in the first of a thousand parts must not wait for the others."""
     read = []
 
-    def fails_at_once(place):
-        read.append(place)
+    def fails_at_once(key):
+        read.append(key)
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        list(work_in_turn(fails_at_once, lambda place, part: part, range(1000), n_threads=2))
+        list(work_in_turn(fails_at_once, lambda key, part: part, range(1000), n_threads=2))
     assert len(read) < 4
 
 
-def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
-    """Not while a view of it is alive, whoever holds it; what is too small is given up."""
+def test_memory_of_blocks_is_reused_when_no_array_refers_to_it():
+    """Not while a view of it exists; memory that is too small is released."""
     memory = _BlockMemory()
     first = memory.array((3, 4), np.dtype(np.float32))
     first[:] = 1.0
@@ -200,10 +203,10 @@ def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
     second = memory.array((3, 4), np.dtype(np.float32))
     second[:] = 2.0
     assert np.all(view == 1.0)
-    place = second.ctypes.data
+    address = second.ctypes.data
     del second
     third = memory.array((5,), np.dtype(np.float64))
-    assert third.ctypes.data == place
+    assert third.ctypes.data == address
     assert third.shape == (5,)
     del view
     fourth = memory.array((100,), np.dtype(np.float64))
@@ -218,16 +221,16 @@ def test_memory_of_blocks_is_used_again_when_nobody_looks_at_it():
 def test_parts_come_in_their_order(ahead, n):
     read = []
 
-    def place(k):
+    def read_part(k):
         read.append(k)
         return 10 * k
 
-    assert list(read_in_turn(place, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
+    assert list(read_in_turn(read_part, list(range(n)), ahead=ahead)) == [10 * k for k in range(n)]
     assert read == list(range(n))
 
 
 def test_several_parts_are_worked_on_side_by_side():
-    """Three threads meet; one after the other they would wait for each other until the time is over."""
+    """Three threads meet at a barrier; if they ran one after the other, it would time out."""
     meeting = threading.Barrier(3, timeout=5)
     parts = work_in_turn(lambda k: 10 * k, lambda k, raw: (meeting.wait(), k + raw)[1], range(6), n_threads=3)
     assert list(parts) == [11 * k for k in range(6)]
@@ -248,13 +251,13 @@ def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
     path, streams = tmp_path / "x", []
     path.write_bytes(bytes(range(9)))
 
-    def read(place):
+    def read(key):
         with opened(path) as stream:
             streams.append(stream)
-            stream.seek(place)
+            stream.seek(key)
             return stream.read(1)[0]
 
-    assert list(work_in_turn(read, lambda place, value: value, range(9), n_threads=2)) == list(range(9))
+    assert list(work_in_turn(read, lambda key, value: value, range(9), n_threads=2)) == list(range(9))
     assert len(set(map(id, streams))) == 1
     assert streams[0].closed
     read(0)
@@ -262,24 +265,24 @@ def test_a_thread_that_reads_on_keeps_its_file_open_and_closes_it(tmp_path):
     assert streams[-1].closed
 
 
-@pytest.mark.parametrize("n_places", [2, 3])
-def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_places):
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_parts):
     second = threading.Event()
     read = []
 
-    def place(k):
+    def read_part(k):
         read.append(k)
         if k == 1:
             second.set()
         return k
 
-    parts = read_in_turn(place, list(range(n_places)), ahead=False)
+    parts = read_in_turn(read_part, list(range(n_parts)), ahead=False)
     assert next(parts) == 0
     assert read == [0]
-    parts = read_in_turn(place, list(range(n_places)), ahead=True)
+    parts = read_in_turn(read_part, list(range(n_parts)), ahead=True)
     assert next(parts) == 0
     assert second.wait(10)
-    assert list(parts) == list(range(1, n_places))
+    assert list(parts) == list(range(1, n_parts))
 
 
 def test_little_memory_is_never_refused(monkeypatch):

@@ -1,9 +1,9 @@
-"""The one decorator for compiled loops.
+"""Decorators for compiled loops.
 
 ``kernel`` differs from ``numba.njit`` in five ways that matter to users: numba is imported at
 the first call and not at import; compilation is lazy, so read-only and writable arrays both
-work; the result is cached on disk wherever a place is writable, without failing where none is; of
-several processes one compiles and the others read its result; and other threads run meanwhile.
+work; the result is cached on disk if a cache folder is writable, and it is no error if none is; of
+several processes one compiles and the others read its result; and the interpreter lock is released.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Kernel(Generic[P, R]):
     ) -> None:
         self.function = function
         self.options: dict[str, Any] = {"nogil": True, "fastmath": set(fastmath), "error_model": error_model}
-        # A kernel is called by Python and by kernels, never by C: without that door it compiles in a seventh less time.
+        # Kernels are called by Python and by kernels, never by C: without a wrapper for C they compile faster.
         self.options["no_cfunc_wrapper"] = True
         functools.update_wrapper(self, function)
 
     def callees(self) -> dict[str, Kernel[..., Any]]:
-        """Kernels that this one calls, by the name it uses."""
+        """Kernels that this one calls, by the name that it uses for them."""
         namespace = self.function.__globals__
         called = {name: namespace.get(name) for name in self.function.__code__.co_names}
         found = {name: getattr(value, "zeronorm_kernel", value) for name, value in called.items()}
@@ -52,7 +52,7 @@ class Kernel(Generic[P, R]):
         import numba
 
         compiled: Any
-        # numba resolves callees through the globals of the function: hand it dispatchers, not wrappers.
+        # numba looks up callees in the globals of the function: these must be dispatchers, not wrappers.
         for name, callee in self.callees().items():
             self.function.__globals__[name] = callee.dispatcher
         try:
@@ -72,7 +72,7 @@ class Kernel(Generic[P, R]):
 
 
 def _watch_callees(compiled: Any, files: set[str]) -> None:
-    """Let the disk cache notice a change in a called kernel, not only in the kernel's own file."""
+    """Make the disk cache depend on the files of called kernels too, not only on the kernel's own file."""
     stamps = [(name, os.stat(name).st_mtime, os.stat(name).st_size) for name in sorted(files)]
     cache_file: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
@@ -82,8 +82,8 @@ def _watch_callees(compiled: Any, files: set[str]) -> None:
 def _compile_in_one_process(compiled: Any) -> None:
     """Let processes that need the same code wait for the first one, then read it from the cache.
 
-    It also keeps the cache whole: of two processes that enter different types of arguments at the same time, numba
-    may file the code of one under the types of the other.
+    This also prevents a corrupt cache: if two processes add code for different argument types at the same time, numba
+    may store the code of one under the types of the other.
     """
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.types import unliteral
@@ -92,9 +92,9 @@ def _compile_in_one_process(compiled: Any) -> None:
     compile_or_load = compiled.compile
 
     def alone(signature: Any) -> Any:
-        # A kernel that is called with 0 by one caller and with n by another is the same, and is compiled once.
+        # Without literal types, a kernel that is called with the constant 0 and with a variable is compiled once.
         types = tuple(without_value(argument) for argument in signature)
-        # In this order: a thread that waits for the file must not keep the file of another from being released.
+        # In this order: otherwise a thread could wait for the lock file while it blocks the thread that holds it.
         with global_compiler_lock, _locked(compiled._cache._cache_file._index_path + ".lock"):
             return compile_or_load(types)
 
@@ -106,7 +106,7 @@ _HELD: set[str] = set()
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Hold a lock between processes, where the system has such locks and the place is writable."""
+    """Hold a lock between processes, if the system has file locks and the folder is writable."""
     if path in _HELD:  # a kernel that calls itself
         yield
         return
@@ -117,7 +117,9 @@ def _locked(path: str) -> Iterator[None]:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             file = stack.enter_context(open(path, "a", encoding="utf-8"))
             fcntl.flock(file, fcntl.LOCK_EX)
-            stack.callback(fcntl.flock, file, fcntl.LOCK_UN)  # a process forked meanwhile has it open too
+            stack.callback(
+                fcntl.flock, file, fcntl.LOCK_UN
+            )  # a process forked in the meantime has the file open too
         _HELD.add(path)
         stack.callback(_HELD.discard, path)
         yield
@@ -137,15 +139,15 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 def reduction(function: Callable[P, R]) -> Kernel[P, R]:
     """As ``kernel``, for sums whose terms may be added in any order, as BLAS does.
 
-    Only then can a sum use vector instructions, which makes it about four times faster. Nothing else is
-    relaxed: inf and NaN survive.
+    Only then can a sum use vector instructions, which makes it about four times faster. No other rule of
+    floating-point arithmetic is relaxed: inf and NaN are kept.
     """
     return Kernel(function, frozenset({"reassoc"}))
 
 
 def sweep(function: Callable[P, R]) -> Kernel[P, R]:
-    """As ``kernel``, for loops that divide: by zero as NumPy does, to inf or NaN, without an error.
+    """As ``kernel``, for loops that divide: division by zero gives inf or NaN, as in NumPy, and no error.
 
-    A loop that may end with an error cannot use vector instructions.
+    A loop that may raise an error cannot use vector instructions.
     """
     return Kernel(function, error_model="numpy")

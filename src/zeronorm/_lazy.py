@@ -1,4 +1,4 @@
-"""Public names that are imported when first used (see ``_index``)."""
+"""Lazy import: public names are imported when they are first used (see ``_index``)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-# Packages that ``import zeronorm`` alone gives access to, as ``zeronorm.report.render``.
+# Packages that are available after ``import zeronorm`` alone, for instance ``zeronorm.report.render``.
 PACKAGES = ("datasets", "design", "evaluation", "report", "testing", "transformers")
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` for a package with lazy names."""
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package with lazy names."""
     from zeronorm._index import EXPORTS
 
     names = EXPORTS.get(package, {})

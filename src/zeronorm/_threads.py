@@ -1,16 +1,16 @@
-"""What the machine has to offer: threads for products, compiled loops and reading, and memory.
+"""Threads for products, compiled loops and reading files, and memory.
 
-One policy for threads:
+The policy for threads:
 
-* Matrix products use the threads of BLAS, and sweeps over the data as many: all cores, unless the user
+* Matrix products use the threads of BLAS, and passes over the data use as many: all cores, unless the user
   (``OMP_NUM_THREADS``, ``threadpoolctl``) or joblib, in its workers, allows fewer. See `available_threads`.
-* ``n_jobs`` of a method counts the threads of its own loops, or what joblib runs side by side; None means one.
+* ``n_jobs`` of a method is the number of threads of its own loops, or of parallel joblib tasks; None means one.
   There are never more threads than cores. See `useful_threads`.
-* Many small products run in one thread each, where more would wait for each other; sweeps over the data between
-  them may keep theirs. See `one_thread_if_small` and `one_thread_for_products`.
+* Small products run in one thread, because several threads would wait for each other; passes over the data between
+  them may use several threads. See `one_thread_if_small` and `one_thread_for_products`.
 
-No result depends on the number of threads: work is cut by the data alone, and sums are formed in the order of
-the parts.
+No result depends on the number of threads: work is split according to the data alone, and sums are formed in the
+order of the parts.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from joblib.parallel import get_active_backend
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-SMALL_SIDE = 500  # of the matrices that are multiplied again and again
+SMALL_SIDE = 500  # size of matrices up to which repeated products are faster in one thread
 
 
 def one_thread_if_small(side: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread where the products are small: the threads would mostly wait for each other.
+    """Limit BLAS to one thread if the products are small: several threads would mostly wait for each other.
 
-    On a busy machine that waiting can take ten times as long as the work. Sweeps over the data keep their threads.
+    On a busy computer that waiting can take ten times as long as the work. Passes over the data keep their threads.
     """
     return nullcontext() if side > SMALL_SIDE else one_thread_for_products()
 
 
-# Multiplications of one round of products; up to here threads would mostly wait for each other.
+# Number of multiplications up to which several threads would mostly wait for each other.
 LITTLE_WORK = 10**8
 
 
 def one_thread_for_little_work(n: int, p: int) -> AbstractContextManager[Any]:
-    """The same for products of a matrix of this shape with itself, however long its one side is."""
+    """Limit BLAS to one thread if the product of an n×p matrix with its transpose takes few multiplications."""
     return one_thread() if n * p * min(n, p) <= LITTLE_WORK else nullcontext()
 
 
@@ -60,7 +60,7 @@ SMALL_FACTOR = 2000
 
 
 def one_thread_for_factors(side: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread for a Cholesky factor: several wait for each other at each of its many small steps."""
+    """Limit BLAS to one thread for a small Cholesky factor: several would wait for each other at each step."""
     return nullcontext() if side > SMALL_FACTOR else one_thread()
 
 
@@ -70,7 +70,7 @@ _ALONE: ContextVar[bool] = ContextVar("zeronorm_one_thread", default=False)
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread."""
-    if _ALONE.get():  # to set the limit again takes longer than a small factor
+    if _ALONE.get():  # setting the limit again takes longer than a small factorization
         yield
         return
     token = _ALONE.set(True)
@@ -81,52 +81,52 @@ def one_thread() -> Iterator[None]:
         _ALONE.reset(token)
 
 
-_SWEEPING: ContextVar[int | None] = ContextVar("zeronorm_sweeping_threads", default=None)
+_LOOP_THREADS: ContextVar[int | None] = ContextVar("zeronorm_loop_threads", default=None)
 
 
 @contextmanager
 def one_thread_for_products() -> Iterator[None]:
-    """Limit BLAS to one thread; sweeps over the data in compiled loops keep those that they have now."""
-    token = _SWEEPING.set(available_threads())
+    """Limit BLAS to one thread; passes over the data in compiled loops keep their current number of threads."""
+    token = _LOOP_THREADS.set(available_threads())
     try:
         with one_thread():
             yield
     finally:
-        _SWEEPING.reset(token)
+        _LOOP_THREADS.reset(token)
 
 
 @cache
 def thread_controller() -> ThreadpoolController:
-    """The thread pools of this process. Finding them takes milliseconds, so it is done once."""
+    """Return the thread pools of this process; finding them takes milliseconds, so it is done once."""
     return ThreadpoolController()
 
 
-# -- Threads for compiled loops, where the work is worth starting them --
+# -- Threads for compiled loops --
 
 
-# Differences of two numbers that take some 0.2 ms: less is not worth a thread that may start late.
+# Number of subtractions that take about 0.2 ms: for less work a thread is not worth its start.
 _WORK_PER_THREAD = 1 << 22
 
 
 def useful_threads(n_jobs: int | None, work: int) -> int:
-    """Threads that ``n_jobs`` allows for ``work`` differences; one for little work."""
+    """Number of threads that ``n_jobs`` allows for ``work`` subtractions; one for little work."""
     wanted = 1 + work // _WORK_PER_THREAD
-    if wanted == 1 or n_jobs in (None, 1):  # to count the cores takes longer than little work
+    if wanted == 1 or n_jobs in (None, 1):  # counting the cores takes longer than little work
         return 1
     return min(_allowed_by_joblib(n_jobs), n_cores(), wanted)
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return int(len(allowed(0)) if allowed is not None else os.cpu_count() or 1)
 
 
 def available_threads() -> int:
-    """Threads for a sweep over the data: as many as BLAS may use now, and one inside threads of joblib."""
+    """Number of threads for a pass over the data: that of BLAS at this moment, and one inside threads of joblib."""
     if _is_thread_of_joblib():
         return 1
-    kept = _SWEEPING.get()
+    kept = _LOOP_THREADS.get()
     if kept is not None:
         return kept
     pools = [pool["num_threads"] for pool in thread_controller().info() if pool["user_api"] == "blas"]
@@ -134,21 +134,21 @@ def available_threads() -> int:
 
 
 def _allowed_by_joblib(n_jobs: int | None) -> int:
-    """What ``n_jobs`` means here: one in a process of a pool of multiprocessing, of which joblib would warn."""
+    """Number of jobs that joblib allows; one in the worker of a multiprocessing pool, where joblib would warn."""
     return 1 if current_process().daemon else int(effective_n_jobs(n_jobs))
 
 
 def _is_thread_of_joblib() -> bool:
-    """Threads share the cores already; processes of joblib limit BLAS themselves and run tasks in their main thread."""
+    """Whether this is a worker thread of joblib; workers that are processes run tasks in their main thread."""
     nesting = getattr(get_active_backend()[0], "nesting_level", 0) or 0
     return nesting > 0 and current_thread() is not main_thread()
 
 
 def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]], n_threads: int) -> None:
-    """Call ``function`` with each tuple of arguments; the calling thread takes its share of the tasks.
+    """Call ``function`` with each tuple of arguments; the calling thread works on the tasks too.
 
-    Each thread takes the next task when it is free, and only tasks are waited for: a helper that the system
-    starts late finds nothing to do and delays nobody.
+    Each thread takes the next task when it is free, and the call waits for tasks, not for threads: a thread that the
+    system starts late finds no task and causes no delay.
     """
     if n_threads == 1:
         for task in tasks:
@@ -156,17 +156,17 @@ def run_in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...
         return
     shared = _SharedTasks(function, deque(tasks))
     for _ in range(min(n_threads, len(tasks)) - 1):
-        _thread.start_new_thread(shared.work, ())  # does not wait until the thread runs, as Thread does
+        _thread.start_new_thread(shared.work, ())  # unlike Thread.start, does not wait until the thread runs
     shared.work()
     shared.finish()
 
 
-# Numbers of a vector that are worth a thread: to start it takes as long as to read a tenth of them.
+# Elements of a vector per thread: starting a thread takes as long as reading a tenth of them.
 _NUMBERS_PER_THREAD = 1 << 17
 
 
 def in_threads(function: Callable[[int, int], None], size: int) -> None:
-    """Call ``function`` with the bounds of consecutive parts of a vector, by several threads where it is long."""
+    """Call ``function`` with the bounds of consecutive parts of a vector, in several threads if it is long."""
     wanted = size // _NUMBERS_PER_THREAD
     n_threads = min(available_threads(), wanted) if wanted > 1 else 1
     bounds = [size * part // n_threads for part in range(n_threads + 1)]
@@ -201,7 +201,7 @@ class _SharedTasks:
                     self._change.notify()
 
     def finish(self) -> None:
-        """Wait for the tasks that other threads have taken, and raise their first error."""
+        """Wait for the tasks that other threads are working on, and raise the first error."""
         with self._change:
             self._change.wait_for(lambda: self._n_running == 0)
         if self._errors:
@@ -210,30 +210,30 @@ class _SharedTasks:
 
 # -- Memory --
 
-# Smaller arrays get memory again that the process has used before; of larger ones every page is fresh.
+# The system reuses memory of smaller arrays anyway; larger ones get new pages each time.
 _LARGE_BYTES = 32 << 20
-_LEAST_USE = 0.5  # of memory that is given out again
-_MOST_FREE_BYTES = 80 << 20  # that are kept for later vectors
+_LEAST_USE = 0.5  # fraction of reused memory that a vector must fill
+_MOST_FREE_BYTES = 80 << 20  # memory that is kept for later vectors
 
 
 class _UsedMemory:
-    """Memory of long vectors, given out again when no array looks at it any more.
+    """Memory of long vectors, which is reused when no array refers to it any more.
 
-    A page that is touched for the first time may take as long as ten of the operations that follow.
+    The first access to a new page may take as long as ten operations on it.
     """
 
     def __init__(self) -> None:
         self._free: list[NDArray[np.uint8]] = []
         self._is_open = True
-        self._lock = RLock()  # an array may go at any time, also while another is made
+        self._lock = RLock()  # an array may be deleted at any time, also while another is created
 
     def array(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         n_bytes = size * dtype.itemsize
         with self._lock:
             fitting = [k for k, m in enumerate(self._free) if n_bytes <= m.size <= n_bytes / _LEAST_USE]
-            best = min(fitting, key=lambda place: self._free[place].size, default=None)
+            best = min(fitting, key=lambda k: self._free[k].size, default=None)
             memory = np.empty(n_bytes, dtype=np.uint8) if best is None else self._free.pop(best)
-        # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
+        # Views keep this array alive; views of an array that owns its memory would refer to the memory directly.
         array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
         weakref.finalize(array, self._take_back, memory).atexit = False
         return array[:]
@@ -244,7 +244,7 @@ class _UsedMemory:
                 self._free.append(memory)
 
     def close(self) -> None:
-        """Keep nothing any more: arrays that live on, such as the ranking of a selector, would keep it all."""
+        """Free all memory and keep none from now on: arrays that outlive a fit would otherwise hold it."""
         with self._lock:
             self._is_open = False
             self._free.clear()
@@ -255,7 +255,7 @@ _USED: ContextVar[_UsedMemory | None] = ContextVar("zeronorm_used_memory", defau
 
 @contextmanager
 def memory_used_again() -> Iterator[None]:
-    """Let long vectors take the memory of others that are not needed any more."""
+    """Context in which long vectors reuse the memory of others that are no longer needed."""
     if _USED.get() is not None:
         yield
         return
@@ -269,24 +269,24 @@ def memory_used_again() -> Iterator[None]:
 
 
 def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """A vector with any values."""
+    """Return an uninitialized vector; its memory may be reused, see `memory_used_again`."""
     used, kind = _USED.get(), np.dtype(dtype)
     if used is None or size * kind.itemsize < _LARGE_BYTES:
         return np.empty(size, dtype=kind)
     return used.array(size, kind)
 
 
-# -- Data read block after block, by one thread at a time, while others work on what was read --
+# -- Reading in blocks: one thread at a time reads, the others compute --
 
-Place = TypeVar("Place")
+Key = TypeVar("Key")
 Raw = TypeVar("Raw")
 Part = TypeVar("Part")
 
 
 class _BlockMemory:
-    """Memory for blocks, given out again when no array looks at it any more.
+    """Memory for blocks, which is reused when no array refers to it any more.
 
-    To touch fresh memory takes as long as to read into it, and four times the processor time.
+    The first access to new memory takes as long as reading a file into it, and four times the processor time.
     """
 
     def __init__(self) -> None:
@@ -294,25 +294,25 @@ class _BlockMemory:
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         n_bytes = math.prod(shape) * dtype.itemsize
-        free = [place for place, (_, user) in enumerate(self._given) if user() is None]
-        large = [place for place in free if self._given[place][0].size >= n_bytes]
+        free = [k for k, (_, user) in enumerate(self._given) if user() is None]
+        large = [k for k in free if self._given[k][0].size >= n_bytes]
         memory = self._given[large[0]][0] if large else np.empty(n_bytes, dtype=np.uint8)
-        for place in reversed(large[:1] if large else free):  # what is free and too small is not needed
-            del self._given[place]
-        # Views of this array keep it alive, and not the memory itself as they would those of an array that owns it.
+        for k in reversed(large[:1] if large else free):  # free memory that is too small is released
+            del self._given[k]
+        # Views keep this array alive; views of an array that owns its memory would refer to the memory directly.
         array: NDArray[Any] = np.frombuffer(memory.data[:n_bytes], dtype=dtype)
         self._given.append((memory, weakref.ref(array)))
         return array.reshape(shape)
 
 
-class _Reading(local):
-    """What threads that read block after block share: open files and memory; None where each reading has its own."""
+class _SharedByReaders(local):
+    """Open files and memory that threads reading in blocks share; None outside of such threads."""
 
     files: dict[Path, IO[bytes]] | None = None
     memory: _BlockMemory | None = None
 
 
-_READING = _Reading()
+_SHARED = _SharedByReaders()
 
 
 class _Kept:
@@ -324,11 +324,11 @@ class _Kept:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        _READING.files, _READING.memory = self._files, self._memory
+        _SHARED.files, _SHARED.memory = self._files, self._memory
         try:
             yield
         finally:
-            _READING.files, _READING.memory = None, None
+            _SHARED.files, _SHARED.memory = None, None
 
     def close(self) -> None:
         for stream in self._files.values():
@@ -336,53 +336,53 @@ class _Kept:
 
 
 def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array with any values, to be read into."""
-    memory = _READING.memory
+    """Return an uninitialized array to read a block into."""
+    memory = _SHARED.memory
     return np.empty(shape, dtype=dtype) if memory is None or 0 in shape else memory.array(shape, dtype)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file for reading without a buffer. Read on in one stream, the system is ahead; in a new one it starts anew."""
-    kept = _READING.files
+    """Open a file for unbuffered reading; threads that read blocks keep it open, so that the system reads ahead."""
+    kept = _SHARED.files
     if kept is None:
         with open(path, "rb", buffering=0) as stream:
             yield stream
     else:
         if path not in kept:
-            kept[path] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by the one who started the thread
+            kept[path] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by the thread that started the readers
         yield kept[path]
 
 
-def read_in_turn(read: Callable[[Place], Part], places: Sequence[Place], *, ahead: bool) -> Iterator[Part]:
-    """Yield what is read at each place; ``ahead``: while one part is used, the next is read."""
-    return work_in_turn(read, lambda place, part: part, places, n_threads=0, ahead=ahead)
+def read_in_turn(read: Callable[[Key], Part], keys: Sequence[Key], *, ahead: bool) -> Iterator[Part]:
+    """Yield ``read(key)`` for each key; ``ahead``: the next part is read while one is used."""
+    return work_in_turn(read, lambda key, part: part, keys, n_threads=0, ahead=ahead)
 
 
 def work_in_turn(
-    read: Callable[[Place], Raw],
-    work: Callable[[Place, Raw], Part],
-    places: Sequence[Place],
+    read: Callable[[Key], Raw],
+    work: Callable[[Key, Raw], Part],
+    keys: Sequence[Key],
     *,
     n_threads: int,
     ahead: bool = False,
 ) -> Iterator[Part]:
-    """Yield, in order, what ``work`` makes of what is read at each place.
+    """Yield ``work(key, read(key))`` for each key, in order.
 
-    Of ``n_threads``, at least two, one at a time reads while the others work; more would wait for each other.
-    ``ahead`` without threads: while one part is used, the next is read.
+    One of ``n_threads`` (at least two) threads at a time reads, because several would wait for each other, while the
+    others work. ``ahead`` without threads: the next part is read while one is used.
     """
-    if not (n_threads or ahead) or len(places) < 2:
-        for place in places:
-            yield work(place, read(place))
+    if not (n_threads or ahead) or len(keys) < 2:
+        for key in keys:
+            yield work(key, read(key))
         return
     n_threads = max(2, n_threads) if n_threads else 1
-    shared = _PartsInTurn(read, work, places, 1 if n_threads == 1 else n_threads + 2)
+    shared = _PartsInTurn(read, work, keys, 1 if n_threads == 1 else n_threads + 2)
     threads = [Thread(target=shared.take_part, daemon=True) for _ in range(n_threads)]
     try:
         for thread in threads:
             thread.start()
-        for number in range(len(places)):
+        for number in range(len(keys)):
             yield shared.result(number)
     finally:
         shared.stop()
@@ -391,22 +391,22 @@ def work_in_turn(
         shared.close()
 
 
-class _PartsInTurn(Generic[Place, Raw, Part]):
-    """Parts that several threads read, one after the other, and then work on side by side.
+class _PartsInTurn(Generic[Key, Raw, Part]):
+    """Parts that several threads read one after the other and then process in parallel.
 
-    Who has read a part works on it: nobody waits for a hand-over, and what was read is still close to the processor.
+    The thread that has read a part also processes it, while the data are still in the processor cache.
     """
 
     def __init__(
         self,
-        read: Callable[[Place], Raw],
-        work: Callable[[Place, Raw], Part],
-        places: Sequence[Place],
+        read: Callable[[Key], Raw],
+        work: Callable[[Key, Raw], Part],
+        keys: Sequence[Key],
         most_waiting: int,
     ) -> None:
-        self._read, self._work, self._places, self._most_waiting = read, work, places, most_waiting
+        self._read, self._work, self._keys, self._most_waiting = read, work, keys, most_waiting
         self._kept = _Kept()
-        self._reading = Lock()
+        self._read_lock = Lock()
         self._change = Condition()
         self._next, self._wanted, self._stopped = 0, 0, False
         self._made: dict[int, Part] = {}
@@ -415,13 +415,13 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
     def take_part(self) -> None:
         try:
             while True:
-                with self._reading, self._kept.in_use():
+                with self._read_lock, self._kept.in_use():
                     number = self._next
                     if not self._may_read(number):
                         return
                     self._next += 1
-                    raw = self._read(self._places[number])
-                part = self._work(self._places[number], raw)
+                    raw = self._read(self._keys[number])
+                part = self._work(self._keys[number], raw)
                 del raw
                 with self._change:
                     self._made[number] = part
@@ -434,8 +434,8 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
                 self._change.notify_all()
 
     def _may_read(self, number: int) -> bool:
-        """Wait until few enough parts are there that nobody has asked for; False when there is nothing to read."""
-        if number >= len(self._places):
+        """Wait until few enough finished parts are left to be fetched; False if there is nothing to read."""
+        if number >= len(self._keys):
             return False
         with self._change:
             self._change.wait_for(
@@ -444,7 +444,7 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
             return not self._stopped and self._error is None
 
     def result(self, number: int) -> Part:
-        """Wait for a part; those before it have been asked for."""
+        """Wait for a part and return it; parts are fetched in order."""
         with self._change:
             self._change.wait_for(lambda: number in self._made or self._error is not None)
             if number not in self._made:
@@ -463,24 +463,24 @@ class _PartsInTurn(Generic[Place, Raw, Part]):
         self._kept.close()
 
 
-# -- Memory that is left --
+# -- Free memory --
 
 
 class NotEnoughMemoryError(RuntimeError, MemoryError):
-    """What was asked for does not fit into the memory of the machine."""
+    """A computation needs more memory than is free."""
 
 
 _NEVER_REFUSED_BYTES = 1 << 28
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise an error before a computation that would not fit into the memory that is left.
+    """Raise an error if a computation would need more memory than is free.
 
     Parameters
     ----------
-    n_bytes : memory that is needed at the same time
-    what : what needs it, the beginning of the message
-    remedy : what to do instead, its end
+    n_bytes : memory that the computation needs
+    what : name of the computation, the beginning of the message
+    remedy : what the user can do instead, the end of the message
     """
     if n_bytes <= _NEVER_REFUSED_BYTES:
         return
@@ -492,13 +492,13 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def available_bytes() -> int | None:
-    """Memory that this process may still use; None where the system does not tell."""
-    found = [_available_on_machine(), _available_in_group("memory.max", "memory.current")]
+    """Memory that this process may still use; None if the system does not report it."""
+    found = [_available_in_system(), _available_in_group("memory.max", "memory.current")]
     known = [n_bytes for n_bytes in found if n_bytes is not None]
     return min(known) if known else None
 
 
-def _available_on_machine() -> int | None:
+def _available_in_system() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
@@ -507,7 +507,7 @@ def _available_on_machine() -> int | None:
 
 
 def _available_in_group(limit: str, used: str) -> int | None:
-    """What a container may still use."""
+    """Memory that a container may still use; None without a limit."""
     folder = Path("/sys/fs/cgroup")
     try:
         return int((folder / limit).read_text()) - int((folder / used).read_text())

@@ -1,4 +1,4 @@
-"""Array types used in signatures everywhere, and how single values are written in messages."""
+"""Array types for signatures, and the text of single values in messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ IntArray: TypeAlias = NDArray[np.intp]
 Int64Array: TypeAlias = NDArray[np.int64]  # in the signatures of compiled loops
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-# NumPy 2 writes the name of the type of a single value beside it, which says nothing to the reader of a message.
+# NumPy 2 adds the name of the type to a single value, which is of no use in a message.
 _WITHOUT_TYPES: dict[str, Any] = {} if np.lib.NumpyVersion(np.__version__) < "2.0.0" else {"legacy": "1.25"}
 
 
 def written(value: Any) -> str:
-    """A value of the user for a message: 'q' and 0 rather than np.str_('q') and np.int64(0), also inside of lists."""
+    """Text of a value for a message: 'q' and 0 rather than np.str_('q') and np.int64(0), also inside of lists."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return str(value)
     with np.printoptions(**_WITHOUT_TYPES):

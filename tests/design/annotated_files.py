@@ -1,4 +1,4 @@
-"""Numbers, and files of AnnData that hold them."""
+"""Test matrices, and AnnData files that hold them."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from scipy import sparse
 
 
 def data(shape=(12, 9), seed=0):
-    """Numbers around one."""
+    """Random numbers near one."""
     return np.random.default_rng(seed).normal(size=shape) * 2.0 + 1.0
 
 
 class Columns:
-    """Sparse columns in memory that pretend to be on disk."""
+    """Sparse columns in memory with the interface of a file."""
 
     def __init__(self, X):
         self.matrix = sparse.csc_array(X)
@@ -28,13 +28,13 @@ class Columns:
 
 
 def numbers(shape=(13, 29), dtype=np.float64, order="C", seed=0):
-    """Numbers around one, of any type and order."""
+    """Random numbers near one, of any type and memory order."""
     X = np.random.default_rng(seed).standard_normal(shape) * 3.0 + 1.0
     return np.array(X, dtype=dtype, order=order)
 
 
 def samples(shape=(30, 12), seed=0):
-    """Samples of two classes without a difference; LABELS are their classes."""
+    """Samples of two classes with the same distribution; LABELS are their classes."""
     return np.random.default_rng(seed).standard_normal(shape)
 
 

@@ -1,4 +1,4 @@
-"""AnnData on disk: dense and sparse, HDF5 and Zarr, by row and by column, each the same as the array in memory."""
+"""AnnData on disk: dense and sparse, HDF5 and Zarr, by row and by column, all equal to the array in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 
-SMALL = 2000  # bytes: some blocks of columns, some bands of rows
+SMALL = 2000  # bytes: several blocks of columns, several bands of rows
 
 
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
@@ -44,7 +44,7 @@ FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix
         ("h5ad", "dense"),
         ("h5ad", "csr"),
         ("h5ad", "csc"),
-        # It opens 1,400 files; that the values are right follows below.
+        # It would open 1,400 files; the values are tested below.
         pytest.param("zarr", "csc", marks=pytest.mark.slow),
     ],
 )
@@ -70,7 +70,7 @@ def test_values_and_names(tmp_path, backend, form, budget):
 @pytest.mark.parametrize(
     ("column", "first"),
     [
-        ({"values": ["A", "B"], "mask": [False, False]}, "A"),  # as anndata writes from 0.13 on
+        ({"values": ["A", "B"], "mask": [False, False]}, "A"),  # written by anndata 0.13 or later
         ({"values": ["A", "B"], "mask": [False, True]}, None),
         ({"values": ["A", "B"]}, "A"),
         ({"categories": ["B", "A"], "codes": [1, 0]}, "A"),
@@ -97,7 +97,7 @@ def test_other_types(tmp_path, form, dtype):
     assert design.dtype == (np.float32 if dtype == np.float32 else np.float64)
 
 
-def test_chunks_that_are_narrow_are_read_where_they_are(tmp_path):
+def test_narrow_chunks_are_read_without_a_temporary_file(tmp_path):
     X = numbers((40, 60))
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         file.create_dataset("X", data=X, chunks=(10, 7), compression="gzip")
@@ -109,7 +109,7 @@ def test_chunks_that_are_narrow_are_read_where_they_are(tmp_path):
     np.testing.assert_array_equal(design.take_rows([5, 2]).block(slice(None)), X[[5, 2]])
 
 
-def test_chunks_of_whole_rows_are_turned_once(tmp_path, monkeypatch):
+def test_chunks_of_whole_rows_are_transposed_once(tmp_path, monkeypatch):
     X = numbers()
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         file.create_dataset("X", data=X, chunks=(3, 11), compression="gzip")
@@ -119,7 +119,7 @@ def test_chunks_of_whole_rows_are_turned_once(tmp_path, monkeypatch):
     check_design(lambda: design, X)
 
 
-def test_the_temporary_file_goes_with_the_design(tmp_path, monkeypatch):
+def test_the_temporary_file_is_removed_with_the_design(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     abandoned = tmp_path / "zeronorm-999999999-abc.bands"
     abandoned.write_bytes(b"left by a killed process")
@@ -152,9 +152,9 @@ def test_unsorted_and_repeated_entries_are_summed(tmp_path):
 def test_a_budget_is_kept(tmp_path):
     X = sparse.random(1000, 1000, density=0.2, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
     path, budget = written(tmp_path, X), 512 << 10
-    for begin in (gc.collect, tracemalloc.start):  # first all that is loaded or compiled once
+    for begin in (gc.collect, tracemalloc.start):  # the first call loads and compiles
         begin()
-        gc.disable()  # what it calls for the garbage of other tests takes memory too
+        gc.disable()  # collecting objects of other tests takes memory too
         design = as_design(path, memory_budget=budget)
         design.transpose_dot(np.ones(1000))
         design.column_stats()
@@ -197,7 +197,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     path = written(tmp_path, sparse.csr_matrix(numbers()))
     with h5py.File(path, "r+") as file:
         file["X/indices"][5] = 11
-    with pytest.raises(DataFileError, match=r"'indices' holds 11 at place 5"):
+    with pytest.raises(DataFileError, match=r"'indices' holds 11 at position 5"):
         as_design(path)
     with h5py.File(path, "r+") as file:
         file["X/indptr"][3] = 0
@@ -206,7 +206,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["nothing", "text", "cube"])
-def test_what_is_no_matrix_is_refused(tmp_path, content):
+def test_contents_other_than_a_matrix_are_refused(tmp_path, content):
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         if content == "text":
             file["X"] = np.array([[b"a", b"b"]])
@@ -216,7 +216,7 @@ def test_what_is_no_matrix_is_refused(tmp_path, content):
         as_design(tmp_path / "x.h5ad")
 
 
-def test_a_sparse_file_stands_alone(tmp_path):
+def test_a_sparse_file_cannot_be_combined_with_others(tmp_path):
     X = numbers()
     np.save(tmp_path / "a.npy", X)
     with pytest.raises(ValueError, match="cannot be combined with other files"):
@@ -224,7 +224,7 @@ def test_a_sparse_file_stands_alone(tmp_path):
 
 
 def test_lines_are_cut_by_their_stored_values():
-    """As many lines as fit, at least one: of 3, 1, 0, 9, 2 and 2 values at most 4 at a time."""
+    """Lines with 3, 1, 0, 9, 2 and 2 values are cut into parts of at most 4 values, or one line with more."""
     bounds = np.array([0, 3, 4, 4, 13, 15, 17])
     assert list(_cut(bounds, 4)) == [range(3), range(3, 4), range(4, 6)]
     assert list(_cut(bounds, 2)) == [range(1), range(1, 3), range(3, 4), range(4, 5), range(5, 6)]

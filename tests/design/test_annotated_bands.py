@@ -1,4 +1,4 @@
-"""Bands of rows that become columns in a temporary file, and the end of that file."""
+"""Bands of rows that are stored by column in a temporary file, and the removal of that file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_bands_of_a_dense_matrix_are_whole_chunks(tmp_path, monkeypatch):
         assert len(bands._bands) == -(-40 // height)
         np.testing.assert_array_equal(bands.read(range(40), np.array([59, 0])), X[:, [59, 0]])
     assert asked == [40 * 60 * 8] * 7
-    assert stored.by_column(10, 30) is stored  # each chunk is decoded no more than twice
+    assert stored.by_column(10, 30) is stored  # each chunk is decoded at most twice
     plain = StoredDense(tmp_path / "x.h5ad")
     with h5py.File(tmp_path / "x.h5ad") as file:
         plain._describe(file["other"])
@@ -53,7 +53,7 @@ def test_rows_of_a_dense_matrix(tmp_path):
             np.testing.assert_array_equal(stored.read(rows, columns), X[np.ix_(list(rows), list(columns))])
 
 
-def test_a_temporary_file_and_its_end(tmp_path, monkeypatch):
+def test_a_temporary_file_is_removed_by_its_process(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     scratch = Scratch(10)
@@ -69,7 +69,7 @@ def test_a_temporary_file_and_its_end(tmp_path, monkeypatch):
     del scratch
     gc.collect()
     assert not path.exists()
-    annotated._remove(path, os.getpid())  # gone already
+    annotated._remove(path, os.getpid())  # already removed
 
 
 def test_a_temporary_file_that_is_too_short(tmp_path):
@@ -86,7 +86,7 @@ def test_a_temporary_file_that_is_too_short(tmp_path):
             bands._array(stream, end - 16, 3, np.float64)
 
 
-def test_sparse_rows_on_disk_take_twice_their_room_as_columns(tmp_path, monkeypatch):
+def test_space_for_sparse_rows_stored_by_column_is_twice_their_size(tmp_path, monkeypatch):
     anndata = pytest.importorskip("anndata")
     X = sparse.csr_matrix(np.where(data((30, 20)) > 1.0, data((30, 20)), 0.0))
     anndata.AnnData(X).write_h5ad(tmp_path / "x.h5ad")
@@ -117,7 +117,7 @@ def test_rows_that_come_band_by_band(is_sparse):
         design_of_rows(made, 7, 10**6, 8 * 77, is_sparse=is_sparse)
 
 
-def test_bands_are_put_together_by_column():
+def test_bands_are_joined_by_column():
     X = np.where(np.random.default_rng(0).random((11, 7)) < 0.4, data((11, 7)), 0.0)
     bands = annotated.SparseBands((sparse.csc_array(part) for part in (X[:4], X[4:5], X[5:])), 7, 0)
     assert bands.shape == (11, 7)

@@ -1,4 +1,4 @@
-"""Chunks of Zarr: their length, their codec, and what is said of a damaged file."""
+"""Zarr chunks: their length, their codec, and the message for a damaged file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zeronorm.design._annotated import explained
 
 
 def test_the_length_of_a_chunk_of_blosc():
-    """Bytes 12 to 15 of its head say how long it is; none is shorter than the head."""
+    """Bytes 12 to 15 of the header hold the length; no chunk is shorter than the header."""
     for stated, length, fits in (
         (16, 16, True),
         (3, 16, True),
@@ -38,13 +38,13 @@ def test_the_length_of_a_chunk_of_blosc():
         annotated._require_length("X/c/0", b"12345")
 
 
-def test_which_arrays_are_by_blosc(tmp_path):
+def test_which_arrays_are_compressed_by_blosc(tmp_path):
     heads = {
         "a/zarr.json": {"codecs": [{"name": "bytes"}, {"name": "blosc"}]},
         "b/zarr.json": {"codecs": [{"name": "blosc"}, {"name": "bytes"}, {"name": "gzip"}]},
         "c/.zarray": {"compressor": {"id": "blosc"}},
         "d/.zarray": {"compressor": None},
-        "zarr.json": {"codecs": [{"name": "blosc"}]},  # of the whole, which is no array
+        "zarr.json": {"codecs": [{"name": "blosc"}]},  # of the root group, which is not an array
     }
     for name, head in heads.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def test_which_arrays_are_by_blosc(tmp_path):
         assert annotated._is_by_blosc(tmp_path, folder) is wanted
 
 
-def test_a_folder_in_the_terms_of_zarr_2(tmp_path, monkeypatch):
+def test_the_store_for_zarr_2(tmp_path, monkeypatch):
     class DirectoryStore:
         def __init__(self, path):
             self.path = Path(path)
@@ -80,7 +80,7 @@ def test_a_folder_in_the_terms_of_zarr_2(tmp_path, monkeypatch):
     assert isinstance(store, DirectoryStore)
     assert store["a/0.0"] == store["b/0.0"] == chunk
     assert json.loads(store["a/.zarray"]) == {"compressor": {"id": "blosc"}}
-    assert store["b/0.1"] == chunk[:-1]  # its own codec will notice
+    assert store["b/0.1"] == chunk[:-1]  # its codec detects this
     with pytest.raises(ValueError, match=r"a/0\.1 has 19 bytes and must have 20"):
         store["a/0.1"]
 
@@ -97,9 +97,9 @@ def test_chunks_of_zeros_are_not_stored(tmp_path, zarr_format):
     np.testing.assert_array_equal(as_design(tmp_path / "x.zarr").block(slice(None)), X)
 
 
-def test_what_a_library_says_of_a_damaged_file(tmp_path):
-    for error, said in ((RuntimeError("one\ntwo"), r"\(one\)"), (RuntimeError(), r"\(RuntimeError\)")):
-        with pytest.raises(OSError, match=said), explained(tmp_path, OSError):
+def test_the_message_for_a_damaged_file_holds_that_of_the_library(tmp_path):
+    for error, message in ((RuntimeError("one\ntwo"), r"\(one\)"), (RuntimeError(), r"\(RuntimeError\)")):
+        with pytest.raises(OSError, match=message), explained(tmp_path, OSError):
             raise error
     for error in (DataFileError("mine"), ImportError("mine"), MemoryError("mine")):
         with pytest.raises(type(error), match=r"^mine$"), explained(tmp_path, KeyError):
@@ -127,7 +127,7 @@ def largest_chunk(path):
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_a_chunk_of_blosc_that_is_cut_short_is_an_error(tmp_path, zarr_format):
-    """Blosc reads behind its half in memory, where the other half may still be."""
+    """Blosc would read beyond the end of the chunk, where the rest may still be in memory."""
     X, path = numbers((40, 60)), tmp_path / "x.zarr"
     blosc = zarr.codecs.BloscCodec() if zarr_format == 3 else numcodecs.Blosc()
     zarr.open_group(path, mode="w", zarr_format=zarr_format).create_array("X", data=X, compressors=blosc)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries keep the contract through the array API standard alone, where they live."""
+"""Arrays of other libraries fulfil the contract with functions of the array API standard, on their device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_eigenvalues_of_large_matrices_are_found_on_the_device(xp, monkeypatch):
     monkeypatch.setattr(Design, "eigen", lambda self, matrix: pytest.fail("on the host"))
     values, vectors = design.eigen(K)
     np.testing.assert_allclose(values, expected, atol=1e-10)
-    np.testing.assert_allclose(np.abs(np.diagonal(vectors.T @ directions))[1:], 1.0)  # the first has no sense
+    np.testing.assert_allclose(np.abs(np.diagonal(vectors.T @ directions))[1:], 1.0)  # the first is zero
     monkeypatch.setattr(Design, "eigen", lambda self, matrix: ("from", "host"))
     assert design.eigen(K[:400, :400]) == ("from", "host")
 
@@ -54,7 +54,7 @@ def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypa
     rng = np.random.default_rng(0)
     values = rng.normal(size=MANY)
     if kind == "ties":
-        values = np.round(values, 1) + 0.0  # no zero has a sign
+        values = np.round(values, 1) + 0.0  # no negative zeros
     if kind == "missing":
         values[5] = np.nan
     if kind == "few":
@@ -79,10 +79,10 @@ def test_many_numbers_are_sorted_on_the_device_as_on_the_host(xp, kind, monkeypa
 
 def test_products_in_single_precision_where_double_is_slow(xp, monkeypatch):
     monkeypatch.setattr(array_api, "has_fast_double", lambda array: False)
-    for shape in ((9, 12), (9, 1100)):  # of more than 1024 products the sums are added in double precision
+    for shape in ((9, 12), (9, 1100)):  # sums of 1024 products are added in double precision
         X = numbers(shape, np.float32)
         check_design(lambda X=X: as_design(xp.asarray(X)), X, rtol=3e-6)
-    X = numbers((9, 12), np.float64)  # who brings double precision gets it
+    X = numbers((9, 12), np.float64)  # data in double precision are multiplied in double precision
     check_design(lambda: as_design(xp.asarray(X)), X)
 
 
@@ -109,7 +109,7 @@ def test_no_operation_of_the_standardized_view_brings_data_to_the_host(xp, monke
         view.column_stats(np.arange(n) % 3, np.arange(n) + 1.0)
 
 
-def test_a_rescaled_view_of_the_standardized_view_computes_where_the_data_live(xp):
+def test_a_rescaled_view_of_the_standardized_view_computes_on_the_device(xp):
     X = numbers((20, 7))
     X[:, 3] = 2.0
     scale = np.linspace(0.5, 2.0, 7)
@@ -191,7 +191,7 @@ def test_differences_of_samples(xp, squared, monkeypatch):
 
 @pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_relief_compares_samples_where_they_are(xp, metric, task, monkeypatch):
+def test_relief_compares_samples_on_the_device(xp, metric, task, monkeypatch):
     X = numbers((41, 60), np.float32)
     y = np.arange(41) % 3 if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     X[:, 12] += 3.0 * np.asarray(y, dtype=np.float32)
@@ -218,7 +218,7 @@ def test_more_pairs_than_samples(xp, n_pairs):
 
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 3, 4, 5, 9])
-def test_features_without_weight_are_left_out_where_they_are_most(xp, n_chosen, monkeypatch):
+def test_features_of_weight_zero_are_left_out_if_they_are_the_majority(xp, n_chosen, monkeypatch):
     X = numbers((5, 9))
     scale = np.where(np.arange(9) < n_chosen, 1.5, 0.0)
     taken, take = [], ArrayApiDesign._take
@@ -245,7 +245,7 @@ def test_moments_count_samples_of_positive_weight_and_centre_by_the_heaviest(xp)
 
 
 def test_equal_numbers_are_their_own_mean(xp):
-    """Also those whose mean is rounded, in all classes and without one of them."""
+    """Also numbers whose mean is rounded, with and without an empty class."""
     X = numbers((7, 4))
     X[:, 1], X[:, 2] = 0.1, np.arange(7) % 2 * 2 + 0.1
     found = as_design(xp.asarray(X)).column_stats(np.arange(7) % 2 * 2)

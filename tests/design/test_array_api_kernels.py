@@ -1,4 +1,4 @@
-"""What a device is given, by stand-ins: the parts that kernels get, copies in blocks, memory that fails."""
+"""Kernels and devices replaced by stand-ins: selections passed to kernels, copies in blocks, lack of memory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_data_are_copied_to_a_device_in_blocks(monkeypatch):
 
 
 def as_large(design):
-    """The same design, which says that it has 3 GiB."""
+    """The same design with a reported size of 3 GiB."""
     large = as_design(design.take(slice(None)).block(slice(None)).astype(np.float32))
     large.shape = (1024, 768 * 1024)
     return large
@@ -107,7 +107,7 @@ def test_ranges_of_a_device_are_views():
 
 
 class Kernels:
-    """What the kernels of a GPU do, in NumPy."""
+    """The kernels of a GPU, computed with NumPy."""
 
     def __init__(self, suited=True):
         self.suited, self.calls = suited, []
@@ -154,7 +154,7 @@ SELECTIONS = [(slice(None), slice(None)), ([7, 2, 2, 5], slice(2, 7)), (slice(1,
 
 @pytest.mark.parametrize(("rows", "columns"), SELECTIONS)
 def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monkeypatch):
-    monkeypatch.setattr(array_api, "_SCAN_ROWS", 2.0)  # gathered, not scanned
+    monkeypatch.setattr(array_api, "_SCAN_ROWS", 2.0)  # rows are copied, not scanned
     X = data()
     design = as_design(xp.asarray(X)).take_rows(rows).take(columns)
     part = X[rows][:, columns]
@@ -182,8 +182,8 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
         own = (y == c) & (weight > 0)
         mean = np.average(part[own], axis=0, weights=weight[own])
         np.testing.assert_allclose(found.class_mean[c], mean)
-        scale = np.average((part[own] - mean) ** 2, axis=0, weights=weight[own])
-        np.testing.assert_allclose(found.class_variance[c], scale, atol=1e-12)
+        variance = np.average((part[own] - mean) ** 2, axis=0, weights=weight[own])
+        np.testing.assert_allclose(found.class_variance[c], variance, atol=1e-12)
     np.testing.assert_allclose(found.mean, np.average(part, axis=0, weights=weight))
     np.testing.assert_allclose(found.minimum, part[weight > 0].min(axis=0))
     kernels.calls.clear()
@@ -195,7 +195,7 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
     assert kernels.calls == [("suits", 1), "difference_sums"]
 
 
-def test_kernels_of_a_device_are_not_asked_for_what_they_cannot(kernels):
+def test_kernels_of_a_device_are_not_used_where_they_do_not_apply(kernels):
     X = data()
     design = as_design(xp.asarray(X))
     scattered, view = design.take([5, 1, 2]), design.standardized()._fused()

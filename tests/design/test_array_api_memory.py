@@ -1,4 +1,4 @@
-"""What is asked of a device: blocks, memory that does not suffice, what stays and what is gathered."""
+"""Memory of a device: sizes of blocks, lack of memory, and which selections are copied on the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_blocks_of_few_columns_and_rows(xp, monkeypatch):
 
 @pytest.mark.parametrize("n", [512, 515])
 def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
-    """Blocks of few columns too: each adds to all bands."""
+    """Also with blocks of few columns: each adds to all bands."""
     monkeypatch.setattr(array_api, "block_bytes", lambda array, *wanted: 200)
     multiplied, add_outer = [], ArrayApiDesign._add_outer
 
@@ -39,7 +39,7 @@ def test_gram_matrices_from_bands_of_rows(xp, n, monkeypatch):
     assert sum(multiplied) < 0.75 * n * n * 23
 
 
-def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
+def test_blocks_become_smaller_if_memory_is_short(xp, monkeypatch):
     X = numbers((6, 40))
     centered = ArrayApiDesign._centered
 
@@ -61,7 +61,7 @@ def test_too_little_memory_is_met_with_smaller_blocks(xp, monkeypatch):
         design.gram()
 
 
-def test_memory_that_ends_between_bands_counts_none_of_them_twice(xp, monkeypatch):
+def test_lack_of_memory_between_bands_counts_none_of_them_twice(xp, monkeypatch):
     calls, add_outer = [], ArrayApiDesign._add_outer
 
     def scarce(self, left, right, total):
@@ -76,8 +76,8 @@ def test_memory_that_ends_between_bands_counts_none_of_them_twice(xp, monkeypatc
     assert calls == [40, 40, 40, *[20] * 8]
 
 
-def test_large_selections_stay_where_they_are(xp):
-    """Of 32 MiB and more."""
+def test_large_selections_stay_on_the_device(xp):
+    """Selections larger than 32 MiB are not copied to the host."""
     X = np.tile(numbers((32, 1000)), (2, 70))
     design = as_design(xp.asarray(X)).standardized()
     assert type(design.take([4, 1, 20, 8]).in_memory()).__name__ == "DenseDesign"
@@ -90,7 +90,7 @@ def test_large_selections_stay_where_they_are(xp):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How many bytes a block was wanted to have, each time; it gets ``granted`` of them."""
+    """Records how many bytes are requested for each block, and grants ``granted`` bytes."""
 
     class Asked(list):
         granted = 10**6
@@ -143,7 +143,7 @@ def test_distances_need_one_matrix_of_all_pairs(xp, asked):
     assert design.take([]).distances(np.empty(0)) is None
 
 
-def test_which_selections_are_gathered_on_the_device(xp, monkeypatch):
+def test_which_selections_are_copied_on_the_device(xp, monkeypatch):
     X = numbers((8, 30))
     names = np.array([f"g{j}" for j in range(30)], dtype=object)
     design = as_design(xp.asarray(X), feature_names=names)

@@ -1,4 +1,4 @@
-"""What every design does, whatever holds its data."""
+"""Operations that are the same for every design, whatever its backend."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from zeronorm.design._dense import DenseDesign
 
 def test_blocks_of_one_column_at_least():
     design = as_design(data((4, 3)))
-    assert [place for place, _ in design.iter_blocks(1)] == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert [columns for columns, _ in design.iter_blocks(1)] == [slice(0, 1), slice(1, 2), slice(2, 3)]
     with pytest.raises(ValueError, match=r"'block_size' parameter must be at least 1\. Got 0"):
         list(design.iter_blocks(0))
 
 
-def test_a_block_is_written_where_it_is_wanted():
+def test_a_block_is_written_into_the_given_array():
     X = data((4, 3))
     out = np.full((4, 2), np.nan)
     assert as_design(X).block([2, 0], out) is out
@@ -57,8 +57,8 @@ def test_scratch_blocks_share_one_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 3, 4, 5, 9])
-def test_features_without_weight_are_left_out_where_they_are_most(n_chosen, monkeypatch):
-    """Fewer than half of nine, that is three."""
+def test_features_of_weight_zero_are_left_out_if_they_are_the_majority(n_chosen, monkeypatch):
+    """With nine features, three or fewer with weight are selected first."""
     X = data((5, 9)).astype(np.float32)
     scale = np.zeros(9)
     scale[np.arange(n_chosen)] = 1.5
@@ -93,7 +93,7 @@ def test_vectors_of_a_wrong_shape():
         design.gram_adjoint(np.ones((3, 3)))
 
 
-def test_memory_is_given_up_and_nothing_else_happens():
+def test_release_frees_memory_and_changes_nothing_else():
     design = as_design(data())
     assert design.release() is None
     assert design._fused() is design
@@ -122,16 +122,16 @@ def test_a_backend_of_a_package_is_found():
         BACKENDS.pop()
 
 
-def test_two_square_matrices_are_asked_for(monkeypatch):
+def test_memory_for_two_square_matrices_is_required(monkeypatch):
     asked = []
-    monkeypatch.setattr("zeronorm.design._base.require_memory", lambda n_bytes, *words: asked.append(n_bytes))
+    monkeypatch.setattr("zeronorm.design._base.require_memory", lambda n_bytes, *texts: asked.append(n_bytes))
     design = as_design(data((12, 9)))
     design.gram()
     design.sandwich(np.ones(12))
     assert asked == [2 * 8 * 12**2, 2 * 8 * 9**2]
 
 
-def test_what_a_design_does_where_nothing_else_is_asked_for():
+def test_defaults_of_a_design():
     X = data()
     X[:, 2] = 4.0
     view = as_design(X).standardized()

@@ -89,7 +89,7 @@ def test_the_data_are_never_all_in_memory(tmp_path):
     X = numbers((100, 20_000))
     design = as_design(saved(tmp_path, X)).standardized()
     weights = np.ones(100)
-    design.gram()  # compilers take memory too
+    design.gram()  # compilation takes memory too
     design.release()
     design.transpose_dot(weights)
     tracemalloc.start()
@@ -146,14 +146,14 @@ def test_unknown_types_and_missing_files_are_refused(tmp_path):
         as_design(tmp_path / "x.npy")
 
 
-def test_positions_that_nobody_may_change_are_not_copied(tmp_path):
-    """An index as long as the features counts in wide data; one that may change must be copied."""
+def test_read_only_positions_are_not_copied(tmp_path):
+    """An index of length n_features takes much memory in wide data; a writable one must be copied."""
     X = np.random.default_rng(0).normal(size=(5, 40))
-    design, places = as_design(pack(X, tmp_path / "x.zncols")), np.array([3, 5, 30])
-    copied = design.take(places)
-    fixed = read_only(places)
-    assert design.take(fixed)._columns.base is places
-    places[:] = 0
+    design, positions = as_design(pack(X, tmp_path / "x.zncols")), np.array([3, 5, 30])
+    copied = design.take(positions)
+    fixed = read_only(positions)
+    assert design.take(fixed)._columns.base is positions
+    positions[:] = 0
     np.testing.assert_array_equal(copied.block(slice(None)), X[:, [3, 5, 30]])
 
 
@@ -236,7 +236,7 @@ def test_types_of_the_columns_of_a_table(tmp_path):
 
 
 def test_several_files_are_read_as_one(tmp_path):
-    """Each part of a selection from its own file, in the smaller type that holds all."""
+    """Each part of a selection is read from its own file, in the smallest type that holds all values."""
     X = data((5, 9)).astype(np.float32)
     parts = []
     for k, (first, last) in enumerate(((0, 2), (2, 3), (3, 9))):

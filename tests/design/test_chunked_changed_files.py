@@ -1,4 +1,4 @@
-"""Files that are damaged, change or disappear are noticed."""
+"""Files that are damaged, change or disappear raise errors."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_an_empty_folder_has_neither_size_nor_time(tmp_path):
 
 
 def test_a_numpy_file_runs_no_program(tmp_path):
-    """What is pickled could be anything."""
+    """A pickled object could run any code, so it is not loaded."""
 
     class Program:
         def __reduce__(self):

@@ -1,4 +1,4 @@
-"""Which pieces of a file are read: scattered lines, gaps, blocks, columns that are kept."""
+"""Which pieces of a file are read: scattered lines, gaps, blocks, and columns kept in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zeronorm.design._chunked import DataFileError, open_files
 
 @pytest.fixture
 def read_bytes(monkeypatch):
-    """How much is read from NumPy files, call by call."""
+    """Number of bytes that each call reads from a NumPy file."""
     found, real = [], chunked._read_into
 
     def counted(stream, file, offset, out):
@@ -30,7 +30,7 @@ def read_bytes(monkeypatch):
     return found
 
 
-def test_features_that_are_left_are_read_once(tmp_path, read_bytes):
+def test_remaining_features_are_read_once(tmp_path, read_bytes):
     X = numbers((20, 300), order="F")
     design = as_design(saved(tmp_path, X), memory_budget=X.nbytes).standardized()
     left = design.take(np.arange(0, 300, 7))
@@ -54,8 +54,8 @@ def test_columns_in_any_order_and_twice_are_kept(tmp_path, read_bytes):
     for chosen, is_read in (
         ([40, 3, 17, 3], True),
         ([40, 3, 17, 3], False),
-        ([17, 40], False),  # of those that were kept
-        ([3, 41], True),  # in place of those before
+        ([17, 40], False),  # a subset of the kept columns
+        ([3, 41], True),  # replace the kept columns
         ([41, 3], False),
         ([17, 40], True),
         ([49, 0, 49], True),
@@ -75,7 +75,7 @@ def test_no_more_than_half_of_the_budget_is_kept(tmp_path, read_bytes):
     X = numbers((20, 300), order="F")
     design = as_design(saved(tmp_path, X), memory_budget=X.nbytes // 2)
     many = design.take(np.arange(0, 300, 3))
-    assert many.in_memory() is many  # in place of a copy beyond the budget
+    assert many.in_memory() is many  # a copy would exceed the budget
     for _ in range(2):
         read_bytes.clear()
         many.transpose_dot(np.ones(20))
@@ -132,14 +132,14 @@ def test_of_a_table_only_the_columns_asked_for_are_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_places_far_apart_are_read_piece_by_piece(tmp_path, order):
-    """Lines of 72 kB, more than is read in vain, and places that lie as far apart in them."""
+def test_positions_far_apart_are_read_piece_by_piece(tmp_path, order):
+    """Lines of 72 kB, larger than the gaps that are read, and entries that are as far apart."""
     X = np.random.default_rng(0).normal(size=(20, 9000))
     X = X if order == "C" else X.T.copy(order="F")
     np.save(tmp_path / "X.npy", X)
     design = as_design(tmp_path / "X.npy")
-    lines, places = np.array([0, 1, 7, 15, 16]), np.array([8700, 0, 1, 4000])
-    rows, columns = (lines, places) if order == "C" else (places, lines)
+    lines, positions = np.array([0, 1, 7, 15, 16]), np.array([8700, 0, 1, 4000])
+    rows, columns = (lines, positions) if order == "C" else (positions, lines)
     np.testing.assert_array_equal(design.take_rows(rows).block(slice(None)), X[rows])
     np.testing.assert_array_equal(design.take(columns).block(slice(None)), X[:, columns])
     np.testing.assert_array_equal(
@@ -152,17 +152,17 @@ def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, n_chosen):
     """Each part begins where the one before ended, none is wider than a block, and few columns are read alone."""
     X = np.random.default_rng(0).normal(size=(800, 500)).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asfortranarray(X))
-    # Twenty columns may be read in vain for each one that is wanted; blocks have fifty.
+    # Up to twenty columns may be read for each one that is wanted; blocks have fifty.
     design = chunked.open_files(tmp_path / "x.npy", memory_budget=16 * 8 * 800 * 50)
     chosen = np.sort(np.random.default_rng(1).choice(500, n_chosen, replace=False))
     part = design.take(chosen)
-    places = list(part._places_to_read())
-    assert [p for columns, _ in places for p in chosen[columns]] == chosen.tolist()
+    pieces = list(part._pieces_to_read())
+    assert [p for columns, _ in pieces for p in chosen[columns]] == chosen.tolist()
     if n_chosen == 3:
-        assert all(np.array_equal(read, chosen[columns]) for columns, read in places)
+        assert all(np.array_equal(read, chosen[columns]) for columns, read in pieces)
     else:
-        assert all(isinstance(read, range) and len(read) <= 50 for _, read in places)
-        assert all(before[1].stop == after[1].start for before, after in itertools.pairwise(places))
+        assert all(isinstance(read, range) and len(read) <= 50 for _, read in pieces)
+        assert all(before[1].stop == after[1].start for before, after in itertools.pairwise(pieces))
     np.testing.assert_allclose(
         part.transpose_dot(np.ones(800)), X[:, chosen].sum(axis=0), rtol=1e-4, atol=1e-4
     )
@@ -174,7 +174,7 @@ def test_columns_between_scattered_ones_are_read_in_one_go(tmp_path, n_chosen):
 
 
 def test_blocks_that_are_kept_do_not_change(tmp_path):
-    """Whoever keeps what was read, or a view of it, finds it as it was when others have been read."""
+    """A block, or a view of it, keeps its values after other blocks have been read."""
     X = np.random.default_rng(0).normal(size=(20, 30_000)).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asfortranarray(X))
     design = chunked.open_files(tmp_path / "x.npy", memory_budget=16 << 20)
@@ -212,11 +212,11 @@ def shapes_read(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "heights"),
     [
-        ([3, 11, 50], [9, 1]),  # 64 kB, eight lines, are read in vain rather than skipped
+        ([3, 11, 50], [9, 1]),  # gaps of up to 64 kB, eight lines, are read
         ([3, 12, 50], [1, 1, 1]),
         ([12, 4, 12], [9]),
         (range(0, 512, 8), [505]),
-        (range(0, 528, 8), [505, 16]),  # 4 MB at a time, and on from the last piece
+        (range(0, 528, 8), [505, 16]),  # 4 MB at a time, each piece starting where the last one ended
     ],
 )
 def test_scattered_lines_are_read_with_what_is_between(tmp_path, rows, heights, shapes_read):
@@ -230,7 +230,7 @@ def test_scattered_lines_are_read_with_what_is_between(tmp_path, rows, heights, 
 @pytest.mark.parametrize(
     ("columns", "widths"),
     [
-        ([2, 8194, 30_000, 39_000, 39_001], [8193, 1, 2]),  # 64 kB are read in vain
+        ([2, 8194, 30_000, 39_000, 39_001], [8193, 1, 2]),  # gaps of up to 64 kB are read
         ([2, 8195], [1, 1]),
         ([30_000, 2, 30_000], [1, 1]),
         (range(5, 9), [4]),

@@ -1,4 +1,4 @@
-"""Sums of outer squares in parts and tiles, and sort keys of numbers."""
+"""Sums of outer products in parts and tiles, and sort keys of numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zeronorm.design import _column_kernels as column_kernels
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(200, 14_001), (600, 900)])
 def test_gram_matrices_do_not_depend_on_the_number_of_threads(order, shape, monkeypatch):
-    """Parts of the sum of unequal size, each by one thread, or tiles of the matrix; large means, weights with zeros."""
+    """Parts of unequal size, each summed by one thread, or tiles of the matrix; large means, weights with zeros."""
     rng = np.random.default_rng(0)
     n, p = shape
     X = np.array(rng.normal(size=shape) + 5.0, dtype=np.float32, order=order)
@@ -52,7 +52,7 @@ def test_products_of_features_do_not_depend_on_the_number_of_threads(order, monk
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("width", [1 << 13, 1 << 20])
 def test_gram_matrices_in_tiles_do_not_depend_on_the_number_of_threads(order, width, monkeypatch):
-    """Tiles and blocks of unequal size, columns of large mean, weights with zeros, a gathered selection."""
+    """Tiles and blocks of unequal size, columns of large mean, weights with zeros, a scattered selection."""
     monkeypatch.setattr(column_kernels, "_BAND", 7)
     monkeypatch.setattr(column_kernels, "_PAIRS_WORTH_TILES", 1)
     monkeypatch.setattr("zeronorm.design._base._LARGEST_BLOCK_BYTES", width)
@@ -77,7 +77,7 @@ def test_gram_matrices_in_tiles_do_not_depend_on_the_number_of_threads(order, wi
         np.testing.assert_allclose(one, right, rtol=1e-10, atol=1e-9)
 
 
-def test_tiles_serve_where_memory_allows_too_few_parts():
+def test_tiles_are_used_if_memory_allows_too_few_parts():
     assert column_kernels.suits_tiles(2000, 100_000)  # a matrix has 32 MB: six parts
     assert column_kernels.suits_tiles(1000, 300)  # little work: one part
     assert not column_kernels.suits_tiles(200, 10**6)
@@ -85,8 +85,8 @@ def test_tiles_serve_where_memory_allows_too_few_parts():
     assert not column_kernels.suits_tiles(100, 10**4)
 
 
-def test_parts_of_outer_squares_take_little_memory():
-    """A matrix for each part: none of its own where it would be large against the data."""
+def test_parts_of_outer_products_take_little_memory():
+    """Each part needs a matrix: there is one part only if that matrix is large compared with the data."""
     assert column_kernels.outer_square_parts(10_000, 20_000) == [range(20_000)]
     for side, depth in ((200, 10**6), (2000, 200_000), (60, 2000), (0, 5), (5, 0)):
         parts = column_kernels.outer_square_parts(side, depth)
@@ -95,7 +95,7 @@ def test_parts_of_outer_squares_take_little_memory():
         assert (len(parts) - 1) * 8 * side**2 <= max(32 << 20, side * depth)
 
 
-def test_an_outer_square_refuses_memory_that_blas_cannot_read():
+def test_arrays_that_blas_cannot_read_are_refused():
     with pytest.raises(ValueError, match="contiguous"):
         column_kernels.add_outer_square(np.zeros((4, 4), order="F"), np.ones((8, 8))[::2, ::2])
 
@@ -116,8 +116,8 @@ def test_parts_of_a_sum_are_added_in_their_order(n_parts):
     assert [matrix is total for matrix in given] == [n_parts == 1] * n_parts
 
 
-def test_what_is_worth_tiles():
-    """Two bands of 256 rows at least, and 2²⁶ products."""
+def test_sizes_from_which_tiles_are_used():
+    """At least two bands of 256 rows, and 2²⁶ products."""
     for side, depth, worth in ((512, 300, True), (511, 300, False), (1000, 68, True), (1000, 67, False)):
         assert column_kernels.suits_tiles(side, depth) == worth
 
@@ -172,6 +172,6 @@ def test_a_large_symmetric_matrix_is_mirrored():
     column_kernels.add_product(total, left[:, :0], right[:, :0])
     for order in ("C", "F"):
         design = as_design(np.array(left, order=order))
-        nobody = design.take_rows([])
-        assert design.cross_gram(nobody).shape == (4, 0)
-        assert nobody.cross_gram(design).shape == (0, 4)
+        no_samples = design.take_rows([])
+        assert design.cross_gram(no_samples).shape == (4, 0)
+        assert no_samples.cross_gram(design).shape == (0, 4)

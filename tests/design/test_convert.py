@@ -1,4 +1,4 @@
-"""What `as_design` takes: types, names, frames, backends, and copies that are gathered."""
+"""Inputs of `as_design`: types, names, frames, backends, and contiguous copies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_sparse_frame_with_another_fill_value_is_read_right():
     np.testing.assert_array_equal(as_design(frame).block(slice(None)), VALUES)
 
 
-def test_a_design_is_returned_as_it_is():
+def test_a_design_is_returned_unchanged():
     design = as_design(VALUES)
     assert as_design(design) is design
 
@@ -131,7 +131,7 @@ def test_data_with_a_backend_of_their_own():
         base.BACKENDS.pop()
 
 
-def test_small_data_are_gathered_and_large_ones_stay():
+def test_small_data_become_contiguous_and_large_ones_are_not_copied():
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(6, 8)))
     part = as_design(X, feature_names=list("abcdefgh")).take([5, 1, 2])
     for together in (contiguous(part), part.in_memory()):
@@ -139,7 +139,7 @@ def test_small_data_are_gathered_and_large_ones_stay():
         assert together.feature_names.tolist() == ["f", "b", "c"]
         assert together is not part
     assert contiguous(part)._array.flags.c_contiguous
-    columns = np.arange(1 << 16)[::-1]  # with 64 samples 32 MiB
+    columns = np.arange(1 << 16)[::-1]  # 32 MiB with 64 samples
     large = as_design(np.zeros((65, columns.size)), check_finite=False).take(columns)
     thin = as_design(sparse.csr_array((65, columns.size)), check_finite=False)
     for n_samples, stays in ((64, False), (65, True)):
@@ -148,7 +148,7 @@ def test_small_data_are_gathered_and_large_ones_stay():
         assert (sparse_rows.in_memory() is sparse_rows) == stays
 
 
-def test_what_is_a_table():
+def test_which_inputs_are_tables():
     columns, to_numpy = ["a"], lambda: None
     assert convert._is_frame(SimpleNamespace(columns=columns, to_numpy=to_numpy, shape=(3, 1)))
     for parts in (

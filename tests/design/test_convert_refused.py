@@ -1,4 +1,4 @@
-"""Data that are no matrix are refused, with what was found and where."""
+"""Data that are not a matrix are refused, with a message about what was found and where."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_cell_that_holds_several_numbers_is_named():
 
 def test_tables_without_one_number_and_one_name_per_column():
     check_container(pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [Decimal(1), Decimal(2)]}))
-    for frame, said in (
+    for frame, message in (
         (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "two columns are called 'a'"),
         (pd.DataFrame([[1.0, 2.0]], columns=["a", None]), "column 1 has no name"),
         (pd.DataFrame([[1.0, 2.0]], columns=[np.nan, "b"]), "column 0 has no name"),
@@ -69,9 +69,9 @@ def test_tables_without_one_number_and_one_name_per_column():
         (pd.DataFrame({"a": [1.0], "w": ["word"]}), "Column 'w' of type"),
         (pd.DataFrame({"s": pd.arrays.SparseArray([1.0, np.nan])}), "leaves out missing values"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             check_container(frame)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             as_design(frame)
     cells = np.empty((2, 2), dtype=object)
     cells[:] = [[1.0, 2.0], [3.0, 4.0]]
@@ -85,7 +85,7 @@ def test_tables_without_one_number_and_one_name_per_column():
 
 @pytest.mark.parametrize("convert", [check_container, as_design])
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([[1.0, 2.0], 3.0], "Row 0 has 2 values, but row 1 is no list of values: 3.0;"),
         ([3, [1, 2]], "Row 1 has 2 values, but row 0 is no list of values: 3;"),
@@ -97,14 +97,14 @@ def test_tables_without_one_number_and_one_name_per_column():
         ([[1, 2], [3, [4]]], r"Row 1, column 1 holds \[4\]; give one number per cell"),
     ],
 )
-def test_rows_that_are_no_rows_are_refused(convert, rows, said):
-    with pytest.raises(ValueError, match=said):
+def test_lists_that_are_not_tables_are_refused(convert, rows, message):
+    with pytest.raises(ValueError, match=message):
         convert(rows)
 
 
 def test_rows_of_equal_lengths_are_taken():
     check_container([[1.0, 2.0], [3.0, 4.0]])
-    check_container([1.0, 2.0])  # one dimension, which others refuse
+    check_container([1.0, 2.0])  # one dimension, which as_design refuses
     check_container([np.array(1.0), np.array(2.0)])
     assert as_design([[1.0, 2.0], (3.0, 4.0)]).shape == (2, 2)
 
@@ -112,7 +112,7 @@ def test_rows_of_equal_lengths_are_taken():
 def test_cells_that_hold_one_number():
     cells = np.empty((2, 2), dtype=object)
     cells[:] = [[1.0, 2.0], [3.0, None]]
-    cells[1, 1] = np.array(4.0)  # of no dimension
+    cells[1, 1] = np.array(4.0)  # zero-dimensional
     check_container(cells)
     for wrong in ([5.0], (5.0,), np.array([5.0])):
         cells[0, 1] = wrong
@@ -120,7 +120,7 @@ def test_cells_that_hold_one_number():
             check_container(cells)
     rows = np.empty(2, dtype=object)
     rows[:] = [[1.0], [2.0]]
-    check_container(rows)  # of one dimension, which others refuse
+    check_container(rows)  # one dimension, which as_design refuses
     check_container(np.array([["a", "b"]]))
 
 
@@ -138,7 +138,7 @@ def test_cells_that_hold_one_number():
     ],
 )
 @pytest.mark.parametrize("selector", [None, FisherScore(1), RFE(n_features_to_select=1)])
-def test_tables_that_are_no_matrix_are_refused(frame, message, selector):
+def test_tables_that_are_not_numeric_are_refused(frame, message, selector):
     with pytest.raises(ValueError, match=message):
         as_design(frame) if selector is None else selector.fit(frame, LABELS)
 

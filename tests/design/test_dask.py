@@ -1,4 +1,4 @@
-"""Dask arrays keep the contract whatever their chunks, and are never computed as a whole."""
+"""Dask arrays fulfil the contract, whatever their chunks, and are never computed as a whole."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def test_values_that_are_not_finite_are_named():
 
 
 def counted_array(n_chunks=6, width=50, n=20):
-    """A Dask array that notes which chunks are computed."""
+    """A Dask array that records which chunks are computed."""
     computed = []
 
     def chunk(block_info=None):
-        place = block_info[None]["chunk-location"]
-        computed.append(place)
-        return np.random.default_rng(place[1]).normal(size=block_info[None]["chunk-shape"])
+        location = block_info[None]["chunk-location"]
+        computed.append(location)
+        return np.random.default_rng(location[1]).normal(size=block_info[None]["chunk-shape"])
 
     X = da.map_blocks(chunk, chunks=((n,), (width,) * n_chunks), dtype=float, meta=np.empty((0, 0)))
     return X, computed
@@ -160,8 +160,8 @@ def test_tall_arrays_are_used_by_rows():
 
 
 def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch):
-    """Also after selections of selections, in any order, which copy nothing."""
-    monkeypatch.setattr("zeronorm.design._dask.available_bytes", lambda: 0)  # nothing is kept
+    """Also after selections of selections, in any order, which make no copies."""
+    monkeypatch.setattr("zeronorm.design._dask.available_bytes", lambda: 0)  # nothing is persisted
     X = np.random.default_rng(0).normal(size=(12, 40))
     seen = []
 
@@ -191,20 +191,22 @@ def test_an_operation_reads_each_chunk_once_and_only_those_it_needs(monkeypatch)
 
 def test_chunks_alone_do_not_make_an_array_of_dask():
     assert is_dask_array(da.ones((4, 2)))
-    assert not is_dask_array(SimpleNamespace(chunks=(2, 2), shape=(4, 2)))  # as in HDF5 and Zarr
+    assert not is_dask_array(
+        SimpleNamespace(chunks=(2, 2), shape=(4, 2))
+    )  # HDF5 and Zarr arrays have chunks too
     assert not is_dask_array(np.ones((4, 2)))
 
 
 @pytest.mark.parametrize(
     ("shape", "chunks", "n_blocks"),
     [
-        ((8, 8), (4, 8), (1, 1)),  # wide: all samples together
+        ((8, 8), (4, 8), (1, 1)),  # wide: chunks hold all samples
         ((32, 8), (8, 8), (1, 1)),
-        ((33, 8), (11, 4), (3, 2)),  # tall: as it is
+        ((33, 8), (11, 4), (3, 2)),  # tall: unchanged
         ((8, 8), (8, 2), (1, 4)),
     ],
 )
-def test_chunks_of_wide_arrays_come_to_hold_all_samples(shape, chunks, n_blocks):
+def test_wide_arrays_are_rechunked_to_hold_all_samples(shape, chunks, n_blocks):
     X = numbers(shape)
     design = as_design(da.from_array(X, chunks=chunks))
     assert design._array.numblocks == n_blocks
@@ -281,18 +283,18 @@ def test_all_rows_and_columns_in_another_order():
         np.testing.assert_array_equal(part.column_range()[0], exact.min(axis=0))
 
 
-def test_chunks_without_columns_are_no_task():
+def test_chunks_without_columns_make_no_task():
     X = numbers((4, 6))
     array = da.concatenate([da.from_array(X[:, :2]), da.empty((4, 0)), da.from_array(X[:, 2:])], axis=1)
     array = array.rechunk(((4,), (2, 0, 4))) if array.numblocks[1] != 3 else array
     assert array.numblocks == (1, 3)
     design = DaskDesign(array)
-    assert [piece.place for piece in design._by_columns()] == [slice(0, 2), slice(2, 6)]
+    assert [piece.position for piece in design._by_columns()] == [slice(0, 2), slice(2, 6)]
     np.testing.assert_array_equal(design.column_range()[1], X.max(axis=0))
 
 
 @pytest.mark.parametrize("chunks", [(-1, 4), (2, 4)])
-def test_no_operation_brings_a_block_here(chunks, monkeypatch):
+def test_no_operation_copies_a_block_to_the_caller(chunks, monkeypatch):
     X, Z = numbers((6, 9)), numbers((1, 9), seed=1)
     design = DaskDesign(da.from_array(X, chunks=chunks))
     others = [(design, X), (as_design(Z), Z), (design.take_rows([3]), X[[3]])]
@@ -345,7 +347,7 @@ def test_types_and_memory(monkeypatch):
     X, computed = counted_array(n_chunks=2)
     computed.clear()
     design = as_design(X, check_finite=False)
-    assert not computed  # nobody knows how much is free: not kept
+    assert not computed  # free memory is unknown: not persisted
     design.gram()
     design.gram()
     assert len(computed) == 4

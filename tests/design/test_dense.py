@@ -1,4 +1,4 @@
-"""Arrays in memory: what is read in place, in which precision, and by how many threads."""
+"""Arrays in memory: which are read without a copy, in which precision, and by how many threads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from zeronorm.design._dense import DenseDesign
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_vectors", [1, 5])
-def test_float32_is_swept_where_it_lies(order, n_vectors):
-    """More columns than one tile, rows that are no multiple of eight, part of the rows, poison in the others."""
+def test_products_of_float32_are_compiled_loops_without_a_copy(order, n_vectors):
+    """More columns than one tile, rows that are not a multiple of eight, some of the rows, NaN in the others."""
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(30, 5000)), dtype=np.float32, order=order)
     X[3] = np.nan
@@ -31,7 +31,7 @@ def test_float32_is_swept_where_it_lies(order, n_vectors):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
+def test_compiled_products_do_not_depend_on_the_number_of_threads(order, monkeypatch):
     rng = np.random.default_rng(0)
     X = np.array(rng.normal(size=(31, 9000)), dtype=np.float32, order=order)
     v, w = rng.normal(size=31), rng.normal(size=9000)
@@ -45,7 +45,7 @@ def test_a_sweep_does_not_depend_on_the_number_of_threads(order, monkeypatch):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("outside", [0.0, np.nan, np.inf])
-def test_products_of_taken_rows_know_nothing_of_the_others(order, outside):
+def test_products_of_selected_rows_do_not_depend_on_the_others(order, outside):
     rng = np.random.default_rng(3)
     X = np.array(rng.normal(size=(9, 40)), order=order)
     rows = np.array([7, 2, 2, 0, 5, 8])  # most of the samples, one twice
@@ -82,7 +82,7 @@ def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_blas_can_read_in_place(dtype):
+def test_which_arrays_blas_can_read_without_a_copy(dtype):
     X = np.array(data((6, 8)), dtype=dtype)
     design = as_design(X)
     for part, in_place in (
@@ -99,12 +99,12 @@ def test_what_blas_can_read_in_place(dtype):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_which_single_precision_is_swept(order):
+def test_which_single_precision_data_have_compiled_products(order):
     X = np.array(data((6, 8)), dtype=np.float32, order=order)
     design, one, eight, nine = as_design(X), np.ones(6), np.ones((6, 8)), np.ones((6, 9))
-    assert [design._is_swept(vectors) for vectors in (one, eight, nine)] == [True, True, False]
-    assert as_design(X).take(slice(2, 7))._is_swept(one)
-    assert as_design(X).take_rows([5, 1])._is_swept(one)
+    assert [design._uses_compiled_products(vectors) for vectors in (one, eight, nine)] == [True, True, False]
+    assert as_design(X).take(slice(2, 7))._uses_compiled_products(one)
+    assert as_design(X).take_rows([5, 1])._uses_compiled_products(one)
     for part in (
         design.take([3, 1]),
         design.take(slice(None, None, 2)),
@@ -112,7 +112,7 @@ def test_which_single_precision_is_swept(order):
         as_design(X.astype(float)),
         DenseDesign(X[::2, ::2]),
     ):
-        assert not part._is_swept(one)
+        assert not part._uses_compiled_products(one)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -120,18 +120,18 @@ def test_finite_single_precision_is_read_line_by_line(order, monkeypatch):
     X = np.array(data((6, 8)), dtype=np.float32, order=order)
     monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes: 2)
     assert as_design(X)._surely_finite()
-    for place in ((0, 0), (5, 7), (3, 2)):
+    for position in ((0, 0), (5, 7), (3, 2)):
         spoilt = X.copy(order="K")
-        spoilt[place] = np.inf
+        spoilt[position] = np.inf
         assert not DenseDesign(spoilt)._surely_finite()
-        assert not DenseDesign(spoilt).take_rows([place[0], 1])._surely_finite()
+        assert not DenseDesign(spoilt).take_rows([position[0], 1])._surely_finite()
 
 
-def test_only_columns_of_a_larger_matrix_are_taken_as_such():
+def test_which_arrays_are_recognized_as_columns_of_a_larger_matrix():
     whole = data((6, 8))
     flat = np.arange(48.0)
     others = [
-        whole.copy(),  # its own
+        whole.copy(),  # a copy
         flat.reshape(6, 8)[:, 2:5],  # of a vector
         np.ones((6, 8), dtype=np.int64).view(np.float64)[:, 1:4],  # of another type
         np.asfortranarray(whole)[:, 1:4],
@@ -152,14 +152,14 @@ def test_only_columns_of_a_larger_matrix_are_taken_as_such():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_no_samples_have_no_range(order):
+def test_the_range_without_samples_is_an_error(order):
     design = as_design(np.array(data(), order=order)).take_rows([])
     with pytest.raises(ValueError, match="at least one sample"):
         design.column_range()
 
 
-def test_a_sandwich_of_rows_in_memory_is_that_of_gathered_rows():
-    """Rows in one piece are multiplied where they lie, in the same blocks and the same order."""
+def test_a_sandwich_of_rows_in_memory_equals_that_of_copied_rows():
+    """Contiguous rows are multiplied without a copy, in the same blocks and the same order."""
     rng = np.random.default_rng(0)
     X, d = rng.normal(size=(3000, 40)), rng.random(3000)
     found = DenseDesign(X).sandwich(d)
@@ -193,7 +193,7 @@ def test_scattered_rows_in_one_piece(order, dtype):
     assert sparse_part.in_one_piece() is sparse_part
 
 
-def test_the_place_of_data_in_memory_is_found_once_and_does_not_travel():
+def test_the_view_of_data_in_memory_is_made_once_and_is_not_pickled():
     design = as_design(np.random.default_rng(0).normal(size=(50, 40)))
     size = len(pickle.dumps(design))
     assert design._memory() is design._memory()

@@ -1,4 +1,4 @@
-"""Every backend keeps the contract, whatever the memory order, type and size."""
+"""Every backend fulfils the contract, whatever the memory order, type and size."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ def test_standardized_dense(shape, order, dtype):
 
 
 @pytest.mark.parametrize("density", [0.2, 0.9])
-@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])  # what every other class becomes
+@pytest.mark.parametrize(
+    "make", [sparse.csr_array, sparse.csc_array]
+)  # all other classes are converted to these
 def test_standardized_sparse(make, density):
     X = sparse_data((15, 28), density)
     view = as_design(make(X)).standardized()
@@ -133,7 +135,7 @@ def test_more_than_65535_columns():
 
 
 def test_more_than_65535_standardized_columns():
-    """Whose operations are those of the plain columns, and more."""
+    """The operations of a standardised view include those of the raw columns."""
     X = dense_data((3, 70_001), np.float32, "F")
     view = as_design(X).standardized()
     check_design(lambda: view, (X.astype(float) - view.mean) / view.scale)

@@ -1,4 +1,4 @@
-"""Kernels for a GPU against plain products; without one, Triton's interpreter runs them."""
+"""Kernels for a GPU compared with plain products; without a GPU, Triton's interpreter runs them."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_moments_of_chosen_rows(shape):
     found = device_kernels.column_moments(
         x, torch.asarray(rows, device=DEVICE), torch.asarray(weights, device=DEVICE), weights.sum()
     )
-    low, high, mean, scale = found.cpu().numpy()
+    low, high, mean, sum_sq = found.cpu().numpy()
     part = X[rows]
     expected = np.average(part, axis=0, weights=weights)
     np.testing.assert_array_equal(low, part.min(axis=0))
     np.testing.assert_array_equal(high, part.max(axis=0))
     np.testing.assert_allclose(mean, expected, rtol=1e-12)
-    np.testing.assert_allclose(scale, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sum_sq, weights @ (part - expected) ** 2, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -94,8 +94,8 @@ def test_sums_of_differences_over_pairs(shape, n_pairs):
 
 
 @pytest.mark.parametrize("view", ["plain", "standardized"])
-def test_the_contract_holds_with_them(view, monkeypatch):
-    """Also where only every other column is chosen."""
+def test_the_contract_holds_with_the_kernels(view, monkeypatch):
+    """Also if only every other column is selected."""
     monkeypatch.setattr(array_api, "kernels_for", lambda array: device_kernels)
     monkeypatch.setattr(array_api, "difference_kernels_for", lambda array: device_kernels)
     x, X = data((9, 40))
@@ -106,7 +106,7 @@ def test_the_contract_holds_with_them(view, monkeypatch):
         check_design(lambda: as_design(x).standardized(), (X - expected.mean) / expected.scale, rtol=1e-8)
 
 
-def test_designs_compare_samples_with_them(monkeypatch):
+def test_designs_compare_samples_with_the_kernels(monkeypatch):
     x, X = data((40, 90))
     monkeypatch.setattr(array_api, "kernels_for", lambda array: device_kernels)
     monkeypatch.setattr(array_api, "difference_kernels_for", lambda array: device_kernels)
@@ -120,7 +120,7 @@ def test_designs_compare_samples_with_them(monkeypatch):
     np.testing.assert_allclose(found, np.abs(part[first] - part[second]).sum(axis=0), rtol=1e-12)
 
 
-def test_designs_use_them_and_agree(monkeypatch):
+def test_designs_use_the_kernels_and_agree_with_numpy(monkeypatch):
     x, X = data((40, 600))
     calls = []
     for name in ("transpose_dot", "dot", "column_moments"):
@@ -144,7 +144,7 @@ def test_designs_use_them_and_agree(monkeypatch):
     assert set(calls) == {"transpose_dot", "dot", "column_moments"}
 
 
-def test_the_trial_accepts_them():
+def test_the_check_accepts_the_kernels():
     device = "cuda:0" if DEVICE == "cuda" else "cpu"
     assert device_kernels.usable_for(device)
     assert device_kernels.compares_samples_on(device)
@@ -174,8 +174,8 @@ for name in ("_column_sums", "_row_sums", "_column_moments", "_distances", "_dif
 """
 
 
-def test_they_compile_for_a_gpu_that_is_not_here():
-    """The interpreter accepts what the compiler refuses, a variable that changes its shape in a loop for instance."""
+def test_the_kernels_compile_for_a_gpu_that_is_not_present():
+    """The interpreter accepts code that the compiler refuses, such as a variable that changes its shape in a loop."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     ran = subprocess.run(
         [sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=False

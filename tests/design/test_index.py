@@ -1,4 +1,4 @@
-"""Selections as indices, pieces to read, and the order of many numbers by descending value."""
+"""Selections as indices, pieces to read, and sorting in descending order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zeronorm.design._index import (
     as_slice,
     by_descending_value,
     compose,
-    is_run,
+    is_consecutive,
     spans_of,
 )
 
@@ -53,7 +53,7 @@ def test_an_index_selects_what_numpy_does(selection):
     consecutive = chosen.size == 0 or chosen.tolist() == list(range(chosen[0], chosen[0] + chosen.size))
     if consecutive:
         assert isinstance(found, range)
-    assert is_run(found) == (isinstance(found, range) and found.step == 1)
+    assert is_consecutive(found) == (isinstance(found, range) and found.step == 1)
     for inner in [*SELECTIONS[:6], [0], [-1], [1, 0]]:
         if isinstance(inner, list) and chosen.size < 2:
             continue
@@ -84,12 +84,14 @@ def test_an_empty_range_is_an_empty_slice():
 
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 3, 100])
-def test_pieces_hold_all_places_and_no_gap_that_is_too_large(gap):
-    for places in ([4, 5, 9, 1, 9, 12], [7], [3, 1], range(0, 12, 4), [], np.array([20, 0, 10])):
-        spans, pick = spans_of(places if isinstance(places, range) else np.array(places, dtype=np.intp), gap)
+def test_pieces_hold_all_positions_and_no_gap_that_is_too_large(gap):
+    for positions in ([4, 5, 9, 1, 9, 12], [7], [3, 1], range(0, 12, 4), [], np.array([20, 0, 10])):
+        spans, pick = spans_of(
+            positions if isinstance(positions, range) else np.array(positions, dtype=np.intp), gap
+        )
         read = [k for start, stop in spans for k in range(start, stop)]
-        assert [read[k] for k in pick] == list(places)
-        wanted = sorted({int(k) for k in places})
+        assert [read[k] for k in pick] == list(positions)
+        wanted = sorted({int(k) for k in positions})
         assert [start for start, _ in spans] == [
             k for n, k in enumerate(wanted) if n == 0 or k - wanted[n - 1] > gap
         ]
@@ -126,9 +128,9 @@ def test_many_numbers_by_descending_value(kind, n_threads, monkeypatch):
     np.testing.assert_array_equal(np.sort(order), np.arange(n))
     np.testing.assert_array_equal(descending, values[order])
     assert np.all(descending[:-1] >= descending[1:])
-    assert values.flags.writeable  # and its values are those from before
+    assert values.flags.writeable  # and its values are unchanged
     np.testing.assert_array_equal(-np.sort(-values), descending)
-    if kind == "few values":  # equal ones stay in their order
+    if kind == "few values":  # equal values keep their order
         assert all(np.all(np.diff(order[descending == v]) > 0) for v in range(-3, 4))
 
 
@@ -140,26 +142,26 @@ def test_a_missing_number_among_many_comes_last():
     assert np.all(descending[:-2] >= descending[1:-1])
 
 
-def test_numbers_that_are_nearly_sorted_are_put_right():
+def test_numbers_that_are_nearly_sorted_are_sorted_by_insertion():
     descending = np.array([5.0, 7.0, 6.0, 4.0, 4.0, 9.0])
     order = np.arange(6)
-    assert index._put_right(order, descending)
+    assert index._sort_by_insertion(order, descending)
     assert (descending.tolist(), order.tolist()) == ([9.0, 7.0, 6.0, 5.0, 4.0, 4.0], [5, 1, 2, 0, 3, 4])
     rising = np.arange(40.0)
-    assert not index._put_right(np.arange(40), rising)  # that would take too many moves
+    assert not index._sort_by_insertion(np.arange(40), rising)  # that would take too many moves
 
 
 def test_the_moves_of_an_insertion_are_counted():
-    """Eight for each number and eight more."""
+    """Eight moves for each number and eight more are allowed."""
     values, order = np.arange(17.0), np.arange(17)  # 0 + 1 + ... + 16 = 136 moves, 8 · 16 + 8 allowed
     assert not index._insert(order, values.copy(), 0, 1, 17, False)
     assert index._insert(np.arange(16), np.arange(16.0), 0, 1, 16, False)
     lowest = np.array([1.0, 2.0, 3.0])
     assert index._insert(np.arange(3), lowest, 1, 1, 3, False)
-    assert lowest.tolist() == [1.0, 3.0, 2.0]  # not beyond the lowest place
+    assert lowest.tolist() == [1.0, 3.0, 2.0]  # not beyond the lowest position
     first = np.array([5.0, 9.0, 3.0, 8.0])
     assert index._insert(np.arange(4), first, 0, 1, 4, True)
-    assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # up to the first that is in its place
+    assert first.tolist() == [9.0, 5.0, 3.0, 8.0]  # stops at the first value that is not moved
 
 
 LONG = (1 << 18) + 23
@@ -167,7 +169,7 @@ LONG = (1 << 18) + 23
 
 @pytest.fixture
 def many_parts(monkeypatch):
-    """Threads take parts of uneven size of a long vector."""
+    """Threads work on unequal parts of a long vector."""
 
     def in_parts(function, size):
         bounds = [0, *range(3, size, 50_001), size]
@@ -208,7 +210,7 @@ def test_marked_numbers_of_a_vector(many_parts, share, mark):
 
 @pytest.mark.parametrize("n_threads", [1, 3, 4, 16])
 def test_keys_are_sorted_by_any_number_of_threads(monkeypatch, n_threads):
-    """Values near each other, of all sizes, and few different ones."""
+    """Values close to each other, of all magnitudes, and with many ties."""
     monkeypatch.setattr(index, "_NUMBERS_FOR_MORE", 32)
     monkeypatch.setattr(index, "available_threads", lambda: n_threads)
     monkeypatch.setattr(index, "MANY", 8)
@@ -223,7 +225,7 @@ def test_keys_are_sorted_by_any_number_of_threads(monkeypatch, n_threads):
 
 
 def test_keys_are_sorted_digit_by_digit():
-    """All bits above the places, for any number of them."""
+    """Keys are sorted by all bits above those that hold the position."""
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
     for n_bits in (9, 11, 16, 20, 31):
         keys = index._keys_of(values, n_bits)
@@ -233,7 +235,7 @@ def test_keys_are_sorted_digit_by_digit():
         np.testing.assert_allclose(descending, -np.sort(-values), rtol=2.0 ** (n_bits - 51))
 
 
-def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
+def test_values_are_sorted_across_the_bounds_of_threads(monkeypatch):
     def in_three(function, size):
         for first, last in ((4, 6), (0, 2), (2, 4)):
             function(first, last)
@@ -241,14 +243,14 @@ def test_values_are_put_right_across_the_bounds_of_threads(monkeypatch):
     monkeypatch.setattr(index, "in_threads", in_three)
     for values in ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [5, 6, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1]):
         descending, order = np.array(values, dtype=float), np.arange(6)
-        assert index._put_right(order, descending)
+        assert index._sort_by_insertion(order, descending)
         assert descending.tolist() == sorted(values, reverse=True)
         assert [values[k] for k in order] == descending.tolist()
         ties = [order[descending == value] for value in set(values)]
-        assert all(np.all(np.diff(places) > 0) for places in ties)
+        assert all(np.all(np.diff(positions) > 0) for positions in ties)
 
 
-def test_an_index_of_a_part_is_one_of_the_whole():
+def test_an_index_into_a_selection_becomes_one_into_the_whole():
     assert index.compose(range(3, 20), np.array([2, 3, 4])) == range(5, 8)
     assert index.compose(range(3, 20, 2), np.array([2, 0])).tolist() == [7, 3]
     assert index.compose(range(20), np.array([4, 5])) == range(4, 6)

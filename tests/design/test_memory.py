@@ -1,4 +1,4 @@
-"""No operation makes a copy of the data: little memory beyond the data and one n×n matrix is used."""
+"""No operation copies the data: little memory is used beyond the data and one n×n matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N, P = 200, 10_000
 
 
 def peak_bytes(call):
-    call()  # compiles, and fills caches that live on
+    call()  # compiles, and fills caches that are kept
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]
@@ -55,12 +55,12 @@ def test_peak_memory(order, dtype, standardize, selection):
         "column_stats": lambda: design.column_stats(y),
         "squared_norms": design.squared_norms,
     }
-    results = 20 * 8 * p  # vectors with one number for each feature are not a copy of the data
+    results = 20 * 8 * p  # vectors of length n_features do not count as a copy of the data
     for name, call in calls.items():
         assert peak_bytes(call) < 0.3 * X.nbytes + 8 * n * n + results, name
 
 
-def test_centring_sparse_products_holds_no_second_matrix():
+def test_centring_sparse_products_needs_no_second_matrix():
     """The products of standardised sparse data are corrected in place."""
     rng = np.random.default_rng(0)
     X = sparse.random(900, 800, density=0.01, format="csr", rng=rng)

@@ -1,4 +1,4 @@
-"""Packing: what goes in comes out, within the budget, and a conversion that fails leaves nothing."""
+"""Packing: the data are read back unchanged, within the budget, and a failed conversion leaves no file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_other_shapes(tmp_path, shape):
     check_design(lambda: as_design(path), X)
 
 
-def test_anything_that_is_a_design_can_be_packed(tmp_path):
+def test_any_design_can_be_packed(tmp_path):
     X = numbers()
     np.save(tmp_path / "x.npy", X)
     table = pl.DataFrame({f"gene {j}": X[:, j] for j in range(29)})
@@ -64,7 +64,7 @@ def test_the_same_selection_as_in_memory_within_a_budget(tmp_path, selector):
     np.testing.assert_array_equal(selector.fit(design, y).support_, selector.fit(X, y).support_)
 
 
-def test_a_conversion_that_fails_leaves_what_was_there(tmp_path):
+def test_a_failed_conversion_keeps_the_existing_file(tmp_path):
     path = pack(numbers(), tmp_path / "x.zncols")
     before = path.read_bytes()
     wrong = numbers(seed=1)
@@ -88,7 +88,7 @@ pack(np.ones((13, 2900)), sys.argv[1])
 """
 
 
-def test_a_killed_conversion_leaves_nothing_that_loads_and_the_next_one_cleans_up(tmp_path):
+def test_a_killed_conversion_leaves_no_file_that_opens_and_the_next_one_removes_its_draft(tmp_path):
     path = tmp_path / "x.zncols"
     process = subprocess.Popen([sys.executable, "-c", SLOW_PACK, str(path)], stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -104,7 +104,7 @@ def test_a_killed_conversion_leaves_nothing_that_loads_and_the_next_one_cleans_u
     assert os.listdir(tmp_path) == ["x.zncols"]
 
 
-def test_wrong_names_and_places_are_refused(tmp_path):
+def test_wrong_names_and_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="must end with"):
         pack(numbers(), tmp_path / "x.npy")
     with pytest.raises(ValueError, match="There is no folder"):
@@ -130,7 +130,7 @@ def test_values_are_checked_when_they_are_written_and_not_again(tmp_path, monkey
             pack(unchecked, path)
 
 
-def test_each_column_is_read_once_in_a_sweep(tmp_path, monkeypatch):
+def test_each_column_is_read_once_in_a_pass(tmp_path, monkeypatch):
     monkeypatch.setattr("zeronorm.design._packing._PIECE_BYTES", 13 * 8 * 3)
     X = numbers((13, 600))
     design = as_design(pack(X, tmp_path / "x.zncols"), memory_budget=13 * 8 * 8 * 10)
@@ -142,7 +142,7 @@ def test_each_column_is_read_once_in_a_sweep(tmp_path, monkeypatch):
         real(stream, file, offset, out)
 
     monkeypatch.setattr(chunked, "_read_into", counted)
-    for _ in range(2):  # with and without comparing checksums
+    for _ in range(2):  # the first pass compares checksums
         n_bytes = 0
         stats = design.column_stats()
         assert n_bytes == X.nbytes
@@ -176,14 +176,14 @@ def test_values_that_cannot_be_stored(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", np.float32])
-def test_other_types_than_two_are_not_packed(tmp_path, dtype):
+def test_types_other_than_float32_and_float64_are_refused(tmp_path, dtype):
     with pytest.raises(ValueError, match="must be 'float32', 'float64' or None"):
         pack(data(), tmp_path / "x.zncols", dtype=dtype)
     with pytest.raises(ValueError, match=r"must end with '\.zncols'"):
         pack(data(), tmp_path / "x.npy")
 
 
-def test_room_on_the_disk_is_asked_for_before_it_is_written(tmp_path, monkeypatch):
+def test_free_space_is_checked_before_writing(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(packing, "require_room", lambda path, n_bytes: asked.append(n_bytes))
     pack(data((12, 9)), tmp_path / "x.zncols", dtype="float32")
@@ -204,7 +204,7 @@ def test_drafts_of_processes_that_have_ended_are_removed(tmp_path):
     assert not is_running(str(ended.pid))
 
 
-def test_a_process_of_somebody_else_is_running(monkeypatch):
+def test_a_process_of_another_user_counts_as_running(monkeypatch):
     def refuse(process, number):
         raise PermissionError
 
@@ -212,7 +212,7 @@ def test_a_process_of_somebody_else_is_running(monkeypatch):
     assert is_running("1")
 
 
-def test_only_a_full_disk_is_called_so(tmp_path):
+def test_only_errors_of_a_full_disk_are_reported_as_such(tmp_path):
     for number in (errno.ENOSPC, errno.EDQUOT):
         with pytest.raises(ValueError, match="The disk is full"), full_disk_explained(tmp_path):
             raise OSError(number, "full")
@@ -246,21 +246,21 @@ def test_the_largest_values_that_are_stored(tmp_path):
                 pack(unchecked, tmp_path / "x.zncols", dtype=dtype)
 
 
-def test_a_disk_with_just_enough_room(tmp_path, monkeypatch):
+def test_a_disk_with_just_enough_space(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     require_room(tmp_path / "x", 10)
     with pytest.raises(ValueError, match="GiB are free on that disk"):
         require_room(tmp_path / "x", 11)
 
 
-def test_all_is_on_the_disk_before_the_name_is_given(tmp_path, monkeypatch):
+def test_the_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     path, seen = tmp_path / "x.zncols", []
     monkeypatch.setattr(os, "fsync", lambda handle: seen.append((os.fstat(handle).st_size, path.exists())))
     pack(data((4, 5)), path)
     assert seen == [(path.stat().st_size, False)]
 
 
-def test_a_conversion_that_fails_on_the_way_leaves_no_draft(tmp_path):
+def test_a_conversion_that_fails_midway_leaves_no_draft(tmp_path):
     X = data((4, 5))
     X[2, 3] = np.nan
     with pytest.raises(ValueError, match="hold NaN"):
@@ -268,7 +268,7 @@ def test_a_conversion_that_fails_on_the_way_leaves_no_draft(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_to_ask_for_a_process_sends_it_nothing(monkeypatch):
+def test_checking_for_a_process_sends_it_no_signal(monkeypatch):
     sent = []
     monkeypatch.setattr(os, "kill", lambda process, number: sent.append((process, number)))
     assert packing.is_running("12345")

@@ -1,4 +1,4 @@
-"""The format of packed files: pieces, checksums, the index, and damage of any kind."""
+"""The format of packed files: pieces, checksums, the index, and all sorts of damage."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def two_pieces(tmp_path_factory):
 @pytest.mark.parametrize("seed", range(30))
 def test_every_changed_byte_is_noticed(tmp_path, seed, two_pieces):
     rng, content = np.random.default_rng(seed), bytearray(two_pieces)
-    place = int(rng.integers(HEAD_BYTES, len(content)) if seed % 3 else rng.integers(HEAD.size))
-    content[place] ^= 0x40
+    position = int(rng.integers(HEAD_BYTES, len(content)) if seed % 3 else rng.integers(HEAD.size))
+    content[position] ^= 0x40
     (tmp_path / "x.zncols").write_bytes(content)
     with pytest.raises((ValueError, DataFileError), match="pack the data again"):
         as_design(tmp_path / "x.zncols").column_stats()
@@ -52,10 +52,10 @@ def test_a_file_that_changes_while_it_is_used_is_noticed(tmp_path):
         design.gram()
 
 
-def test_checksums_are_sums_of_words_and_of_words_times_their_places():
+def test_checksums_are_sums_of_words_and_of_words_times_their_positions():
     values = np.random.default_rng(0).normal(size=(5, 7)).astype("<f4")
     words = [int(word) for word in values.reshape(-1).view(np.uint32)]
-    weighted = sum(place * word for place, word in enumerate(words, 1)) % 2**64
+    weighted = sum(position * word for position, word in enumerate(words, 1)) % 2**64
     assert packing.checksum_of(values) == (weighted << 64) + sum(words) % 2**64
     large = np.full((2, 300_000), -np.nan, dtype="<f8")  # sums that overflow
     words = large.view(np.uint32).reshape(-1).astype(object)
@@ -67,18 +67,18 @@ def test_checksums_are_sums_of_words_and_of_words_times_their_places():
 
 
 def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
-    """As the first versions wrote them."""
+    """The first versions wrote such files."""
     X = np.random.default_rng(0).normal(size=(6, 40))
     path = pack(X, tmp_path / "x.zncols")
     content = path.read_bytes()
-    _, place, length, _ = HEAD.unpack(content[: HEAD.size])
-    index = json.loads(content[place : place + length])
+    _, offset, length, _ = HEAD.unpack(content[: HEAD.size])
+    index = json.loads(content[offset : offset + length])
     assert len(index.pop("sums")) == 1
-    index["checksums"] = [zlib.crc32(content[HEAD_BYTES:place])]
+    index["checksums"] = [zlib.crc32(content[HEAD_BYTES:offset])]
     text = json.dumps(index).encode()
-    head = HEAD.pack(MAGIC, place, len(text), zlib.crc32(text))
+    head = HEAD.pack(MAGIC, offset, len(text), zlib.crc32(text))
     for damage in (b"", b"\x01"):
-        data = bytearray(head.ljust(HEAD_BYTES, b"\0") + content[HEAD_BYTES:place] + text)
+        data = bytearray(head.ljust(HEAD_BYTES, b"\0") + content[HEAD_BYTES:offset] + text)
         data[HEAD_BYTES : HEAD_BYTES + len(damage)] = damage
         path.write_bytes(data)
         design = as_design(path)
@@ -89,18 +89,18 @@ def test_files_with_a_crc_for_each_piece_are_read(tmp_path):
             np.testing.assert_array_equal(design.block(slice(None)), X)
 
 
-# The format, which files that were written before have too: magic, place and length of the index, its checksum.
+# The format of the header, also in existing files: magic number; offset, length and checksum of the index.
 HEAD, HEAD_BYTES, MAGIC = struct.Struct("<8sQQI"), 64, b"ZNCOLS1\n"
 
 
 def changed_index(path, **changes):
-    """The same file with other entries in its index, and a checksum that is right."""
+    """Change entries of the index of a file, with a correct checksum."""
     content = path.read_bytes()
-    magic, place, length, _ = HEAD.unpack(content[: HEAD.size])
-    index = {**json.loads(content[place : place + length]), **changes}
+    magic, offset, length, _ = HEAD.unpack(content[: HEAD.size])
+    index = {**json.loads(content[offset : offset + length]), **changes}
     text = json.dumps({key: value for key, value in index.items() if value != "left out"}).encode()
-    head = HEAD.pack(magic, place, len(text), zlib.crc32(text))
-    path.write_bytes(head + content[len(head) : place] + text)
+    head = HEAD.pack(magic, offset, len(text), zlib.crc32(text))
+    path.write_bytes(head + content[len(head) : offset] + text)
     return path
 
 
@@ -124,14 +124,14 @@ def test_an_index_that_does_not_fit(tmp_path, changes, fits):
             PackedFile(path)
 
 
-def test_what_older_packed_files_do_not_say(tmp_path):
+def test_entries_that_older_packed_files_lack(tmp_path):
     path = pack(data((4, 5)), tmp_path / "x.zncols", about={"target": 1})
     assert (PackedFile(path).known_finite, PackedFile(path).about) == (True, {"target": 1})
     changed_index(path, finite="left out", about="left out")
     assert (PackedFile(path).known_finite, PackedFile(path).about) == (False, {})
 
 
-def test_a_head_that_is_cut_or_of_another_file(tmp_path):
+def test_a_header_that_is_truncated_or_of_another_format(tmp_path):
     path = pack(data((4, 5)), tmp_path / "x.zncols")
     whole = path.read_bytes()
     for content in (whole[:8], whole[:20], whole[:27], b"A" + whole[1:], whole[:7] + b"A" + whole[8:]):
@@ -144,7 +144,7 @@ def test_a_head_that_is_cut_or_of_another_file(tmp_path):
             PackedFile(path)
 
 
-def test_a_piece_has_one_column_at_least(tmp_path):
+def test_a_piece_has_at_least_one_column(tmp_path):
     X = data((600_000, 3))
     file = PackedFile(pack(X, tmp_path / "x.zncols"))
     assert file.columns_at_once == 1

@@ -1,4 +1,4 @@
-"""Where the data live does not change what is selected."""
+"""The same features are selected with every backend."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _saved(X, folder):
 
 
 def _sparse_file(X, folder):
-    """By row, so that columns come from a temporary file; most of it does not fit into the budget."""
+    """A file stored by row, so that columns come from a temporary file, and larger than the budget."""
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     matrix = sparse.csr_array(X)
     with h5py.File(folder / "x.h5ad", "w") as file:
@@ -79,7 +79,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def in_memory():
-    """Supports of the methods that have been fitted on the array."""
+    """Features that the methods select from the array in memory."""
     return {}
 
 

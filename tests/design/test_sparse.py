@@ -1,4 +1,4 @@
-"""Sparse matrices: structures that are damaged are refused, stored columns and one dense block."""
+"""Sparse matrices: damaged structures are refused; stored columns; conversion of small data to one dense block."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from zeronorm.design._convert import check_container
 from zeronorm.design._sparse import check_structure
 
 
-def damaged(make, array, place, value):
+def damaged(make, array, position, value):
     X = make(np.where(np.abs(samples()) > 1.0, samples(), 0.0))
-    getattr(X, array)[place] = value
+    getattr(X, array)[position] = value
     return X
 
 
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_matrix])
 @pytest.mark.parametrize(
-    ("array", "place", "value", "message"),
+    ("array", "position", "value", "message"),
     [
         ("indices", 3, 10_000, "'indices' holds 10000"),
         ("indices", 3, -5, "'indices' holds -5"),
@@ -32,8 +32,8 @@ def damaged(make, array, place, value):
     ],
 )
 @pytest.mark.parametrize("selector", [None, FisherScore(3), L1SVM(3)])
-def test_sparse_structures_are_checked(make, array, place, value, message, selector):
-    X = damaged(make, array, place, value)
+def test_sparse_structures_are_checked(make, array, position, value, message, selector):
+    X = damaged(make, array, position, value)
     with pytest.raises(ValueError, match=f"sparse matrix X is damaged.*{message}"):
         as_design(X) if selector is None else selector.fit(X, LABELS)
 
@@ -56,33 +56,33 @@ def test_a_damaged_matrix_is_refused_as_a_container_too():
     X = sparse.csr_array(data((4, 3)))
     check_container(X)
     X.indices[2] = 7
-    with pytest.raises(ValueError, match="holds 7 at place 2"):
+    with pytest.raises(ValueError, match="holds 7 at position 2"):
         check_container(X)
 
 
 def test_structures_of_each_format():
     X = sparse.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))
-    for change, said in (
+    for change, message in (
         (lambda m: m.indptr.__setitem__(1, -1), "must not decrease, but entry 1 is -1"),
         (lambda m: m.indptr.__setitem__(0, 1), "must begin with 0 and begins with 1"),
         (lambda m: setattr(m, "indptr", m.indptr[:-1]), "must have 4 entries and has 3"),
         (lambda m: setattr(m, "indices", m.indices[:-1]), "ends with 3, but 2 values are stored"),
         (lambda m: setattr(m, "data", m.data[:-1]), "ends with 3, but 2 values are stored"),
-        (lambda m: m.indices.__setitem__(2, 3), r"'indices' holds 3 at place 2, not in 0\.\.2"),
+        (lambda m: m.indices.__setitem__(2, 3), r"'indices' holds 3 at position 2, not in 0\.\.2"),
     ):
         damaged = X.copy()
         change(damaged)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             check_structure(damaged)
     longer = X.copy()
     longer.indices, longer.data = np.append(X.indices, 99), np.append(X.data, 9.0)
-    check_structure(longer)  # what is behind the last bound does not count
+    check_structure(longer)  # entries after the last bound are ignored
     pairs = sparse.coo_array(X)
     check_structure(pairs)
     for axis, name in ((0, "row"), (1, "column")):
         wrong = pairs.copy()
         wrong.coords = tuple(np.where(k == axis, 3, c) for k, c in enumerate(pairs.coords))
-        with pytest.raises(ValueError, match=f"'{name}' holds 3 at place 0"):
+        with pytest.raises(ValueError, match=f"'{name}' holds 3 at position 0"):
             check_structure(wrong)
     check_structure(sparse.lil_array(X))
     blocks = sparse.bsr_array(np.ones((2, 6)), blocksize=(1, 3))

@@ -34,7 +34,7 @@ def test_sparse_columns_on_disk_are_read_in_parts(budget):
 
 @pytest.mark.parametrize(("share", "n_bands"), [(8.001, 1), (8, 2), (4, 3), (1, 9)])
 def test_products_of_features_on_disk_go_band_by_band(share, n_bands, monkeypatch):
-    """Each band takes an eighth of the budget and a little more."""
+    """Each band takes about an eighth of the budget."""
     X = np.where(np.random.default_rng(0).random((20, 6)) < 0.5, data((20, 6)), 0.0)
     source = Columns(X)
     n_bytes = 12 * source.matrix.nnz
@@ -70,7 +70,7 @@ def test_a_selection_of_sparse_columns_on_disk():
 
 
 def test_columns_that_are_not_far_apart_are_read_together():
-    """Up to 64 columns are read in vain rather than skipped."""
+    """Gaps of up to 64 columns are read, not skipped."""
     X = np.where(np.random.default_rng(0).random((9, 200)) < 0.5, data((9, 200)), 0.0)
     for columns, spans in (([150, 1, 65, 150], [(1, 66), (150, 151)]), ([66, 1], [(1, 2), (66, 67)])):
         source = Columns(X)

@@ -1,4 +1,4 @@
-"""Standardised views: exact zeros, large means, weights, selections, what is kept and shared."""
+"""Standardised views: exact zeros, large means, weights, selections, and cached Gram matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def make_dense(X, order):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_large_means_do_not_cancel(order):
     rng = np.random.default_rng(0)
-    # Whole numbers shifted by a power of two: the centred data are known exactly.
+    # Integers shifted by a power of two: the centred data are known exactly.
     deviations = rng.integers(-8, 9, size=(32, 40)).astype(float)
     deviations[1::2] = -deviations[::2]
     scale = deviations.std(axis=0)
@@ -95,8 +95,8 @@ def test_selections_keep_mean_and_scale():
 
 
 @pytest.mark.parametrize("make", [np.ascontiguousarray, sparse.csr_array])
-def test_moments_of_many_columns_are_gathered_when_used(make, monkeypatch):
-    """Of wide data no selection holds means and scales of its own, and nothing else changes."""
+def test_moments_of_many_columns_are_computed_when_used(make, monkeypatch):
+    """Selections of wide data hold no means and scales, and give the same results."""
     X = np.random.default_rng(0).standard_normal((20, 50)) + 2.0
     X[:, 7] = 3.0
     chosen, again = np.arange(1, 50, 2), np.array([3, 0, 9, 5, 20])
@@ -188,7 +188,7 @@ def test_a_view_centres_and_scales_as_asked(with_mean, with_scale, make):
     np.testing.assert_allclose(view.gram(np.full(4, 2.0)), 2.0 * wanted @ wanted.T, atol=1e-9)
     np.testing.assert_allclose(
         view.gram(), wanted @ wanted.T, atol=1e-9
-    )  # after another multiple was asked for
+    )  # after a Gram matrix with another factor
     plain = as_design(make(X))
     np.testing.assert_allclose(view.cross_gram(plain), wanted @ X.T, atol=1e-8)
     np.testing.assert_allclose(
@@ -217,7 +217,7 @@ def test_a_rescaled_view_keeps_constant_columns_at_zero():
     np.testing.assert_allclose(plain.squared_norms(), 12 * X.var(axis=0), atol=1e-9)
 
 
-def test_stored_columns_tell_what_is_to_be_taken_off():
+def test_stored_columns_come_with_their_shift():
     X = np.where(np.random.default_rng(0).random((12, 5)) < 0.5, data((12, 5)), 0.0)
     view = as_design(sparse.csr_array(X)).standardized()
     columns = np.array([4, 1])
@@ -226,7 +226,7 @@ def test_stored_columns_tell_what_is_to_be_taken_off():
     np.testing.assert_allclose(stored.toarray() - shift, Z[:, columns], atol=1e-12)
     assert as_design(X).standardized().stored_columns(columns) is None
     far = StandardizedDesign(as_design(sparse.csr_array(X)), np.full(5, 1e6), np.ones(5))
-    assert far.stored_columns(columns) is None  # the correction would cost too many digits
+    assert far.stored_columns(columns) is None  # the correction would lose too many digits
     np.testing.assert_allclose(far.dot(np.ones(5)), (X - 1e6).sum(axis=1), rtol=1e-12)
 
 

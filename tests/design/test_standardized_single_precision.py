@@ -1,4 +1,4 @@
-"""Products of standardised wide data in single precision keep the digits that the numbers have."""
+"""Products of standardised wide data in single precision are as accurate as the data."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _standardized_exactly(X):
 
 @pytest.mark.parametrize("tiles", [False, True])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, monkeypatch):
-    """The sums keep the digits that the numbers have, for any scale, and do not depend on the number of threads."""
+def test_wide_data_in_single_precision_are_multiplied_in_single_precision(order, tiles, monkeypatch):
+    """The sums are as accurate as the data, for any scale, and do not depend on the number of threads."""
     monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
     monkeypatch.setattr(standardized, "_NUMBERS_WORTH_A_KERNEL", 0)
     monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
@@ -44,12 +44,12 @@ def test_wide_numbers_of_single_precision_are_multiplied_as_such(order, tiles, m
         assert np.array_equal(one, one.T)
         size = np.sqrt(np.outer(np.diag(right), np.diag(right)))
         error = float((np.abs(one - right) / size).max())
-        assert 1e-12 < error < np.sqrt(512) * 2.0**-24  # 512 roundings that are independent of each other
+        assert 1e-12 < error < np.sqrt(512) * 2.0**-24  # 512 independent rounding errors
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e200])
 def test_scales_beyond_single_precision(size, monkeypatch):
-    """Their squares would be zero or infinite there."""
+    """The squares of such scales would be zero or infinite in single precision."""
     monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
     X = _wide_data()
     scale = np.linspace(0.5, 1.0, 1400)
@@ -60,7 +60,7 @@ def test_scales_beyond_single_precision(size, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["tall", "double", "other units", "little work"])
 def test_other_products_have_double_precision(kind, monkeypatch):
-    """Tall data, whose Gram matrix is singular; columns of any size; and what is quick anyway."""
+    """Tall data, whose Gram matrix is singular; columns without unit variance; and small data."""
     if kind != "little work":
         monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
     X = _wide_data()
@@ -84,7 +84,7 @@ def test_products_of_single_precision_select_the_same(method, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_are_centred_and_scaled_in_one_pass_as_in_two(dtype):
-    """Products in single precision round after centring and after scaling, in one pass too."""
+    """With one pass, too, numbers are rounded to single precision after centring and again after scaling."""
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(40, 1000)) + 3.0, dtype=np.float32)
     view, scale = as_design(X).standardized(), rng.random(1000).astype(dtype)

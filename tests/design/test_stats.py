@@ -148,7 +148,7 @@ def test_tiny_weights_of_the_first_samples_do_not_spoil_the_variance(order):
 
 def test_statistics_after_a_shift_and_a_factor():
     X = data()
-    found = as_design(X).column_stats(np.arange(12) % 2 * 2)  # the class in the middle is empty
+    found = as_design(X).column_stats(np.arange(12) % 2 * 2)  # the second of three classes is empty
     shift, factor = np.linspace(0.0, 1.0, 9), np.linspace(0.5, 2.0, 9)
     moved = found.affine(shift, factor)
     Z = (X - shift) * factor
@@ -164,8 +164,8 @@ def test_statistics_after_a_shift_and_a_factor():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("way", ["many classes", "weights of zero", "some rows", "more than a block"])
-def test_large_means_keep_their_digits_in_each_way(order, way):
-    """Moments are taken about a centre of each class, which far from zero is not zero."""
+def test_variances_next_to_large_means_are_accurate_in_each_loop(order, way):
+    """Moments are taken about a center of each class, which must not be zero if the values are far from zero."""
     rng = np.random.default_rng(0)
     n = 1300 if way == "more than a block" else 90
     y = np.arange(n) % (9 if way == "many classes" else 2)
@@ -185,7 +185,7 @@ def test_large_means_keep_their_digits_in_each_way(order, way):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_class_without_samples_has_no_moments(order):
-    """And small spreads stay what they are."""
+    """Small variances of other classes are still accurate."""
     X = np.array(1e-3 * data((14, 5)), order=order)
     y = np.where(np.arange(14) < 5, 0, 3)
     found = as_design(X).column_stats(y)
@@ -199,7 +199,7 @@ def test_a_class_without_samples_has_no_moments(order):
     np.testing.assert_array_equal(found.minimum, X.min(axis=0))
     X[:, 2] = 0.1  # whose mean is rounded
     rows = np.array([13, 0, 4, 7, 2, 9])
-    for n_classes in (4, 9):  # the last of them has no samples either
+    for n_classes in (4, 9):  # the last class has no samples either
         for chosen in (rows, np.arange(14)):
             y = np.append(np.where(chosen < 5, 0, 3), n_classes - 1)
             weight = np.append(np.ones(chosen.size), 0.0)
@@ -209,9 +209,9 @@ def test_a_class_without_samples_has_no_moments(order):
             for c in range(n_classes):
                 own = X[chosen[y[:-1] == c]]
                 mean = own.mean(axis=0) if len(own) else np.zeros(5)
-                scale = own.var(axis=0) if len(own) else np.zeros(5)
+                variance = own.var(axis=0) if len(own) else np.zeros(5)
                 np.testing.assert_allclose(found.class_mean[c], mean, rtol=1e-12)
-                np.testing.assert_allclose(found.class_variance[c], scale, rtol=1e-10, atol=1e-20)
+                np.testing.assert_allclose(found.class_variance[c], variance, rtol=1e-10, atol=1e-20)
             assert found.class_mean[0, 2] == found.mean[2] == 0.1
             assert found.class_variance[0, 2] == found.variance[2] == 0.0
 
@@ -231,7 +231,7 @@ def test_extremes_of_columns_without_a_zero(make, sign):
 
 
 def interpreted(kernel):
-    """The same loop run by Python, which notices an index beyond the end of an array."""
+    """Run the loop in Python, which raises an error for an index beyond the end of an array."""
     names = {name: interpreted(callee) for name, callee in kernel.callees().items()}
     function = kernel.function
     return FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
@@ -268,14 +268,14 @@ def test_codes_and_weights_that_are_refused():
             design.column_stats(y)
     with pytest.raises(ValueError, match="must not be negative"):
         design.column_stats([0, -1, 1])
-    for weight, said in (
+    for weight, message in (
         ([1.0, 1.0], "must have length 3"),
         ([1.0, -1e-300, 1.0], "finite and not negative"),
         ([np.inf, 1.0, 1.0], "finite and not negative"),
         ([np.nan, 1.0, 1.0], "finite and not negative"),
         ([0.0, 0.0, 0.0], "not all zero"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             design.column_stats(sample_weight=weight)
     assert design.column_stats([True, False, True]).count.tolist() == [1, 2]
     assert design.column_stats(sample_weight=[0.0, 0.0, 1e-300]).count.tolist() == [1]

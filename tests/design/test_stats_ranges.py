@@ -1,4 +1,4 @@
-"""Which columns are constant, which values are usable, and how an unusable one is named."""
+"""Which columns are constant, which values are usable, and the messages for unusable ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zeronorm.design._stats_kernels import extremes_of_columns
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_column_is_constant_up_to_eight_roundings(dtype):
+def test_a_column_is_constant_up_to_eight_rounding_errors(dtype):
     eps = float(np.finfo(dtype).eps)
     for sign in (1.0, -1.0):
         low, high = (
@@ -25,7 +25,7 @@ def test_a_column_is_constant_up_to_eight_roundings(dtype):
         ends = np.sort(sign * np.stack([low, high]), axis=0)
         assert stats.is_constant_range(*ends, dtype).tolist() == [True, False, True]
     assert stats.is_constant_range(np.array([1.0]), np.array([2.0]), dtype).tolist() == [False]
-    for size in (1e6, 1e-6):  # where no column is zero
+    for size in (1e6, 1e-6):  # no column is zero
         near = stats.is_constant_range(np.array([size]), np.array([size * (1 + 6 * eps)]), dtype)
         far = stats.is_constant_range(np.array([size]), np.array([size * (1 + 20 * eps)]), dtype)
         assert (near.tolist(), far.tolist()) == ([True], [False])
@@ -36,7 +36,7 @@ def test_a_column_is_constant_up_to_eight_roundings(dtype):
 
 
 def extremes(mean, low, high):
-    """Whether all columns are usual, the smallest width, the lowest and the highest value."""
+    """Whether all columns are usable, the smallest range, the lowest and the highest value."""
     return extremes_of_columns(mean, low, high, 0, mean.size)
 
 
@@ -98,8 +98,8 @@ def test_the_smallest_range_that_can_be_squared():
                 design.standardized()
 
 
-def test_a_column_is_compared_with_its_own_size():
-    """The quick look at all columns at once takes none for constant or not."""
+def test_the_range_of_a_column_is_compared_with_its_own_magnitude():
+    """The quick check of all columns together must not decide about single columns."""
     eps = np.finfo(float).eps
     low, high = np.array([0.0, 1.0, 1e9]), np.array([1e-9, 1.0 + 4 * eps, 2e9])
     assert stats.is_constant_range(low, high).tolist() == [False, True, False]
@@ -129,8 +129,8 @@ def test_the_largest_values_that_are_usual():
 
 
 @pytest.mark.parametrize(("allow_nan", "known"), [(False, True), (True, False)])
-def test_what_a_closer_look_has_found_is_known(allow_nan, known, monkeypatch):
-    """The sum of these numbers is no number of single precision, though each of them is."""
+def test_the_result_of_a_closer_check_is_remembered(allow_nan, known, monkeypatch):
+    """The sum of these numbers overflows in single precision, though each of them is finite."""
     design = DenseDesign(np.full((3, 2), np.finfo(np.float32).max))
     assert not design._surely_finite()
     stats.require_finite(design, allow_nan)
@@ -165,7 +165,7 @@ def test_a_checked_design_is_not_read_again(monkeypatch):
     L1SVM(3, standardize=False).fit(design.take(slice(2, None)).take_rows(slice(0, 20)), LABELS[:20])
 
 
-def test_what_is_known_to_be_finite_stays_so():
+def test_selections_of_finite_data_are_known_to_be_finite():
     X = np.ones((4, 3))
     for check in (True, False):
         design = as_design(X, check_finite=check)

@@ -90,7 +90,7 @@ def test_a_device_that_is_not_there_is_told(problem, tmp_path, capsys):
     if not torch.cuda.is_available():
         code = run(["select", "linear-toy", "--device", "cuda", "-o", str(tmp_path / "out"), "-q"])
         assert code == 2
-        assert "--device must name a device that is there" in capsys.readouterr().err
+        assert "--device must name an available device" in capsys.readouterr().err
 
 
 def test_what_does_not_go_with_a_device_is_told(problem):

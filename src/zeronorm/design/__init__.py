@@ -1,4 +1,4 @@
-"""The only code that touches the data: one interface, one file per home of the data."""
+"""Access to the data: one interface, `Design`, and one module for each backend."""
 
 from zeronorm.design._base import Design, register_backend
 from zeronorm.design._chunked import DataFileError

@@ -1,8 +1,8 @@
 """AnnData files, HDF5 (``.h5ad``) or Zarr: the matrix X stays on disk, dense or sparse, and is read in blocks.
 
-What is stored by column, or in chunks that are narrow enough, is read where it lies. What is stored by row is
-turned once, band of rows by band of rows, into a temporary file in which every band is stored by column: a block of
-columns is then one piece of each band. See `DenseBands` and `SparseBands`.
+Matrices stored by column, or in chunks of few columns, are read directly. A matrix stored by row is transposed
+once, one band of consecutive rows at a time, into a temporary file in which every band is stored by column: a block
+of columns is then one contiguous piece of each band. See `DenseBands` and `SparseBands`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from zeronorm.design._packing import full_disk_explained, is_running, require_ro
 from zeronorm.design._sparse import SparseDesign, SparseFileDesign, check_structure
 from zeronorm.design._stats import require_finite
 
-BAND_FRACTION = 1 / 8  # of the memory budget, for a band of rows that is turned
-MOST_DECODINGS = 2  # of a chunk in one reading, before the matrix is turned
+BAND_FRACTION = 1 / 8  # of the memory budget, for the band of rows that is being transposed
+MOST_DECODINGS = 2  # of one chunk per pass over the data; beyond that the matrix is transposed first
 _FORMATS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
-# -- Files of HDF5 and Zarr behind the same few calls --
+# -- HDF5 files and Zarr folders behind the same interface --
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """The root of an HDF5 file or of a Zarr folder, for reading."""
+    """Open an HDF5 file or a Zarr folder for reading and yield its root group."""
     if path.is_dir():
         yield _package("zarr").open_group(_zarr_store(path), mode="r")
         return
@@ -52,12 +52,12 @@ def _package(name: str) -> Any:
         return __import__(name)
     except ImportError as error:
         raise ImportError(
-            f"Files of AnnData are read with {name}, which is not installed; install zeronorm[h5ad]."
+            f"AnnData files are read with {name}, which is not installed; install zeronorm[h5ad]."
         ) from error
 
 
 def _zarr_store(path: Path) -> Any:
-    """The folder in the terms of zarr 2 or 3, which hands on only whole chunks."""
+    """Return a store of zarr 2 or 3 for the folder; it raises an error for truncated Blosc chunks."""
     storage = _package("zarr").storage
     by_blosc = functools.cache(functools.partial(_is_by_blosc, path))
 
@@ -84,19 +84,19 @@ def _zarr_store(path: Path) -> Any:
 
 
 def _is_by_blosc(path: Path, folder: str) -> bool:
-    """Whether Blosc was the last to compress the chunks in a folder of an array, or in one below."""
-    places = [path / folder, *(path / folder).parents]
-    for place in places[: places.index(path)]:
+    """Whether the last codec of the array that this folder belongs to is Blosc."""
+    folders = [path / folder, *(path / folder).parents]
+    for ancestor in folders[: folders.index(path)]:
         for name in ("zarr.json", ".zarray"):
-            if (place / name).is_file():
-                about = json.loads((place / name).read_text(encoding="utf-8"))
+            if (ancestor / name).is_file():
+                about = json.loads((ancestor / name).read_text(encoding="utf-8"))
                 last = (about.get("codecs") or [about.get("compressor") or {}])[-1]
                 return bool("blosc" in (last.get("name"), last.get("id")))
     return False
 
 
 def _require_length(key: str, chunk: Any) -> None:
-    """Of a chunk that was cut short, Blosc would read what lies behind it in memory."""
+    """Raise an error for a truncated Blosc chunk: Blosc would read beyond its end in memory."""
     head = chunk[:16] if isinstance(chunk, bytes) else chunk[:16].to_bytes()
     stated = max(16, int.from_bytes(head[12:], "little"))
     if len(chunk) != stated:
@@ -105,12 +105,12 @@ def _require_length(key: str, chunk: Any) -> None:
 
 @contextmanager
 def explained(path: Path, kind: type[Exception]) -> Iterator[None]:
-    """Say which file it was, whatever the libraries raise for damaged ones."""
+    """Turn any error of h5py or zarr into one that names the file."""
     try:
         yield
     except (DataFileError, ImportError, MemoryError):
         raise
-    except Exception as error:  # h5py and zarr raise many kinds
+    except Exception as error:  # h5py and zarr raise many types of errors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise kind(
             f"The file {path} cannot be read as AnnData: it is damaged, not complete, or something else "
@@ -119,7 +119,7 @@ def explained(path: Path, kind: type[Exception]) -> Iterator[None]:
 
 
 def open_annotated(path: Path) -> ColumnFile:
-    """The matrix X of a file, dense or sparse."""
+    """Open the matrix X of an AnnData file, dense or sparse."""
     with explained(path, ValueError), opened(path) as root:
         if "X" not in root:
             raise ValueError("it has no matrix X")
@@ -128,11 +128,11 @@ def open_annotated(path: Path) -> ColumnFile:
 
 
 class StoredMatrix(ColumnFile):
-    """What is common to dense and sparse matrices: the names of the features, and when a file has changed."""
+    """Base class of dense and sparse matrices in AnnData files: feature names and the check for changes."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path / "X" if path.is_dir() else path)
-        self._home = path
+        self._root_path = path
         with explained(path, ValueError), opened(path) as root:
             self._describe(root["X"])
             self.names = _names(root, self.shape[1])
@@ -142,7 +142,7 @@ class StoredMatrix(ColumnFile):
 
 
 def _names(root: Any, n_features: int) -> list[str] | None:
-    """The index of the table of variables."""
+    """Names of the variables: the index of the table ``var``; None where it has none."""
     if "var" not in root or "_index" not in root["var"].attrs:
         return None
     found = _entries(root["var"][root["var"].attrs["_index"]])
@@ -155,7 +155,7 @@ def _names(root: Any, n_features: int) -> list[str] | None:
 
 
 def _entries(column: Any) -> NDArray[Any] | None:
-    """A column that is plain, has a mask (anndata from 0.13 on) or categories; None where entries are missing."""
+    """Values of a column that is plain, masked (anndata 0.13 or later) or categorical; None if entries are missing."""
     if hasattr(column, "shape"):
         return np.asarray(column[...])
     if "values" in column:
@@ -203,7 +203,7 @@ class StoredDense(StoredMatrix):
         self.require_unchanged()
         spans, pick = spans_of(columns, self.columns_at_once)
         lines = as_selector(rows) if isinstance(rows, range) and rows.step == 1 else slice(None)
-        with explained(self._home, DataFileError), opened(self._home) as root:
+        with explained(self._root_path, DataFileError), opened(self._root_path) as root:
             parts = [root["X"][lines, start:stop] for start, stop in spans]
         block = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         if pick is not None:
@@ -213,7 +213,7 @@ class StoredDense(StoredMatrix):
 
 
 class DenseBands(ColumnFile):
-    """Bands of rows, one after the other in a temporary file, each stored by column."""
+    """A dense matrix in a temporary file, as consecutive bands of rows that are each stored by column."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class StoredSparse(StoredMatrix):
         return np.diff(self._bounds)
 
     def design(self, names: NDArray[Any] | None, memory_budget: int) -> Design:
-        """In memory when that takes little of the budget, otherwise from disk."""
+        """Return a design in memory if it takes at most a quarter of the budget, otherwise one that reads from disk."""
         entry = self.dtype.itemsize + 4
         if 4 * entry * self.n_stored + 16 * (sum(self.shape) + 2) <= memory_budget:
             lines = range(self.shape[0] if self._format == "csr" else self.shape[1])
@@ -283,22 +283,22 @@ class StoredSparse(StoredMatrix):
         return SparseFileDesign(columns, names, memory_budget=memory_budget)
 
     def _lines(self, lines: range) -> Any:
-        """Consecutive rows, or columns, as a sparse matrix whose structure was checked."""
+        """Return consecutive rows (CSR) or columns (CSC) as a sparse matrix with a checked structure."""
         self.require_unchanged()
         start, stop = int(self._bounds[lines.start]), int(self._bounds[lines.stop])
-        with explained(self._home, DataFileError), opened(self._home) as root:
+        with explained(self._root_path, DataFileError), opened(self._root_path) as root:
             data, indices = root["X"]["data"][start:stop], root["X"]["indices"][start:stop]
         bounds = self._bounds[lines.start : lines.stop + 1] - start
-        # Indices and bounds of one type: SciPy widens the other one.
+        # Indices and bounds have the same integer type; otherwise SciPy converts one of them.
         index = np.int32 if max(self.n_stored, *self.shape) < 2**31 else np.int64
         arrays = data, indices.astype(index, copy=False), bounds.astype(index, copy=False)
         by_row = self._format == "csr"
         make = sparse.csr_array if by_row else sparse.csc_array
         shape = (len(lines), self.shape[1]) if by_row else (self.shape[0], len(lines))
-        with explained(self._home, DataFileError):
-            if not np.array_equal(arrays[1], indices):  # so large that they do not fit into the smaller type
+        with explained(self._root_path, DataFileError):
+            if not np.array_equal(arrays[1], indices):  # too large for int32
                 raise ValueError(
-                    f"'indices' holds {indices[arrays[1] != indices][0]}, which is no row or column"
+                    f"'indices' holds {indices[arrays[1] != indices][0]}, which is not a row or column"
                 )
             found = make(arrays, shape=shape)
             check_structure(found)
@@ -306,23 +306,23 @@ class StoredSparse(StoredMatrix):
         return found
 
     def stored(self, columns: range) -> Any:
-        """Consecutive columns of a matrix that is compressed by column."""
+        """Return consecutive columns of a matrix in CSC format."""
         return _as_float(self._lines(columns))
 
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
         raise ValueError(
-            f"The sparse matrix of {self._home} cannot be combined with other files; pass it alone."
+            f"The sparse matrix of {self._root_path} cannot be combined with other files; pass it alone."
         )
 
 
 def _as_float(matrix: Any) -> Any:
-    """Sparse values in float32 or float64, as dense ones."""
+    """Return the sparse matrix with values in float32 or float64."""
     single = matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 4
     return matrix.astype(np.float32 if single else np.float64, copy=False)
 
 
 def _cut(bounds: NDArray[np.int64], most: int) -> Iterator[range]:
-    """Consecutive lines with at most so many stored values, or one line with more."""
+    """Yield ranges of consecutive lines that hold at most ``most`` stored values, or one line with more."""
     start, end = 0, bounds.size - 1
     while start < end:
         stop = int(np.searchsorted(bounds, bounds[start] + most, side="right")) - 1
@@ -332,7 +332,7 @@ def _cut(bounds: NDArray[np.int64], most: int) -> Iterator[range]:
 
 
 class SparseBands(ColumnFile):
-    """Bands of rows, one after the other in a temporary file, each compressed by column."""
+    """A sparse matrix in a temporary file, as consecutive bands of rows that are each in CSC format."""
 
     def __init__(
         self, bands: Iterable[Any], n_features: int, n_bytes: int, names: list[str] | None = None
@@ -356,25 +356,25 @@ class SparseBands(ColumnFile):
         super().__init__(self._scratch.path)
 
     def stored(self, columns: range) -> Any:
-        """Consecutive columns of all bands as one matrix, compressed by column."""
+        """Return consecutive columns of all bands as one matrix in CSC format."""
         self.require_unchanged()
         parts = []
         with open(self.path, "rb") as stream:
             for offset, n_rows, n_stored in self._bands:
                 bounds = self._array(stream, offset + 8 * columns.start, len(columns) + 1, np.int64)
                 start, count = int(bounds[0]), int(bounds[-1] - bounds[0])
-                place = offset + 8 * (self.shape[1] + 1)
-                indices = self._array(stream, place + 4 * start, count, np.int32)
-                place += 4 * n_stored
-                data = self._array(stream, place + self.dtype.itemsize * start, count, self.dtype)
+                position = offset + 8 * (self.shape[1] + 1)
+                indices = self._array(stream, position + 4 * start, count, np.int32)
+                position += 4 * n_stored
+                data = self._array(stream, position + self.dtype.itemsize * start, count, self.dtype)
                 arrays = data, indices, bounds - start
                 parts.append(sparse.csc_array(arrays, shape=(n_rows, len(columns))))
         found = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csc")
         found.has_canonical_format = True
         return found
 
-    def _array(self, stream: Any, place: int, count: int, dtype: Any) -> NDArray[Any]:
-        stream.seek(place)
+    def _array(self, stream: Any, position: int, count: int, dtype: Any) -> NDArray[Any]:
+        stream.seek(position)
         found: NDArray[Any] = np.fromfile(stream, dtype=dtype, count=count)
         if found.size != count:
             raise DataFileError(f"The temporary file {self.path} has become shorter; open the data again.")
@@ -387,12 +387,12 @@ class SparseBands(ColumnFile):
 def design_of_rows(
     bands: Iterable[Any], n_features: int, memory_budget: int, n_bytes: int, *, is_sparse: bool
 ) -> Design:
-    """The design of rows that come band by band, for formats that can only be read from the beginning to the end.
+    """Return the design of rows that arrive band by band, for formats that can only be read sequentially.
 
     Parameters
     ----------
     bands : arrays, or sparse matrices, of some rows and all features
-    n_bytes : an estimate of what the temporary file takes
+    n_bytes : estimated size of the temporary file
     """
     design: Design
     if is_sparse:
@@ -411,7 +411,7 @@ def design_of_rows(
 
 
 class Scratch:
-    """A temporary file that goes with its maker; copies in other processes only read it."""
+    """A temporary file that is removed together with this object; copies in other processes only read it."""
 
     _PREFIX, _SUFFIX = "zeronorm-", ".bands"
 
@@ -429,7 +429,7 @@ class Scratch:
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
-        """The file, open for writing."""
+        """Open the file for writing."""
         with full_disk_explained(self.path), open(self.path, "wb") as stream:
             yield stream
 

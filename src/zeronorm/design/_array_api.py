@@ -32,17 +32,17 @@ from zeronorm.design._index import MANY, Index, as_slice, compose
 from zeronorm.design._stats import ColumnStats, StatsAccumulator
 from zeronorm.design._stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 
-# Columns whose products are summed in single precision before they enter a sum in double precision.
+# Number of columns whose products are summed in single precision before the sum is added in double precision.
 _SINGLE_SUM = 1024
-# Data whose Gram matrix takes so many multiplications are worth the way to the device and back.
+# Data whose Gram matrix takes more multiplications than this stay on the device.
 _HOST_WORK = 10**8
-# With more samples than this a Gram matrix comes from the device in less time than the host takes for few features.
+# With more samples than this, the device computes a Gram matrix faster than the host even for few features.
 _HOST_SAMPLES = 512
-# Matrices up to this side have their eigenvalues found on the host.
+# Eigenvalues of matrices up to this size are computed on the host.
 _HOST_EIGEN = 400
-# The products of samples are symmetric: of so many bands of rows each is multiplied with itself and those below.
+# A Gram matrix is symmetric: the rows are cut into bands, and each is multiplied with itself and those below only.
 _BANDS, _LEAST_BAND = 4, 128
-# A scan of all rows or columns is faster than gathering this share of them.
+# A pass over all rows or columns is faster than gathering this fraction of them.
 _SCAN_ROWS, _SCAN_COLUMNS = 1 / 4, 1 / 8
 
 
@@ -50,7 +50,7 @@ class ArrayApiDesign(Design):
     """A two-dimensional array that follows the array API standard, on a GPU for instance.
 
     The data are neither copied nor moved: each operation reads them in blocks as large as the memory of the
-    device allows, and only results, and blocks that are asked for, come to the host.
+    device allows; only results and requested blocks are copied to the host.
 
     Sums are in double precision. So are the products, unless the data are in single precision on a device
     that is slow in double precision: there Gram matrices are sums, in double precision, of products of a
@@ -88,8 +88,8 @@ class ArrayApiDesign(Design):
     def _take(self, columns: Index) -> ArrayApiDesign:
         affine = self._affine_part
         if affine is not None:
-            place = np.asarray(columns, dtype=np.intp)
-            affine = affine[0][place], affine[1][place]
+            position = np.asarray(columns, dtype=np.intp)
+            affine = affine[0][position], affine[1][position]
         part = self._part(self._rows, compose(self._columns, columns), affine)
         part.feature_names = self._names_of(columns)
         return part
@@ -114,7 +114,7 @@ class ArrayApiDesign(Design):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            return self  # gathered block by block
+            return self  # the selection is copied block by block instead
         return ArrayApiDesign(chosen, self.feature_names, affine=self._affine_part)
 
     # Blocks
@@ -133,37 +133,36 @@ class ArrayApiDesign(Design):
         return on_device(values, self._array)
 
     def _native(self, columns: Index) -> Any:
-        """Columns as they are stored; a view of the data where the selection is made of ranges."""
+        """Columns in the stored type; a view of the data if the selection consists of ranges."""
         xp = self._xp
         part = _select(xp, self._array, compose(self._columns, columns), axis=1)
         return _select(xp, part, self._rows, axis=0)
 
     def _double(self, columns: range) -> Any:
-        """Columns of this design in double precision; not to be written to."""
+        """Columns of this design in double precision; the result must not be changed."""
         centered = self._centered(columns)
         if self._affine_part is not None:
             centered *= self._affine_on_device[1][columns.start : columns.stop]
         return centered
 
     def _centered(self, columns: range) -> Any:
-        """The same without the factors."""
+        """Columns in double precision minus the shift, not yet multiplied by the factor."""
         xp = self._xp
         block = self._native(columns)
         if self._affine_part is None:
             return xp.astype(block, xp.float64, copy=False)
-        return (
-            block - self._affine_on_device[0][columns.start : columns.stop]
-        )  # in double precision, as the shift is
+        # The shift has double precision, and so has the result.
+        return block - self._affine_on_device[0][columns.start : columns.stop]
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         if not out.size:
             return
         np.copyto(out, on_host(self._native(columns)))
         if self._affine_part is not None:
-            place = np.asarray(columns, dtype=np.intp)
+            position = np.asarray(columns, dtype=np.intp)
             shift, factor = self._affine_part
-            out -= shift[place]
-            out *= factor[place]
+            out -= shift[position]
+            out *= factor[position]
 
     def _device_slices(self, n_rows: int, width: int | None = None) -> Iterator[range]:
         if width is None:
@@ -173,7 +172,7 @@ class ArrayApiDesign(Design):
             yield range(start, min(start + width, self.n_features))
 
     def _in_blocks(self, product: Callable[[range], Any]) -> list[Any]:
-        """Call ``product`` for all columns, block by block; smaller blocks where memory does not suffice."""
+        """Call ``product`` for all columns, block by block; blocks are halved when memory runs out."""
         pending = list(self._device_slices(self.n_samples))[::-1]
         results = []
         while pending:
@@ -185,12 +184,12 @@ class ArrayApiDesign(Design):
                     raise
                 if len(columns) == 1:
                     raise _no_memory(self._array) from error
-                middle = len(columns) // 2
-                pending += [columns[middle:], columns[:middle]]
+                half = len(columns) // 2
+                pending += [columns[half:], columns[:half]]
         return results
 
     def _concatenated(self, product: Callable[[range], Any], shape: tuple[int, ...]) -> FloatArray:
-        """Collect a product that has one row of the result for each column."""
+        """Compute a product with one row for each column, block by block, and copy it to the host."""
         parts = self._in_blocks(product)
         if len(parts) == 1:
             return on_host(parts[0])
@@ -203,7 +202,7 @@ class ArrayApiDesign(Design):
         return self.dtype == np.float32 and not has_fast_double(self._array)
 
     def _add_outer(self, left: Any, right: Any, total: Any) -> Any:
-        """``total + left right'`` for two blocks of columns, in the precision that suits the device."""
+        """Return ``total + left right'`` for two blocks of columns, in the precision that is fast on the device."""
         xp = self._xp
         if not self._single_products:
             product = left @ right.T
@@ -235,7 +234,7 @@ class ArrayApiDesign(Design):
         return on_host(xp.triu(upper) + xp.triu(upper, k=1).T)
 
     def _sides_of_gram(self, scale_sq: FloatArray | None) -> tuple[Callable[[range], tuple[Any, Any]], Any]:
-        """What gives both sides of the products of a block of columns, and weights that the left one still needs."""
+        """Return a function that gives the two factors for a block of columns, and weights for the left one or None."""
         xp, kernels = self._xp, kernels_for(self._array)
         scale: Any = None if scale_sq is None else self._to_device(scale_sq)
         if scale is None and self._affine_part is None:
@@ -246,27 +245,27 @@ class ArrayApiDesign(Design):
             shift, factor = xp.zeros_like(scale), xp.ones_like(scale)
         scale = xp.ones_like(factor) if scale is None else scale
         if kernels is None or (scale_sq is not None and scale_sq.min(initial=0.0) < 0.0):
-            # One pass over the data less than with factors on both sides.
+            # Weights on one factor alone save a pass over the data.
             return lambda columns: (self._centered(columns),) * 2, factor**2 * scale
         root = xp.sqrt(scale) * factor
 
         def sides(columns: range) -> tuple[Any, Any]:
-            block, place = self._native(columns), slice(columns.start, columns.stop)
-            return (kernels.centered(block, shift[place], root[place]),) * 2
+            block, position = self._native(columns), slice(columns.start, columns.stop)
+            return (kernels.centered(block, shift[position], root[position]),) * 2
 
         return sides, None
 
     def _outer_sums(
         self, sides: Callable[[range], tuple[Any, Any]], weight: Any, bands: list[slice]
     ) -> list[Any]:
-        """Products of bands of the left rows with the right rows from the beginning of the band on."""
+        """Products of each band of left rows with the right rows from the start of that band on."""
         totals: list[Any] = [None] * len(bands)
 
         def add(columns: range) -> None:
             left, right = sides(columns)
             if weight is not None:
                 left = left * weight[columns.start : columns.stop]
-            # All of them first: where memory ends half-way, the block is tried again in parts.
+            # All products before any sum: if memory runs out here, the block is repeated in halves.
             products = [self._add_outer(left[band, :], right[band.start :, :], None) for band in bands]
             for k, product in enumerate(products):
                 totals[k] = product if totals[k] is None else totals[k] + product
@@ -295,7 +294,7 @@ class ArrayApiDesign(Design):
 
     def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
         few = values.size < MANY or not has_own_memory(self._array)
-        if few or np.isnan(values.min()):  # which libraries do not all put last
+        if few or np.isnan(values.min()):  # not all libraries sort NaN last
             return super().by_descending_value(values)
         xp = self._xp
         try:
@@ -306,12 +305,11 @@ class ArrayApiDesign(Design):
             if not is_out_of_memory(error):
                 raise
             return super().by_descending_value(values)
-        return on_host(order).copy(), on_host(
-            descending
-        )  # the order is kept, page-locked memory should not be
+        # The caller keeps the order; a copy frees the page-locked memory.
+        return on_host(order).copy(), on_host(descending)
 
     def _other_block(self, other: Design, columns: range) -> Any:
-        """A block of another design on this device."""
+        """Return a block of another design as an array on this device."""
         other = other._fused()
         if isinstance(other, ArrayApiDesign) and device_of(other._array) == device_of(self._array):
             return other._double(columns)
@@ -365,9 +363,9 @@ class ArrayApiDesign(Design):
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._scans_all_rows:
-            scale = np.zeros((self._array.shape[0], *V.shape[1:]))
-            np.add.at(scale, self._rows, V)
-            return self._part(range(self._array.shape[0]), self._columns)._transpose_dot(scale)
+            padded = np.zeros((self._array.shape[0], *V.shape[1:]))
+            np.add.at(padded, self._rows, V)
+            return self._part(range(self._array.shape[0]), self._columns)._transpose_dot(padded)
         if self._scans_all_columns:
             whole = self._part(self._rows, range(self._array.shape[1]))
             return np.asarray(whole._transpose_dot(V)[self._columns])
@@ -380,7 +378,7 @@ class ArrayApiDesign(Design):
         )
 
     def _kernels(self, n_vectors: int = 1) -> Any:
-        """Kernels that read the data once; None where they do not suit."""
+        """Return kernels that read the data once; None if they cannot be used for this selection."""
         neighbours = isinstance(self._columns, range) and self._columns.step == 1
         if self._affine_part is not None or not neighbours or min(self.shape) == 0:
             return None
@@ -389,7 +387,7 @@ class ArrayApiDesign(Design):
 
     @property
     def _scans_all_rows(self) -> bool:
-        """Zeros for the rows that are not selected cost less than gathering the others."""
+        """Whether to use all rows, with zeros for those not selected, instead of gathering the selected ones."""
         scattered = not isinstance(self._rows, range) and self._affine_part is None
         return scattered and self.n_samples >= _SCAN_ROWS * self._array.shape[0]
 
@@ -487,7 +485,7 @@ class ArrayApiDesign(Design):
         )
 
     def _stats_by_class(self, classes: StatsAccumulator) -> FloatArray:
-        """The rows of `ColumnStats`; as `combine_classes` has it for the host."""
+        """Compute the statistics of `ColumnStats`, one row each; `combine_classes` does the same on the host."""
         xp, total = self._xp, float(classes.weight.sum())
         present = np.flatnonzero(classes.weight)
         moments = []
@@ -513,7 +511,7 @@ class ArrayApiDesign(Design):
     def _moments_of(self, members: NDArray[np.intp], weights: FloatArray) -> Any:
         """Minimum, maximum, mean and sum of squared deviations of each column over some rows, on the device.
 
-        Moments are taken about the mean of the first samples, see `stats_kernels`.
+        Moments are taken about the mean of the first samples, see `_stats_kernels`.
         """
         kernels = self._kernels()
         if kernels is None:
@@ -536,22 +534,22 @@ class ArrayApiDesign(Design):
             deviation = block - center
             first = weight @ deviation
             deviation *= deviation
-            scale = weight @ deviation - first * first / total
-            scale = xp.where(scale < 0.0, xp.zeros_like(scale), scale)
-            found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, scale)
+            sum_sq = weight @ deviation - first * first / total
+            sum_sq = xp.where(sum_sq < 0.0, xp.zeros_like(sum_sq), sum_sq)
+            found = (xp.astype(low, xp.float64), xp.astype(high, xp.float64), center + first / total, sum_sq)
             return xp.stack(found, axis=0)
 
         return xp.concat(self._in_blocks(moments), axis=1)
 
 
 def to_device(X: Any, device: str, *, feature_names: ArrayLike | None = None) -> ArrayApiDesign:
-    """Copy data from memory or a file to a device in blocks and return the design there.
+    """Copy data from memory or a file to a device, in blocks, and return their design.
 
     Parameters
     ----------
-    X : what `as_design` takes; sparse data stay on the host.
+    X : data in any form that `as_design` takes, except sparse data.
     device : name of the device, such as "cuda" or "cuda:1".
-    feature_names : names of the columns, where X has none.
+    feature_names : names of the columns; None: those of X, if it has any.
     """
     from zeronorm.design._convert import as_design
 
@@ -587,7 +585,7 @@ def from_array_api(X: Any, feature_names: NDArray[Any] | None = None) -> ArrayAp
             "X must be two-dimensional, samples by features, and real. "
             f"Got {len(X.shape)} dimension(s) of type {X.dtype} instead."
         )
-    if hasattr(X, "detach"):  # torch: no operation needs gradients
+    if hasattr(X, "detach"):  # torch: no operation needs automatic differentiation
         X = X.detach()
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
@@ -605,7 +603,9 @@ def _select(xp: Any, array: Any, index: Index, axis: int) -> Any:
     if len(index) == array.shape[axis] and isinstance(index, range) and index.step == 1:
         return array
     if isinstance(index, range):
-        end = min(as_slice(index).stop, array.shape[axis])  # the standard has no slices beyond the end
+        end = min(
+            as_slice(index).stop, array.shape[axis]
+        )  # the standard does not allow slices beyond the end
         chosen = slice(min(index.start, end), end, index.step)
         return array[chosen, :] if axis == 0 else array[:, chosen]
     positions = on_device(np.asarray(index, dtype=np.int64), array)

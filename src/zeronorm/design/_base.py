@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from zeronorm.design._standardized import StandardizedDesign
 
 
-SMALL_COPY_BYTES = 32 << 20  # a copy of so much is cheaper than gathering scattered columns again and again
+SMALL_COPY_BYTES = 32 << 20  # up to this size one copy is cheaper than repeatedly gathering scattered columns
 
 _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
 _SMALLEST_BLOCK_BYTES = 1 << 18
-_FEWEST_COLUMNS = 512  # fewer make products of many threads wait for each other
+_FEWEST_COLUMNS = 512  # with fewer, the threads of a product wait for each other
 _BYTES_FILLED_BY_A_THREAD = 2 << 20
-_DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks stay well below 0.3 of the data
+_DATA_FRACTION = 1 / 16  # of the data, for one block: a few blocks then take less than 0.3 of the data
 
 
 Converter = Callable[[Any, "NDArray[Any] | None"], "Design"]
@@ -42,7 +42,7 @@ BACKENDS: list[tuple[Callable[[Any], bool], Converter]] = []
 
 
 def register_backend(recognizes: Callable[[Any], bool]) -> Callable[[Converter], Converter]:
-    """Decorator: data that ``recognizes`` accepts become a `Design` by this function of (data, feature names)."""
+    """Decorator for a function of (data, feature names) that makes a `Design` of data that ``recognizes`` accepts."""
 
     def enter(converter: Converter) -> Converter:
         BACKENDS.append((recognizes, converter))
@@ -54,9 +54,8 @@ def register_backend(recognizes: Callable[[Any], bool]) -> Callable[[Converter],
 class Design(ABC):
     """A matrix of ``n_samples`` rows and ``n_features`` columns, reached only through block operations.
 
-    All results are float64 whatever the data are stored in. A backend must say how its columns are
-    written into a dense block; every operation has a blockwise default and may be overridden where
-    the backend knows a faster way.
+    All results are float64, whatever type the data are stored in. A backend must implement `_fill`, `_take` and
+    `_take_rows`; every other operation has a blockwise default, which a backend may override with a faster one.
     """
 
     is_sparse: bool = False
@@ -109,14 +108,14 @@ class Design(ABC):
         return self._passing_on(self._take_rows(as_index(rows, self.n_samples, "row")))
 
     def _passing_on(self, part: Design) -> Design:
-        """Part of data that are known to be finite is too."""
+        """Return ``part`` after noting that it is finite if this design is known to be."""
         part._known_finite = self._known_finite
         return part
 
     def in_memory(self) -> Design:
-        """Return the same data in one piece, so that products need no gathering.
+        """Return the same data as one contiguous array, so that products need not gather rows or columns.
 
-        They come to the host as a dense array; large data that are sparse, on a device or in files stay there.
+        The result is a dense array on the host; large data that are sparse, on a device or in files are not moved.
         """
         from zeronorm.design._dense import DenseDesign
 
@@ -126,31 +125,31 @@ class Design(ABC):
         return self._passing_on(DenseDesign(self.block(slice(None)), self.feature_names))
 
     def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
-        """The data where they live, when a dense copy on the host would suit them less; None when it is better.
+        """Return a design that leaves the data in their backend; None if a dense copy on the host is better.
 
-        Sparse data stay sparse, unless dense ones are small. ``for_gram``: mostly Gram matrices will be asked for.
+        Sparse data stay sparse unless a dense copy is small. ``for_gram``: the caller mostly needs Gram matrices.
         """
         return self if self.is_sparse and 8 * self.n_samples * self.n_features > SMALL_COPY_BYTES else None
 
     def in_one_piece(self) -> Design:
-        """Return the same data, copied if they are scattered over a larger array and few; else as they are."""
+        """Return the same data, copied if they are a small scattered part of a larger array; otherwise unchanged."""
         return self
 
     def release(self) -> None:
-        """Give up what was kept in memory for the next reading; a method calls it when it needs the data no more."""
+        """Free memory kept for later passes over the data; a method calls this when it no longer needs the data."""
         return
 
     def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
-        """The design of ``(x - shift) * factor`` that computes where the data live; None where that is here."""
+        """Return the design of ``(x - shift) * factor`` if the backend computes it itself (on a device); else None."""
         return None
 
     @property
     def _has_affine(self) -> bool:
-        """Whether `_affine` finds a design: mean and factor of wide data need not be gathered for nothing."""
+        """Whether `_affine` may return a design; if not, callers need not compute shift and factor."""
         return type(self)._affine is not Design._affine
 
     def _fused(self) -> Design:
-        """The design that does the products: this one, or one that computes where the data live."""
+        """Return the design that computes the products: this one, or one that the backend computes itself."""
         return self
 
     def _names_of(self, columns: Index) -> NDArray[Any] | None:
@@ -167,9 +166,9 @@ class Design(ABC):
         return out
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
-        """Return sparse columns as (S, shift), of which S - shift is the block; None where they are not sparse.
+        """Return sparse columns as (S, shift), where S - shift is the block; None if the data are not sparse.
 
-        S is a new matrix by column, which the caller may change.
+        S is a new CSC matrix, which the caller may change.
         """
         return None
 
@@ -200,9 +199,9 @@ class Design(ABC):
     def _scratch_blocks(
         self, dtype: DTypeLike = np.float64, scale: FloatArray | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield contiguous blocks that share one scratch memory: use or change each before the next.
+        """Yield contiguous blocks that share the same memory: each is valid, and may be changed, until the next.
 
-        ``scale`` has a factor of the type of the blocks for each column.
+        ``scale`` holds one factor for each column, in the type of the blocks.
         """
         n, memory = self.n_samples, np.empty(0, dtype=dtype)
         for outer, source in self._sources():
@@ -212,53 +211,53 @@ class Design(ABC):
             for columns in source._column_slices(width):
                 m = columns.stop - columns.start
                 scratch = memory[: n * m].reshape((n, m), order=self._order)
-                place = slice(outer.start + columns.start, outer.start + columns.stop)
+                position = slice(outer.start + columns.start, outer.start + columns.stop)
                 chosen = range(columns.start, columns.stop)
                 if scale is None:
                     source._fill(chosen, scratch)
                 else:
-                    source._fill_scaled(chosen, scratch, scale[place])
-                yield place, scratch
+                    source._fill_scaled(chosen, scratch, scale[position])
+                yield position, scratch
 
     def _fill_scaled(self, columns: Index, out: FloatArray, scale: FloatArray) -> None:
-        """Write the columns, each times its factor."""
+        """Write the columns, each multiplied by its factor, into ``out``."""
         self._fill(columns, out)
         out *= scale
 
     def _sources(self) -> Iterator[tuple[slice, Design]]:
-        """Yield all columns in order as designs in memory: this one, or what is read of it at a time."""
+        """Yield all columns in order as designs in memory: this design, or blocks that are read from files."""
         yield slice(0, self.n_features), self
 
     def _from_sources(self, work: Callable[[slice, Design], Part]) -> Iterator[Part]:
-        """Yield, in order, what ``work`` makes of each of the `_sources`; in threads where they come from files."""
+        """Yield, in order, the result of ``work`` for each of the `_sources`; in threads if they come from files."""
         yield work(slice(0, self.n_features), self)
 
     @property
     def _is_summed_in_threads(self) -> bool:
-        """Whether threads that work on blocks of a file have room for a Gram matrix each."""
+        """Whether each thread that works on blocks of a file may hold a Gram matrix of its own."""
         return False
 
     def _scratch_width(self) -> int:
         return self._block_width()
 
     def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks for reading only; a backend whose memory can be used directly yields views."""
+        """Yield blocks that must not be changed; a backend whose memory can be used directly yields views."""
         return self._scratch_blocks()
 
     @property
     def _is_tall(self) -> bool:
-        """Tell whether blocks of rows suit vector products better than a few long columns at a time."""
+        """Whether products with vectors are faster with blocks of rows than with blocks of columns."""
         return self.n_samples > 4 * self.n_features
 
     def _row_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield C-ordered blocks of rows with all columns, which share one scratch memory."""
+        """Yield C-ordered blocks of rows with all columns; the blocks share the same memory."""
         columns = range(self.n_features)
         for rows, block in self._scratch_rows():
             self.take_rows(rows)._fill(columns, block)
             yield rows, block
 
     def _scratch_rows(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield slices of rows with C-ordered scratch memory for them, the same for all."""
+        """Yield slices of rows, each with C-ordered memory for its block; all blocks share the same memory."""
         p = self.n_features
         height = max(1, self._block_width() * self.n_samples // max(1, p))
         memory = np.empty((min(height, self.n_samples), p))
@@ -267,13 +266,13 @@ class Design(ABC):
             yield rows, memory[: rows.stop - rows.start]
 
     def _scaled_rows(self, factors: FloatArray) -> Iterator[FloatArray]:
-        """Yield the blocks of `_row_blocks`, each row times its factor."""
+        """Yield the blocks of `_row_blocks` with each row multiplied by its factor."""
         for rows, block in self._row_blocks():
             block *= factors[rows, None]
             yield block
 
     def _surely_finite(self) -> bool:
-        """Tell cheaply whether all values are finite and not too large; False means that they may not be."""
+        """Quick check that all values are finite and not too large; False means that a closer check is needed."""
         return all(is_surely_finite(block) for _, block in self._blocks())
 
     # Products
@@ -300,12 +299,12 @@ class Design(ABC):
 
     @property
     def _product_type(self) -> DTypeLike:
-        """The precision of the products in a Gram matrix; their sums have double precision."""
+        """Floating-point type of the products in a Gram matrix; they are summed in double precision."""
         return np.float64
 
     def _gram_of_blocks(self, scale_sq: FloatArray | None) -> FloatArray:
         result, dtype = column_kernels.symmetric_accumulator(self.n_samples), self._product_type
-        # The largest scale becomes one: products of small or large ones would leave the range of single precision.
+        # Scales are divided by the largest one: otherwise products could leave the range of single precision.
         largest = 1.0 if scale_sq is None else float(scale_sq.max(initial=0.0)) or 1.0
         unit = 1.0 if dtype == np.float64 else largest
 
@@ -340,7 +339,7 @@ class Design(ABC):
             column_kernels.add_in_parts(result, add, self._outer_square_parts(*self.shape))
 
     def _add_gram_in_tiles(self, result: FloatArray, scale: FloatArray | None, dtype: DTypeLike) -> None:
-        """All threads fill a block of columns, then multiply it."""
+        """Add the Gram matrix block by block; all threads fill a block of columns, then multiply it in tiles."""
         n, n_threads = self.n_samples, available_threads()
         width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))
         memory = np.empty(n * width, dtype=dtype)
@@ -363,14 +362,14 @@ class Design(ABC):
                 column_kernels.add_outer_square_in_tiles(result, block, n_threads)
 
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
-        """Parts of a sum of outer squares; one where several threads must not read the data at the same time."""
+        """Parts of a sum of outer products, one per thread; a single part if threads must not share the data."""
         if not self._in_one_array:
             return [range(depth)]
         return column_kernels.outer_square_parts(side, depth)
 
     @property
     def _in_one_array(self) -> bool:
-        """Whether the data are an array in memory, which several threads may read."""
+        """Whether the data are one array in memory, which several threads may read."""
         return False
 
     def cross_gram(self, other: Design, scale_sq: ArrayLike | None = None) -> FloatArray:
@@ -407,7 +406,7 @@ class Design(ABC):
         return result
 
     def dot(self, w: ArrayLike) -> FloatArray:
-        """Return ``X w`` for one vector, or one for each column of ``w``."""
+        """Return ``X w`` for a vector, or for each column of a matrix ``w``."""
         return self._dot(_vectors(w, self.n_features, "w"))
 
     def _dot(self, w: FloatArray) -> FloatArray:
@@ -421,7 +420,7 @@ class Design(ABC):
         return result
 
     def transpose_dot(self, V: ArrayLike) -> FloatArray:
-        """Return ``X' V`` for one vector, or one for each column of ``V``."""
+        """Return ``X' V`` for a vector, or for each column of a matrix ``V``."""
         return self._transpose_dot(_vectors(V, self.n_samples, "V"))
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
@@ -435,7 +434,7 @@ class Design(ABC):
         return result
 
     def sandwich(self, d: ArrayLike) -> FloatArray:
-        r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), reading blocks of rows."""
+        r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), computed from blocks of rows."""
         weight = _vector(d, self.n_samples, "d")
         require_memory(
             2 * 8 * self.n_features**2,
@@ -459,27 +458,27 @@ class Design(ABC):
         return column_kernels.symmetric_result(result)
 
     def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the eigenvalues of a symmetric matrix, rising, and its vectors; a device finds them faster."""
+        """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, as ``eigh`` does."""
         values, vectors = np.linalg.eigh(matrix)
         return values, vectors
 
     def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the indices of numbers by falling value, NaN last, and the numbers so; a device sorts them faster."""
+        """Return the indices that sort the values in descending order, NaN last, and the sorted values."""
         return by_descending_value(values)
 
-    # Differences of samples, where a device is faster than compiled loops over blocks
+    # Differences of samples, which only some backends compute
 
     def distances(self, scale: FloatArray, *, squared: bool = False) -> FloatArray | None:
         r"""Return :math:`\sum_k s_k |x_{ik} - x_{jk}|` for all pairs of samples, or the sum of squares.
 
-        None where loops over blocks of columns on the host are the better way. No value may be missing.
+        None if compiled loops over blocks of columns on the host are faster. Values must not be missing.
         """
         return None
 
     def difference_sums(self, first: IntArray, second: IntArray, weights: FloatArray) -> FloatArray | None:
         r"""Return :math:`\sum_t w_t |x_{i_t k} - x_{j_t k}|` over pairs of samples, for every column.
 
-        None where loops over blocks of columns on the host are the better way. No value may be missing.
+        None if compiled loops over blocks of columns on the host are faster. Values must not be missing.
         """
         return None
 
@@ -504,9 +503,9 @@ class Design(ABC):
     def use_column_stats(
         self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
-        """Hand the statistics of all columns to ``use``, part by part and in threads where they come from files.
+        """Call ``use`` with the statistics of all columns, block by block and in threads if they come from files.
 
-        Eight vectors as long as the features need not be kept then.
+        This avoids keeping eight vectors of length ``n_features``.
         """
         use(slice(0, self.n_features), self.column_stats(y, sample_weight))
 
@@ -525,7 +524,7 @@ class Design(ABC):
     ) -> StandardizedDesign:
         """Return a view with columns of mean zero and population standard deviation one.
 
-        Constant columns, up to rounding, are given scale 1 and, when centred, are exactly zero.
+        Columns that are constant up to rounding get scale 1 and, if centred, are exactly zero.
         """
         from zeronorm.design._standardized import StandardizedDesign
 

@@ -28,30 +28,30 @@ from zeronorm._threads import (
 from zeronorm._types import FloatArray
 from zeronorm.design._base import Design
 from zeronorm.design._dense import DenseDesign
-from zeronorm.design._index import Index, as_index, as_selector, compose, is_run, spans_of
+from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
 from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
-_MOST_WORKERS = 6  # threads, of which one reads while the others work; more would wait for the disk
-BYTES_WORTH_A_THREAD = 8 << 20  # of memory for blocks: to read smaller ones ahead takes longer than to wait
+_MOST_WORKERS = 6  # threads, of which one reads while the others compute; more would wait for the disk
+BYTES_WORTH_A_THREAD = 8 << 20  # memory budget from which on reading ahead in a thread saves time
 _SMALLEST_BLOCK_BYTES = 1 << 18
-# Bytes as float64, of columns stored one after the other: threads take turns seldom, and what was just read is still
-# close to the processor. Of files stored by row wider blocks are read, since each takes a piece of every row.
+# Largest block, in bytes as float64, of a file stored by column: large enough that threads seldom wait for each other,
+# small enough for the processor cache. Blocks of files stored by row are wider, since each needs a piece of every row.
 _MOST_AT_ONCE = 64 << 20
 _CONVERTED_BYTES = 4 << 20
-_LARGEST_GAP = 1 << 16  # bytes that are read in vain rather than skipped
+_LARGEST_GAP = 1 << 16  # bytes; smaller gaps between wanted values are read, not skipped
 
 
 class ChunkedDesign(Design):
     """Columns in files, read block by block as they are needed and never all at once.
 
-    Each file holds all samples of some features; several files stand side by side. The next blocks are
-    read while one is used. A Parquet file is decoded again at every reading: for methods that read the data many
-    times, `pack` it first. A file that changes or disappears raises `DataFileError` at the next reading.
+    Each file holds all samples of some features; the columns of several files are concatenated. The next blocks are
+    read while one is used. A Parquet file is decoded again in every pass over the data: for methods that make many
+    passes, `pack` it first. If a file has changed or is gone, the next access raises `DataFileError`.
 
     Parameters
     ----------
-    memory_budget : bytes that blocks may take altogether
+    memory_budget : bytes that all blocks together may take
     """
 
     is_on_disk = True
@@ -97,7 +97,7 @@ class ChunkedDesign(Design):
         return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
 
     def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
-        """What would take more than a quarter of the budget as an array of float64 stays in the files."""
+        """Data that would take more than a quarter of the budget as float64 stay in the files."""
         return self if 32 * self.n_samples * self.n_features > self.memory_budget else None
 
     @property
@@ -105,7 +105,7 @@ class ChunkedDesign(Design):
         return "C" if self._files[0].by_row else "F"
 
     def _block_width(self) -> int:
-        """Some blocks are read or used side by side, and each may be turned or converted on the way."""
+        """Columns per block: several blocks are in memory at once, and each may be transposed or converted."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
         if self._order == "F":
@@ -121,17 +121,17 @@ class ChunkedDesign(Design):
             np.copyto(out, kept)
             return
         wanted = np.asarray(chosen, dtype=np.intp)
-        backend = np.searchsorted(self._starts, wanted, side="right") - 1
-        for number in np.unique(backend):
-            file, here = self._files[number], np.flatnonzero(backend == number)
+        file_of = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number in np.unique(file_of):
+            file, here = self._files[number], np.flatnonzero(file_of == number)
             local = as_index(wanted[here] - self._starts[number], file.shape[1], "column")
             target = as_selector(as_index(here, out.shape[1], "column"))
             out[:, target] = file.read(self._rows, local)
 
-    # Sweeps read the numbers as they are stored and convert one by one
+    # Passes over all columns, in the stored type; kernels convert one value at a time
 
     def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
-        """Yield all columns in order, as they are stored."""
+        """Yield all columns in order, in the stored type."""
         self._keep_if_worth_it()
         slices = list(self._column_slices())
         for columns, part in zip(
@@ -148,10 +148,9 @@ class ChunkedDesign(Design):
     def _from_arrays(
         self, work: Callable[[slice, NDArray[Any]], Part], *, is_quick: bool = False
     ) -> Iterator[Part]:
-        """Yield what ``work`` makes of all columns in order.
+        """Yield the results of ``work`` for all blocks of columns, in order.
 
-        Work that is quicker than reading has one thread more, since one waits for the disk; products would only share
-        the processors with it.
+        ``is_quick``: work that is faster than reading gets one more thread, since one of them waits for the disk.
         """
         n_threads = min(_MOST_WORKERS, available_threads()) + is_quick if self._reads_ahead else 0
         if len(self._files) > 1 or self._kept.has(self._columns):
@@ -159,24 +158,24 @@ class ChunkedDesign(Design):
             return work_in_turn(self._stored, work, slices, n_threads=n_threads)
         file = self._files[0]
 
-        def work_on(place: tuple[slice, Index], found: NDArray[Any]) -> Part:
-            columns, read = place
+        def work_on(piece: tuple[slice, Index], found: NDArray[Any]) -> Part:
+            columns, read = piece
             file.check(self._rows, read, found)
             if len(read) > columns.stop - columns.start:
                 lines = np.asarray(self._columns[columns]) - read[0]
                 found = np.take(found.T, lines, axis=0, mode="clip").T
             return work(columns, found.astype(self.dtype, copy=False))
 
-        places = list(self._places_to_read())
+        pieces = list(self._pieces_to_read())
         return work_in_turn(
-            lambda place: file.read_unchecked(self._rows, place[1]), work_on, places, n_threads=n_threads
+            lambda piece: file.read_unchecked(self._rows, piece[1]), work_on, pieces, n_threads=n_threads
         )
 
-    def _places_to_read(self) -> Iterator[tuple[slice, Index]]:
-        """Parts of the columns, and what is read of the one file for each.
+    def _pieces_to_read(self) -> Iterator[tuple[slice, Index]]:
+        """Yield pairs of a slice of the selected columns and the columns of the file to read for it.
 
-        What is between scattered columns is read too, unless they are few: to read on is quicker than to skip, and
-        who has read a part picks its columns while the next thread reads.
+        Columns between scattered selected ones are read too, unless the selected ones are few: reading on is faster
+        than skipping. The thread that has read a piece picks its columns while the next thread reads.
         """
         chosen = self._columns
         if isinstance(chosen, range) or not self._is_read_through(chosen):
@@ -204,8 +203,8 @@ class ChunkedDesign(Design):
     def _reads_ahead(self) -> bool:
         return self.memory_budget >= BYTES_WORTH_A_THREAD
 
-    def _sweep(self, work: Callable[[slice, DenseDesign], None]) -> None:
-        """Let threads work on all columns."""
+    def _work_in_threads(self, work: Callable[[slice, DenseDesign], None]) -> None:
+        """Call ``work`` for all blocks of columns, in several threads."""
         self._keep_if_worth_it()
         with one_thread_for_products():
             for _ in self._from_arrays(
@@ -230,7 +229,7 @@ class ChunkedDesign(Design):
 
     @property
     def _is_worth_keeping(self) -> bool:
-        """Some columns, not all, that take at most half of the budget: who has chosen them comes back to them."""
+        """Whether these are some, not all, columns and take at most half of the budget; they will be needed again."""
         n_bytes = self.n_samples * self.n_features * self.dtype.itemsize
         return 2 * n_bytes <= self.memory_budget and 0 < self.n_features < self._starts[-1]
 
@@ -247,7 +246,7 @@ class ChunkedDesign(Design):
         self._kept.replace(np.asarray(self._columns, dtype=np.intp), lines)
 
     def _from_memory(self, wanted: Index) -> NDArray[Any] | None:
-        """Columns that were kept, as long as the files they come from have not changed; None where some were not."""
+        """Return columns kept in memory, after checking that the files have not changed; None if some are not kept."""
         found = self._kept.find(wanted)
         if found is not None:
             for file in self._files:
@@ -258,7 +257,7 @@ class ChunkedDesign(Design):
         return all(part._surely_finite() for _, part in self._parts())
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
-        self._sweep(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
+        self._work_in_threads(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
 
     def use_column_stats(
         self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
@@ -270,7 +269,7 @@ class ChunkedDesign(Design):
             part._accumulate_stats(accumulator)
             use(columns, accumulator.result())
 
-        self._sweep(collect)
+        self._work_in_threads(collect)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_tall:
@@ -281,55 +280,55 @@ class ChunkedDesign(Design):
         def multiply(columns: slice, part: DenseDesign) -> None:
             result[columns] = part._transpose_dot(V)
 
-        self._sweep(multiply)
+        self._work_in_threads(multiply)
         return result
 
 
 class _KeptColumns:
-    """The columns of the last small selection that was read, which all selections from one design share.
+    """The columns of the last small selection that was read; all selections from one design share them.
 
-    Methods that remove features come back to what is left, again and again: scattered columns, of which a file is read
-    nearly as a whole.
+    Methods that remove features read the remaining ones many times: these are scattered columns, for which nearly the
+    whole file would be read each time.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Remove all kept columns."""
         nothing: tuple[NDArray[np.intp], NDArray[Any]] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
-        self._columns_and_lines = nothing  # replaced at once: several threads may read
+        self._columns_and_lines = nothing  # one assignment: other threads may read it
 
     def replace(self, columns: NDArray[np.intp], lines: NDArray[Any]) -> None:
-        """Keep these columns, one in each line, in place of those before."""
+        """Keep these columns, one in each line, instead of the previous ones."""
         if not np.all(columns[1:] > columns[:-1]):
             rising = np.argsort(columns, kind="stable")
             columns, lines = columns[rising], lines[rising]
         self._columns_and_lines = columns, lines
 
     def has(self, wanted: Index) -> bool:
-        """Tell whether all these columns are here."""
-        return _places(self._columns_and_lines[0], wanted) is not None
+        """Whether all these columns are kept."""
+        return _positions(self._columns_and_lines[0], wanted) is not None
 
     def find(self, wanted: Index) -> NDArray[Any] | None:
-        """The columns, of which each is contiguous; None when they are not all here."""
+        """Return the columns, each contiguous; None if some are not kept."""
         columns, lines = self._columns_and_lines
-        places = _places(columns, wanted)
-        return None if places is None else lines[places].T
+        positions = _positions(columns, wanted)
+        return None if positions is None else lines[positions].T
 
 
-def _places(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
-    """Where the wanted columns are among sorted ones; None when some are not."""
-    if not columns.size or len(wanted) > columns.size:  # all features as numbers would take a second
+def _positions(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | None:
+    """Positions of the wanted columns among sorted ones; None if some are missing."""
+    if not columns.size or len(wanted) > columns.size:  # a range of all features is not turned into an array
         return None
     chosen = np.asarray(wanted, dtype=np.intp)
-    places = np.searchsorted(columns, chosen)
-    np.minimum(places, columns.size - 1, out=places)
-    return places if np.array_equal(columns[places], chosen) else None
+    positions = np.searchsorted(columns, chosen)
+    np.minimum(positions, columns.size - 1, out=positions)
+    return positions if np.array_equal(columns[positions], chosen) else None
 
 
 class _PartOfFiles(DenseDesign):
-    """Columns that were just read; blocks of them that are converted stay close to the processor."""
+    """Columns that were just read; converted blocks of them are small enough for the processor cache."""
 
     def _take(self, columns: Index) -> _PartOfFiles:
         return _PartOfFiles(
@@ -340,19 +339,19 @@ class _PartOfFiles(DenseDesign):
         return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
 
     def _outer_square_parts(self, side: int, depth: int) -> list[range]:
-        """One part: other blocks are summed in other threads meanwhile, or the threads of BLAS share this one."""
+        """Do not split a block: either other threads work on other blocks, or the threads of BLAS share this one."""
         return [range(depth)]
 
 
 class DataFileError(RuntimeError):
-    """A file with data has changed, or has gone, since it was opened."""
+    """A data file is damaged, or has changed or disappeared since it was opened."""
 
 
 Stamp = tuple[int, int]
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Size and time of the last change of a file, or of all files in a folder."""
+    """Size and time of the last change of a file, or of all files in a folder together."""
     try:
         if path.is_dir():
             found = [file.stat() for file in path.rglob("*")]
@@ -372,9 +371,9 @@ class ColumnFile(ABC):
     dtype: np.dtype[Any]
     names: list[str] | None
     by_row = False  # whether samples, not features, are contiguous
-    columns_at_once = 1  # that are decoded together
+    columns_at_once = 1  # number of columns that are decoded together
     has_whole_columns = (
-        False  # one after the other as plain numbers: what is between some of them is quickly read
+        False  # whether columns are stored as consecutive plain numbers, so that gaps are quick to read
     )
     known_finite = False  # whether the values were checked when they were written
 
@@ -383,34 +382,34 @@ class ColumnFile(ABC):
         self._stamp = stamp_of(path)
 
     def require_unchanged(self) -> None:
-        """Raise an error when the file is not the one that was opened."""
+        """Raise an error if the file has changed since it was opened."""
         if stamp_of(self.path) != self._stamp:
             raise DataFileError(f"The file {self.path} has changed since it was opened; open it again.")
 
     @abstractmethod
     def read(self, rows: Index, columns: Index) -> NDArray[Any]:
-        """Return the rows of the columns."""
+        """Return the given rows and columns."""
 
     def read_unchecked(self, rows: Index, columns: Index) -> NDArray[Any]:
-        """The same, where `check` is left to another thread."""
+        """Return the given rows and columns without `check`, which another thread calls."""
         return self.read(rows, columns)
 
     def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:  # noqa: B027 - most have no checksums
-        """Raise an error when the values are not those that were written."""
+        """Raise an error if the values do not match their checksums."""
 
     def by_column(self, memory_budget: int, width: int) -> ColumnFile:
-        """Return a file that can be read by ``width`` columns at a time without decoding it many times over."""
+        """Return a file with the same data that can be read ``width`` columns at a time without repeated decoding."""
         return self
 
     def design(self, names: NDArray[Any] | None, memory_budget: int) -> Design | None:
-        """Return a design of its own for this file alone; None when blocks of dense columns are the way."""
+        """Return a special design for this file alone; None if `ChunkedDesign` is to be used."""
         return None
 
 
 class NpyFile(ColumnFile):
     """A two-dimensional array saved by ``numpy.save``; only its path is pickled.
 
-    The file is read and not mapped into memory: a mapped file that is cut off ends the process.
+    The file is not mapped into memory: truncating a mapped file would crash the process.
     """
 
     names = None
@@ -437,7 +436,7 @@ class NpyFile(ColumnFile):
 
 
 def _numpy_header(path: Path) -> np.memmap[Any, Any]:
-    """The array with its type, shape, order and offset; its values are not touched."""
+    """Return the array as a memory map, for its type, shape, order and offset; its values are not read."""
     try:
         header = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError, SyntaxError) as error:
@@ -454,17 +453,17 @@ def _numpy_header(path: Path) -> np.memmap[Any, Any]:
 
 
 def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: Index) -> NDArray[Any]:
-    """Read some places of some lines of a matrix that is stored line after line.
+    """Read some entries of some lines of a matrix that is stored line after line.
 
     Parameters
     ----------
-    offset : where the matrix begins, in bytes
-    length : values in a line
-    outer, inner : the lines, and the places in each of them
+    offset : position of the first value in the file, in bytes
+    length : number of values in a line
+    outer, inner : indices of the lines, and of the entries in each of them
     """
     out = memory_for((len(outer), len(inner)), file.dtype)
     with opened(file.path) as stream:
-        if isinstance(inner, range) and inner == range(length) and is_run(outer):
+        if isinstance(inner, range) and inner == range(length) and is_consecutive(outer):
             _read_into(stream, file, offset + int(outer[0]) * length * out.itemsize if len(outer) else 0, out)
             return out
         if isinstance(inner, range) and inner == range(length):
@@ -476,8 +475,8 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
             filled = 0
             into = target if pick is None else whole
             for start, stop in spans:
-                place = offset + (int(line) * length + start) * out.itemsize
-                _read_into(stream, file, place, into[filled : filled + stop - start])
+                position = offset + (int(line) * length + start) * out.itemsize
+                _read_into(stream, file, position, into[filled : filled + stop - start])
                 filled += stop - start
             if pick is not None:
                 np.take(whole, pick, out=target)
@@ -485,7 +484,7 @@ def read_lines(file: ColumnFile, offset: int, length: int, outer: Index, inner: 
 
 
 def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, out: NDArray[Any]) -> None:
-    """Read whole lines that are not consecutive, together with what is between close ones."""
+    """Read whole lines that are not consecutive; small gaps between them are read too."""
     chosen = np.asarray(outer, dtype=np.intp)
     is_rising = bool(np.all(chosen[1:] > chosen[:-1]))
     if not is_rising:
@@ -499,7 +498,7 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
     cuts = [*(np.flatnonzero(np.diff(chosen) > gap) + 1).tolist(), chosen.size]
     while begin < chosen.size:
         first = int(chosen[begin])
-        # What is close to the last piece is read on from there: the system reads ahead where there is no gap.
+        # A piece close to the last one starts where that ended: without a gap the operating system reads ahead.
         first = after if first - after < min(gap, most) else first
         reach = int(np.searchsorted(chosen, first + most))
         end = min(reach, cuts[bisect.bisect_right(cuts, begin)])
@@ -512,7 +511,7 @@ def _read_scattered(stream: Any, file: ColumnFile, offset: int, outer: Index, ou
 
 
 def _read_into(stream: Any, file: ColumnFile, offset: int, out: NDArray[Any]) -> None:
-    """Fill a contiguous array from a place of a file."""
+    """Fill a contiguous array with the bytes at ``offset`` of a file."""
     if not out.size:
         return
     stream.seek(offset)
@@ -525,7 +524,7 @@ def _read_into(stream: Any, file: ColumnFile, offset: int, out: NDArray[Any]) ->
 
 
 class ParquetFile(ColumnFile):
-    """A table saved as Parquet, one column for each feature; needs polars."""
+    """A Parquet file with one column for each feature; needs polars."""
 
     names: list[str]
 
@@ -586,14 +585,14 @@ FILE_TYPES: dict[str, Callable[[Path], ColumnFile]] = {
 
 
 def are_files(X: Any) -> bool:
-    """Tell whether X is a path or a list of paths."""
+    """Whether X is a path or a list of paths."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and all(isinstance(path, (str, os.PathLike)) for path in X)
     return isinstance(X, (str, os.PathLike))
 
 
 def open_files(X: Any, feature_names: NDArray[Any] | None = None, memory_budget: int | None = None) -> Design:
-    """Return the design of the columns in one file, or in several files side by side."""
+    """Return the design of the columns of one file, or of several files side by side."""
     memory_budget = DEFAULT_MEMORY_BUDGET if memory_budget is None else int(memory_budget)
     if memory_budget < 1:
         raise OptionError(

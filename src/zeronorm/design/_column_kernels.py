@@ -1,7 +1,7 @@
-"""Compiled sweeps over data whose columns are contiguous, read where they lie.
+"""Compiled loops over contiguous columns, without a copy of the data, and sums of outer products with BLAS.
 
-Sums run along the columns. Ranges are found among whole numbers, several at a time: the bits of a float sort
-nearly as the float does.
+Minima and maxima are computed on the bits of the numbers as integers, which sort nearly as the floats do: processors
+compare several integers at a time.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ LARGEST_KEY = (1 << 63) - 1
 
 
 def float_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory as whole numbers, from which the kernels make keys that sort as the numbers do.
+    """Return the same memory as integers, from which the kernels make keys that sort as the numbers do.
 
-    The bits of positive numbers do already; of negative ones all but the sign must be inverted. NaN comes
+    The bits of positive numbers are such keys; for negative numbers all bits but the sign are inverted. NaN sorts
     before or after all numbers.
     """
     return array.view(np.int64 if array.itemsize == 8 else np.int32)
 
 
 def from_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> FloatArray:
-    """The numbers of these keys."""
+    """Return the numbers that belong to these keys, see `float_bits`."""
     bits = keys ^ ((keys >> 63) & LARGEST_KEY)
     return bits.astype(np.int64 if dtype.itemsize == 8 else np.int32).view(dtype).astype(np.float64)
 
@@ -59,13 +59,13 @@ def columns_stats_in_place(
     low: NDArray[np.int64],
     high: NDArray[np.int64],
 ) -> None:
-    """As `columns_stats`, without turning: each class sees all values, those of others with weight zero.
+    """As `columns_stats`, without transposing: each class uses all values, with weight zero for other classes.
 
-    ``class_weights`` has a row of weights for each class, and one of zeros where their number would be odd.
-    The ranges are keys, see `float_bits`.
+    ``class_weights`` has one row of weights for each class, plus a row of zeros if the number of classes is odd.
+    ``low`` and ``high`` are keys, see `float_bits`.
     """
     q, total = mean.shape[0], np.zeros(class_weights.shape[0])
-    for c in range(q):  # a sum along an axis takes numba two seconds to compile
+    for c in range(q):  # numba would take two seconds to compile a sum along an axis
         for weight in class_weights[c]:
             total[c] += weight
     center = np.zeros(total.size)
@@ -111,7 +111,7 @@ def _center_of(x: NDArray[Any], rows: Positions, w: FloatArray) -> float:
 def _moments(
     x: NDArray[Any], keys: NDArray[Any], w: FloatArray, v: FloatArray, center_w: float, center_v: float
 ) -> tuple[float, float, float, float, int, int]:
-    """Moments of two classes and the range, in one loop: while it computes, the next values arrive."""
+    """Moments of two classes, smallest and largest key, in one loop, so that each value is read once."""
     first_w, second_w, first_v, second_v = 0.0, 0.0, 0.0, 0.0
     smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1
     for i in range(x.shape[0]):
@@ -137,7 +137,7 @@ def columns_range(keys: NDArray[Any], low: NDArray[np.int64], high: NDArray[np.i
 
 @kernel
 def _range(bits: NDArray[Any]) -> tuple[int, int]:
-    """Smallest and largest key; unlike numbers, integers are compared several at a time."""
+    """Smallest and largest key; processors compare several integers at a time, unlike floats."""
     smallest, largest = LARGEST_KEY, -LARGEST_KEY - 1
     for i in range(bits.shape[0]):
         key = bits[i] ^ ((bits[i] >> 63) & LARGEST_KEY)
@@ -148,7 +148,7 @@ def _range(bits: NDArray[Any]) -> tuple[int, int]:
 
 @kernel
 def turn_columns(columns: NDArray[Any], out: FloatArray) -> None:
-    """Copy each row of ``columns`` into a column of ``out``; eight at a time fill whole cache lines."""
+    """Copy each row of ``columns`` into a column of ``out``, eight at a time, which fills whole cache lines."""
     p, n = columns.shape
     in_eights = p // 8 * 8
     for start in range(0, in_eights, 8):
@@ -176,7 +176,7 @@ def centre_columns(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, 
 def centre_and_scale_columns(
     columns: NDArray[Any], mean: FloatArray, factor: FloatArray, scale: NDArray[Any], out: NDArray[Any]
 ) -> None:
-    """The same, and then each row times its scale, in the precision of ``out``."""
+    """As `centre_columns`, then multiply each row by its scale, in the precision of ``out``."""
     for j in range(columns.shape[0]):
         line, target = columns[j], out[j]
         for i in range(line.shape[0]):
@@ -186,16 +186,16 @@ def centre_and_scale_columns(
 
 @kernel
 def centre_rows(columns: NDArray[Any], mean: FloatArray, factor: FloatArray, out: NDArray[Any]) -> None:
-    """The same for rows of samples."""
+    """As `centre_columns`, for data stored by row: each row is a sample."""
     for i in range(columns.shape[0]):
         line, target = columns[i], out[i]
         for j in range(line.shape[0]):
             target[j] = (line[j] - mean[j]) * factor[j]
 
 
-# -- Products of float32 data with one float64 vector, without a converted copy --
+# -- Products of float32 data with float64 vectors, without a converted copy of the data --
 
-_TILE = 2048  # columns whose sums stay close to the processor
+_TILE = 2048  # columns whose sums fit into the processor cache
 
 
 @kernel
@@ -204,7 +204,7 @@ def rows_transpose_dot(
 ) -> None:
     """Products of some columns of a row-major array with each row of ``V``, into that row of ``out``.
 
-    Each sum runs over the rows in their order; eight rows at a time spare most visits to the sums.
+    Each sum runs over the rows in order; eight rows at a time save most accesses to the sums in memory.
     """
     n, in_eights = rows.shape[0], rows.shape[0] // 8 * 8
     for begin in range(0, n_columns, _TILE):
@@ -233,7 +233,7 @@ def rows_transpose_dot(
 def columns_transpose_dot(
     columns: NDArray[Any], rows: Positions, V: FloatArray, source: int, n_columns: int, out: FloatArray
 ) -> None:
-    """Products of some rows of ``columns``, one for each feature, with each row of ``V``."""
+    """Products of some rows of ``columns``, each of which is a feature, with each row of ``V``."""
     everything = rows.shape[0] == columns.shape[1]
     for t in range(rows.shape[0]):
         everything = everything and rows[t] == t
@@ -247,7 +247,7 @@ def columns_transpose_dot(
 def rows_dot(
     array: NDArray[Any], rows: Positions, w: FloatArray, source: int, first: int, out: FloatArray
 ) -> None:
-    """Products of some columns of a row-major array with ``w``, for the rows from ``first`` that ``out`` holds."""
+    """Products of some columns of a row-major array with ``w``, for ``out.size`` rows starting at ``first``."""
     out[:] = 0.0
     for begin in range(0, w.shape[0], _TILE):
         end = min(begin + _TILE, w.shape[0])
@@ -272,7 +272,7 @@ def _inner_at(x: NDArray[Any], rows: Positions, v: FloatArray) -> float:
     return total
 
 
-# -- Accumulating matrix products that keep no second n×n matrix --
+# -- Sums of matrix products without a second n×n matrix --
 
 
 def symmetric_accumulator(n: int) -> FloatArray:
@@ -294,7 +294,7 @@ _MATRIX = ctypes.c_void_p
 
 
 def _product_of_blas(name: str, *arguments: Any) -> Any:
-    """A product of SciPy's BLAS, called so that other threads run meanwhile: ``scipy.linalg.blas`` keeps the lock."""
+    """A BLAS function of SciPy that releases the interpreter lock; those of ``scipy.linalg.blas`` hold it."""
     capsule = ctypes.py_object(cython_blas.__pyx_capi__[name])
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -305,9 +305,10 @@ def _product_of_blas(name: str, *arguments: Any) -> Any:
 
 @cache
 def _blas(name: str) -> Any:
-    """Products of a matrix with itself: triangle, transposed or not, sizes, factor, matrix, factor, result.
+    """Return a BLAS function by name.
 
-    Of two matrices: both transposed or not, sizes, factor, both matrices, factor, result.
+    Arguments of ``syrk``: triangle, transposed or not, sizes, factor, matrix, factor, result. Arguments of ``gemm``:
+    for each matrix transposed or not, sizes, factor, both matrices, factor, result.
     """
     number = ctypes.POINTER(ctypes.c_float if name.startswith("s") else ctypes.c_double)
     if name.endswith("syrk"):
@@ -321,17 +322,17 @@ def _blas(name: str) -> Any:
     )
 
 
-# A thread multiplies so many pairs in some 10 ms.
+# Multiplications that take one thread about 10 ms.
 _PAIRS_PER_PART = 1 << 28
 _MOST_PARTS = 16
 _FEWEST_PART_BYTES = 32 << 20
 
 
 def outer_square_parts(side: int, depth: int) -> list[range]:
-    """Parts of ``depth`` vectors of length ``side`` whose outer squares are summed apart, one thread for each.
+    """Split ``depth`` vectors of length ``side`` into parts whose outer products are summed by one thread each.
 
-    They follow from the sizes alone, and so does the sum. The matrices of all parts take at most a quarter of the
-    memory of the vectors; where that leaves one part, the threads of BLAS share the work.
+    The parts, and so the rounding of the sum, depend on the sizes alone. The matrices of all parts take at most a
+    quarter of the memory of the vectors; if that allows one part only, the threads of BLAS share the work.
     """
     by_memory = max(_FEWEST_PART_BYTES, side * depth) // max(1, 8 * side**2)
     n_parts = max(1, min(_MOST_PARTS, by_memory, side**2 * depth // _PAIRS_PER_PART))
@@ -340,7 +341,7 @@ def outer_square_parts(side: int, depth: int) -> list[range]:
 
 
 def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], parts: list[range]) -> None:
-    """Let ``add`` sum each part into a matrix of its own, in threads, and add these to ``total`` in their order."""
+    """Sum each part with ``add`` into its own matrix, in threads, and add these matrices to ``total`` in order."""
     if len(parts) == 1:
         add(parts[0], total)
         return
@@ -357,26 +358,24 @@ def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], pa
         total += sums.pop(part)
 
 
-# -- The same in tiles: several threads share one matrix, each adds to tiles of its own --
+# -- The same in tiles: several threads share one matrix, and each adds to different tiles --
 
 _BAND = 256  # rows of a tile: small enough for sixteen threads, large enough for BLAS
-_PAIRS_WORTH_TILES = 1 << 26  # a thread multiplies so many pairs in some 2 ms
-
-
-# Fewer pairs are multiplied before BLAS is told how many threads it may use.
+_PAIRS_WORTH_TILES = 1 << 26  # multiplications that take one thread about 2 ms
+# Fewer multiplications take less time than setting the number of threads of BLAS.
 _PAIRS_WORTH_A_LIMIT = 1 << 20
 
 
 def threads_for_outer_square(side: int, depth: int) -> AbstractContextManager[Any]:
-    """One thread for the outer square of few vectors: sixteen took ten times as long to share out so little work."""
+    """Limit BLAS to one thread for small outer products: with sixteen threads they took ten times as long."""
     few = _PAIRS_WORTH_A_LIMIT <= side**2 * depth < _PAIRS_WORTH_TILES
     return one_thread() if few else nullcontext()
 
 
 def suits_tiles(side: int, depth: int) -> bool:
-    """Whether tiles of the matrix are shared out, and not parts of the sum; it follows from the sizes alone.
+    """Whether threads share tiles of the matrix rather than parts of the sum; this depends on the sizes alone.
 
-    Parts need a matrix each. Where memory allows fewer parts than the work is worth, some threads would wait.
+    Each part needs its own matrix. Tiles are better where memory allows too few parts to keep all threads busy.
     """
     pairs = side**2 * depth
     if side < 2 * _BAND or pairs < _PAIRS_WORTH_TILES:
@@ -385,13 +384,13 @@ def suits_tiles(side: int, depth: int) -> bool:
 
 
 def add_outer_square_in_tiles(accumulator: FloatArray, block: FloatArray, n_threads: int) -> None:
-    """As `add_outer_square`, tile by tile; BLAS should be limited to one thread meanwhile."""
+    """As `add_outer_square`, tile by tile in several threads; the caller limits BLAS to one thread."""
     if block.size == 0:
         return
     side = block.shape[0]
     bands = [(start, min(start + _BAND, side)) for start in range(0, side, _BAND)]
-    tiles = [(lower, upper) for place, lower in enumerate(bands) for upper in bands[: place + 1]]
-    tiles.sort(key=lambda tile: tile[0] == tile[1])  # those on the diagonal are half the work: last
+    tiles = [(lower, upper) for row, lower in enumerate(bands) for upper in bands[: row + 1]]
+    tiles.sort(key=lambda tile: tile[0] == tile[1])  # tiles on the diagonal come last: they are half the work
 
     def add(lower: tuple[int, int], upper: tuple[int, int]) -> None:
         if lower == upper:
@@ -403,7 +402,7 @@ def add_outer_square_in_tiles(accumulator: FloatArray, block: FloatArray, n_thre
 
 
 def _add_rows_squared(accumulator: FloatArray, block: FloatArray, first: int, last: int) -> None:
-    """Add the outer square of some rows to the lower triangle of their tile."""
+    """Add the products of some rows with themselves to the lower triangle of their tile."""
     if block.dtype == np.float32:
         _add_single_products(accumulator, block, (first, last), (first, last))
         return
@@ -420,7 +419,7 @@ def _add_rows_squared(accumulator: FloatArray, block: FloatArray, first: int, la
 def _add_rows_product(
     accumulator: FloatArray, block: FloatArray, lower: tuple[int, int], upper: tuple[int, int]
 ) -> None:
-    """Add the products of some rows with rows before them to their tile."""
+    """Add the products of some rows with earlier rows to their tile."""
     if block.dtype == np.float32:
         _add_single_products(accumulator, block, lower, upper)
         return
@@ -437,17 +436,17 @@ def _add_rows_product(
 
 
 _SINGLE_DEPTH = (
-    512  # products that are summed in single precision, before their sum goes to one in double precision
+    512  # products that are summed in single precision before the sum is added in double precision
 )
 
 
 def _add_single_products(
     accumulator: FloatArray, block: FloatArray, lower: tuple[int, int], upper: tuple[int, int]
 ) -> None:
-    """Add the products of some rows with others, or with themselves; a few hundred at a time in single precision.
+    """Add the products of some rows with others, or with themselves; 512 at a time are summed in single precision.
 
-    The sum of 512 products of numbers around one is rounded by some 1e-6, and roundings of many such sums are
-    independent: of a million columns about 1e-9 of the squared length of a row.
+    The rounding error of a sum of 512 products of numbers near one is about 1e-6. The errors of many such sums are
+    independent: for a million columns the total error is about 1e-9 of the squared norm of a row.
     """
     by_column = block.flags.f_contiguous
     height, width = lower[1] - lower[0], upper[1] - upper[0]
@@ -461,9 +460,8 @@ def _add_single_products(
         depth = ctypes.c_int(min(_SINGLE_DEPTH, block.shape[1] - start))
         if lower == upper:
             rows_at_once = block[lower[0] : lower[1], start : start + _SINGLE_DEPTH]
-            np.matmul(
-                rows_at_once, rows_at_once.T, out=part
-            )  # NumPy's BLAS is newer than SciPy's, and faster
+            # NumPy's BLAS is newer and faster than SciPy's.
+            np.matmul(rows_at_once, rows_at_once.T, out=part)
         else:
             left, right = block[lower[0] :, start:].ctypes.data, block[upper[0] :, start:].ctypes.data
             _blas("sgemm")(
@@ -482,7 +480,7 @@ def _add_part(total: FloatArray, part: NDArray[Any], lower_triangle: bool) -> No
 
 
 def add_product(accumulator: FloatArray, left: FloatArray, right: FloatArray) -> None:
-    """Add ``left @ right.T`` to a Fortran-ordered accumulator; the factors are contiguous."""
+    """Add ``left @ right.T`` to a Fortran-ordered accumulator; both factors must be contiguous."""
     if left.size == 0 or right.size == 0:
         return
     a, trans_a = (left, 0) if left.flags.f_contiguous else (left.T, 1)
@@ -497,7 +495,7 @@ def symmetric_result(accumulator: FloatArray) -> FloatArray:
     return result
 
 
-_MIRRORED = 64  # rows and columns that stay in the cache while they are turned
+_MIRRORED = 64  # rows and columns of a tile that fits into the cache while it is transposed
 
 
 @kernel

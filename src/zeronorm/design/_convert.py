@@ -1,4 +1,4 @@
-"""From what users have to a `Design`: the one place where the data are checked."""
+"""Conversion of user data to a `Design`, with all checks of the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zeronorm.design._stats import require_finite
 from zeronorm.registry import load_extensions
 
 _NUMERIC_KINDS = ("int", "uint", "float", "double", "bool", "complex", "sparse", "decimal")
-REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")  # packages whose arrays stay where they are
+REMOTE_ARRAYS = ("dask", "cupy", "torch", "array_api_strict")  # packages whose arrays are not copied to NumPy
 _TIME_KINDS = ("datetime", "timedelta", "duration", "date", "time", "period")
 
 
@@ -48,15 +48,15 @@ def as_design(
     allow_nan : bool, default=False
         Whether NaN is accepted. Infinity never is.
     check_finite : bool, default=True
-        Whether all values are checked now, which reads the data once. False leaves it to a caller who sees it
-        from the statistics of the columns.
+        Whether all values are checked now, which takes one pass over the data. With False the caller must check
+        them, for instance with the statistics of the columns.
     memory_budget : int or None, default=None
-        Number of bytes that blocks of files may take. None: 512 MiB.
+        Number of bytes that blocks read from files may take. None: 512 MiB.
 
     Returns
     -------
     Design
-        The data behind one interface. A ``Design`` is returned as it is.
+        The design of the data. A ``Design`` is returned unchanged.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def as_design(
 
 
 def has_own_backend(X: Any) -> bool:
-    """Whether the data must not be pulled into an array of the host: their own backend reads and checks them."""
+    """Whether X must not be converted to a NumPy array because its own backend reads and checks it."""
     if isinstance(X, np.ndarray):
         return False
     load_extensions()
@@ -139,7 +139,7 @@ def _from_sparse_frame(X: Any, names: NDArray[Any] | None) -> Design:
 
 
 def check_container(X: Any) -> None:
-    """Raise an error for damaged sparse matrices, and for tables without one number and one name per column."""
+    """Raise an error for damaged sparse matrices, paths, and tables that are not numeric or have unclear names."""
     if sparse.issparse(X):
         check_structure(X)
     elif are_files(X):
@@ -181,29 +181,29 @@ def _check_column(column: Any, name: Any, kind: Any) -> None:
 
 
 def _check_rows(rows: Sequence[Any]) -> None:
-    """Raise an error for lists that are no table, in the words of the caller rather than of NumPy."""
+    """Raise an error that names the row for lists that are not a table; NumPy's own errors do not."""
     lengths = [len(row) if _is_row(row) else None for row in rows]
-    first = next((place for place, length in enumerate(lengths) if length is not None), None)
+    first = next((row for row, length in enumerate(lengths) if length is not None), None)
     if first is None:
-        return  # one dimension, which others refuse
-    for place, length in enumerate(lengths):
+        return  # one dimension, which `_from_array` refuses
+    for row, length in enumerate(lengths):
         if length is None:
             raise ValueError(
-                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values, but row {place} is "
-                f"no list of values: {written(rows[place]):.60}; give each row one value per feature."
+                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values, but row {row} is "
+                f"no list of values: {written(rows[row]):.60}; give each row one value per feature."
             )
         if length != lengths[first]:
             raise ValueError(
-                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values and row {place} has "
+                f"The rows of X must have equal lengths. Row {first} has {lengths[first]} values and row {row} has "
                 f"{length}; give each row one value per feature."
             )
     try:
         table = np.asarray(rows)
-    except ValueError:  # a cell that is a list, beside others that are not
+    except ValueError:  # some cells are lists, others are not
         _check_cells(np.array([list(row) for row in rows], dtype=object))
         return
     if table.dtype.kind in "USO" and table.ndim == 2:
-        _as_float(table)  # says which cell is no number
+        _as_float(table)  # the error names the cell that is not a number
 
 
 def _is_row(value: Any) -> bool:
@@ -226,10 +226,10 @@ def _is_sequence(value: Any) -> bool:
 
 def _check_names(names: list[Any]) -> None:
     seen = set()
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         if name is None or name != name:
             raise ValueError(
-                f"All columns of X must have names, but column {place} has no name; name it first."
+                f"All columns of X must have names, but column {position} has no name; name it first."
             )
         if name in seen:
             raise ValueError(
@@ -239,12 +239,12 @@ def _check_names(names: list[Any]) -> None:
 
 
 def _is_sparse_frame(X: Any) -> bool:
-    """A pandas frame whose columns are all sparse and leave out zeros."""
+    """Whether X is a pandas frame whose columns are all sparse with fill value zero."""
     fill_values = [getattr(dtype, "fill_value", None) for dtype in getattr(X, "dtypes", ())]
     return _is_frame(X) and len(fill_values) > 0 and all(value == 0 for value in fill_values)
 
 
-# The backends of this folder; those of other packages are in BACKENDS.
+# The backends of this package; those registered by other packages are in BACKENDS.
 _CONVERTERS: list[tuple[Callable[[Any], bool], Converter]] = [
     (sparse.issparse, _from_sparse),
     (is_dask_array, from_dask),
@@ -260,7 +260,7 @@ def _names(feature_names: ArrayLike | None) -> NDArray[Any] | None:
 
 
 def _as_float(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array in native float32 or float64; both are kept as they are."""
+    """Return the array as native float32 or float64; arrays of these types are not copied."""
     if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
         return array
     if array.dtype.kind == "c":
@@ -277,21 +277,21 @@ def _as_float(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _first_no_number(array: NDArray[Any]) -> str:
-    """Where the first value stands that cannot be converted to a number, and the value."""
-    for place, value in np.ndenumerate(array):
+    """Text for a message: the first value that cannot be converted to a number, with its row and column."""
+    for index, value in np.ndenumerate(array):
         try:
             float(value)
         except (TypeError, ValueError):
             return (
-                f", first {written(value):.60} in row {place[0]}, column {place[1]}"
-                if len(place) == 2
+                f", first {written(value):.60} in row {index[0]}, column {index[1]}"
+                if len(index) == 2
                 else ""
             )
     return ""
 
 
 def contiguous(design: Design) -> Design:
-    """Return the same data in one array when they are small or on a device, so that products need no gathering."""
+    """Return the same data as one contiguous array if they are small or on a device, so that products are faster."""
     elsewhere = design._in_memory_elsewhere()
     if elsewhere is not None:
         return design._passing_on(elsewhere)

@@ -1,4 +1,4 @@
-"""A design held in a Dask array: operations run where the chunks are, only results come back."""
+"""A design held in a Dask array: operations run on the workers that hold the chunks, and only results are returned."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 Affine = tuple[FloatArray, FloatArray] | None
 
-# A Dask array is kept in the memory of its workers when it takes no more than this share of what is free here.
+# A Dask array is persisted on its workers if it takes at most this fraction of the memory that is free here.
 _KEPT_SHARE = 1 / 4
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """All samples of the features in one chunk, as a task.
+    """All samples of the selected features of one chunk, as a task.
 
-    ``place`` is where these features stand in the design, ``columns`` where in the chunk; None means all of it.
+    ``position`` holds the column indices of these features in the design, ``columns`` those in the chunk (None: all).
     """
 
-    place: slice | IntArray
+    position: slice | IntArray
     columns: Index | None
     chunk: Any
 
@@ -40,10 +40,10 @@ class _Piece:
 class DaskDesign(Design):
     """A two-dimensional ``dask.array`` of real numbers, in memory, in files or on a cluster.
 
-    Each operation is one Dask graph that computes every chunk once and lets the design of that chunk do the
-    work. Chunks that hold all samples of some features, ``x.rechunk((-1, "auto"))``, suit wide data best; others
-    are joined on the way. Blocks are computed when they are asked for. Selections are kept as indices, which the
-    design of a chunk applies block by block; only chunks with a selected feature are computed.
+    Each operation is one Dask graph that computes every chunk once and applies the operation to a `DenseDesign` of
+    that chunk. For wide data, chunks should hold all samples of some features, as ``x.rechunk((-1, "auto"))`` does;
+    other chunks are merged when they are used. Selections are kept as indices and applied to each chunk; only chunks
+    with a selected feature are computed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class DaskDesign(Design):
         return DaskDesign(self._array, affine=(shift, factor), rows=self._rows, columns=self._columns)
 
     def _selected(self, columns: Index | None = None) -> Any:
-        """The selected part as a Dask array."""
+        """Return the selected rows and columns as a Dask array."""
         chosen = self._columns if columns is None else compose(self._columns, columns)
         array = self._array
         if len(chosen) != array.shape[1] or not isinstance(chosen, range):
@@ -109,13 +109,13 @@ class DaskDesign(Design):
                 out *= factor[as_selector(columns)]
 
     def _block_width(self) -> int:
-        """Whole chunks, because part of a chunk costs as much to compute."""
+        """Columns per block: whole chunks, because part of a chunk takes as long to compute."""
         chunk = max(1, *(int(width) for width in self._array.chunks[1]))
         return chunk * max(1, super()._block_width() // chunk)
 
     @property
     def _is_empty(self) -> bool:
-        """Dask has no products of arrays without elements; the blockwise defaults do."""
+        """Whether there are no elements: Dask has no products of such arrays, so the blockwise defaults are used."""
         return 0 in self.shape
 
     # Graphs
@@ -126,16 +126,16 @@ class DaskDesign(Design):
         pieces = _pieces(array, axis=1)
         chosen = self._columns
         if isinstance(chosen, range) and len(chosen) == array.shape[1]:
-            return [_Piece(place, None, chunk) for place, chunk in pieces]
+            return [_Piece(position, None, chunk) for position, chunk in pieces]
         wanted = np.asarray(chosen, dtype=np.intp)
-        backend = np.searchsorted([place.stop for place, _ in pieces], wanted, side="right")
-        order = np.argsort(backend, kind="stable")
-        bounds = np.searchsorted(backend[order], np.arange(len(pieces) + 1))
+        piece_of = np.searchsorted([position.stop for position, _ in pieces], wanted, side="right")
+        order = np.argsort(piece_of, kind="stable")
+        bounds = np.searchsorted(piece_of[order], np.arange(len(pieces) + 1))
         found = []
-        for (place, chunk), (begin, end) in zip(pieces, itertools.pairwise(bounds.tolist()), strict=True):
+        for (position, chunk), (begin, end) in zip(pieces, itertools.pairwise(bounds.tolist()), strict=True):
             if end > begin:
                 here = order[begin:end]
-                local = as_index(wanted[here] - place.start, place.stop - place.start, "column")
+                local = as_index(wanted[here] - position.start, position.stop - position.start, "column")
                 found.append(_Piece(here, local, chunk))
         return found
 
@@ -155,15 +155,15 @@ class DaskDesign(Design):
         return None if isinstance(self._rows, range) and self._rows == all_rows else self._rows
 
     def _each(
-        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda position: ()
     ) -> tuple[list[_Piece], list[Any]]:
-        """One task for each piece of columns: an operation of its design with arguments for these columns."""
+        """One task for each piece: an operation of its design, with arguments that depend on the columns."""
         pieces = self._by_columns()
-        tasks = [self._task_on(piece, operation, arguments(piece.place)) for piece in pieces]
+        tasks = [self._task_on(piece, operation, arguments(piece.position)) for piece in pieces]
         return pieces, tasks
 
     def _task_on(self, piece: _Piece, operation: str, arguments: tuple[Any, ...]) -> Any:
-        affine = _part_of(self._affine_part, piece.place)
+        affine = _part_of(self._affine_part, piece.position)
         return _task(_operate, piece.chunk, self._own_rows, piece.columns, affine, operation, arguments)
 
     def _each_row_piece(self, operation: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
@@ -173,18 +173,20 @@ class DaskDesign(Design):
         ]
 
     def _per_feature(
-        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda place: ()
+        self, operation: str, arguments: Callable[[Any], tuple[Any, ...]] = lambda position: ()
     ) -> FloatArray:
-        """An operation with one result, or row of results, for each feature."""
+        """Compute an operation that has one result, or one row of results, for each feature."""
         pieces, tasks = self._each(operation, arguments)
-        return _in_place([piece.place for piece in pieces], _computed(tasks), self.n_features)
+        return _assembled([piece.position for piece in pieces], _computed(tasks), self.n_features)
 
     # Products
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty:
             return super()._gram(scale_sq)
-        return _sum(self._each("_gram", lambda place: (None if scale_sq is None else scale_sq[place],))[1])
+        return _sum(
+            self._each("_gram", lambda position: (None if scale_sq is None else scale_sq[position],))[1]
+        )
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty or other.n_samples == 0:
@@ -192,9 +194,9 @@ class DaskDesign(Design):
         other = other._fused()
         tasks = []
         for piece in self._by_columns():
-            right, right_affine = _columns_of(other, piece.place)
-            scale = None if scale_sq is None else scale_sq[piece.place]
-            left_affine = _part_of(self._affine_part, piece.place)
+            right, right_affine = _columns_of(other, piece.position)
+            scale = None if scale_sq is None else scale_sq[piece.position]
+            left_affine = _part_of(self._affine_part, piece.position)
             left = (piece.chunk, self._own_rows, piece.columns, left_affine)
             tasks.append(_task(_cross, *left, right, right_affine, scale))
         return _sum(tasks)
@@ -203,14 +205,14 @@ class DaskDesign(Design):
         if self._is_empty:
             return super()._gram_adjoint(M)
         matrix = _shared(M)
-        return self._per_feature("_gram_adjoint", lambda place: (matrix,))
+        return self._per_feature("_gram_adjoint", lambda position: (matrix,))
 
     def _dot(self, w: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._dot(w)
         if self._prefers_rows:
             return np.concatenate(_computed(self._each_row_piece("_dot", lambda rows: (w,))))
-        return _sum(self._each("_dot", lambda place: (w[place],))[1])
+        return _sum(self._each("_dot", lambda position: (w[position],))[1])
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_empty:
@@ -218,7 +220,7 @@ class DaskDesign(Design):
         if self._prefers_rows:
             return _sum(self._each_row_piece("_transpose_dot", lambda rows: (V[rows],)))
         vectors = _shared(V)
-        return self._per_feature("_transpose_dot", lambda place: (vectors,))
+        return self._per_feature("_transpose_dot", lambda position: (vectors,))
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._is_empty:
@@ -233,12 +235,14 @@ class DaskDesign(Design):
     def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
         if self._is_empty:
             return super().column_stats(y, sample_weight)
-        StatsAccumulator((self.n_samples, 0), y, sample_weight)  # refuses wrong arguments here, not in a task
-        pieces, tasks = self._each("column_stats", lambda place: (y, sample_weight))
-        parts, places = _computed(tasks), [piece.place for piece in pieces]
+        StatsAccumulator(
+            (self.n_samples, 0), y, sample_weight
+        )  # raises errors for wrong arguments here, not in a task
+        pieces, tasks = self._each("column_stats", lambda position: (y, sample_weight))
+        parts, positions = _computed(tasks), [piece.position for piece in pieces]
         joined = ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum")
         fields = {
-            name: _in_place(places, [getattr(part, name).T for part in parts], self.n_features).T
+            name: _assembled(positions, [getattr(part, name).T for part in parts], self.n_features).T
             for name in joined
         }
         return ColumnStats(count=parts[0].count, weight=parts[0].weight, **fields)
@@ -248,7 +252,7 @@ class DaskDesign(Design):
             return super().column_range()
         pieces, tasks = self._each("column_range")
         parts = [np.transpose(part) for part in _computed(tasks)]
-        low, high = _in_place([piece.place for piece in pieces], parts, self.n_features).T
+        low, high = _assembled([piece.position for piece in pieces], parts, self.n_features).T
         return low, high
 
     def _surely_finite(self) -> bool:
@@ -256,12 +260,12 @@ class DaskDesign(Design):
 
 
 def is_dask_array(X: Any) -> bool:
-    """Tell whether X is a Dask array, without importing Dask."""
+    """Whether X is a Dask array; Dask is not imported."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "chunks")
 
 
 def from_dask(X: Any, feature_names: NDArray[Any] | None = None) -> DaskDesign:
-    """Return the design of a Dask array; one that fits well into memory is computed once and kept there."""
+    """Return the design of a Dask array; an array that takes little memory is computed once and persisted."""
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(
             "A Dask array must be two-dimensional, samples by features, and real. "
@@ -290,9 +294,9 @@ def _pieces(array: Any, axis: int) -> list[tuple[slice, Any]]:
     bounds = np.concatenate([[0], np.cumsum(array.chunks[axis])]).astype(int).tolist()
     slices = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
     return [
-        (place, piece)
-        for place, piece in zip(slices, array.to_delayed().ravel(), strict=True)
-        if place.stop > place.start
+        (position, piece)
+        for position, piece in zip(slices, array.to_delayed().ravel(), strict=True)
+        if position.stop > position.start
     ]
 
 
@@ -303,7 +307,7 @@ def _task(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _shared(values: NDArray[Any]) -> Any:
-    """An argument of many tasks that travels once."""
+    """An argument of many tasks that is sent to the workers only once."""
     from dask.delayed import delayed
 
     return delayed(values, pure=False, traverse=False)
@@ -344,20 +348,20 @@ def _design_of(chunk: NDArray[Any], rows: Index | None, columns: Index | None, a
     return StandardizedDesign(design, shift, 1.0 / np.where(zero, 1.0, factor), zero_columns=zero)
 
 
-def _columns_of(other: Design, place: slice | IntArray) -> tuple[Any, Affine]:
-    """Some columns of another design as one task, with their affine part."""
+def _columns_of(other: Design, position: slice | IntArray) -> tuple[Any, Affine]:
+    """Return some columns of another design as one task, with their shift and factor."""
     if not isinstance(other, DaskDesign):
-        return _shared(other.block(place)), None
-    columns = as_index(place, other.n_features, "column")
+        return _shared(other.block(position)), None
+    columns = as_index(position, other.n_features, "column")
     chunk = other._selected(columns).rechunk((-1, -1)).to_delayed()[0, 0]
-    return chunk, _part_of(other._affine_part, place)
+    return chunk, _part_of(other._affine_part, position)
 
 
-def _in_place(places: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
-    """Results of the pieces, each feature where it stands in the design."""
+def _assembled(positions: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
+    """Put the results of the pieces together, in the order of the features of the design."""
     result = np.empty((size, *parts[0].shape[1:]))
-    for place, part in zip(places, parts, strict=True):
-        result[place] = part
+    for position, part in zip(positions, parts, strict=True):
+        result[position] = part
     return result
 
 
@@ -366,7 +370,7 @@ def _part_of(affine: Affine, columns: Any) -> Affine:
 
 
 def _sum(tasks: list[Any]) -> FloatArray:
-    """Add the results pair by pair, where they are, in an order that does not depend on who is ready first."""
+    """Add the results pair by pair, on the workers, in an order that does not depend on which task ends first."""
     while len(tasks) > 1:
         pairs = [_task(np.add, *tasks[k : k + 2]) for k in range(0, len(tasks) - 1, 2)]
         tasks = pairs + tasks[2 * len(pairs) :]

@@ -26,18 +26,18 @@ from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
 
 BYTES_PER_THREAD = 32 << 20
-# More parts than threads: a thread whose core is busy otherwise takes fewer of them.
+# More parts than threads: a thread on a busy core then takes fewer of them.
 PARTS_PER_THREAD = 8
-MOST_SWEPT_VECTORS = 8
+MOST_COMPILED_VECTORS = 8
 CACHE_BYTES, NARROWEST = 1 << 20, 1024
-# Gathering rows costs about three readings of them (read, write, read again); a mask costs one of all rows.
+# Gathering rows costs three passes over them (read, write, read again); using all rows with a mask costs one.
 SHARE_WORTH_A_MASK = 0.3
 
 
 class DenseDesign(Design):
-    """Rows and columns of a float32 or float64 array, which is never copied as a whole.
+    """Selected rows and columns of a float32 or float64 array, which is never copied as a whole.
 
-    Selections are kept as indices into the original array and gathered block by block.
+    Selections are kept as indices into the original array; the selected entries are copied block by block.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DenseDesign(Design):
 
     @classmethod
     def of_part(cls, array: NDArray[Any], feature_names: NDArray[Any] | None = None) -> DenseDesign:
-        """The design of an array that may be consecutive columns of a larger one: sweeps want the whole rows."""
+        """Return the design of an array; for a view of consecutive columns it refers to the larger array."""
         whole = array.base
         if (
             not isinstance(whole, np.ndarray)
@@ -96,11 +96,11 @@ class DenseDesign(Design):
         return True
 
     def _view(self, columns: Index) -> NDArray[Any]:
-        """Return the selected columns; a view when the selection is made of ranges, else gathered."""
+        """Return the selected columns: a view if the selection consists of ranges, otherwise a copy."""
         chosen = compose(self._columns, columns)
         rows = self._rows
         if isinstance(rows, range) or isinstance(chosen, range):
-            # The slice first: gathering then touches only what is wanted.
+            # The slice first: only selected entries are then copied.
             part = self._array[as_selector(rows)] if isinstance(rows, range) else self._array
             part = part[:, as_selector(chosen)]
             return part if isinstance(rows, range) else part[rows]
@@ -118,7 +118,7 @@ class DenseDesign(Design):
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
             return super()._surely_finite()
         view = self._view(range(self.n_features))
-        if view.dtype != np.float32:  # one product of BLAS, which has threads of its own
+        if view.dtype != np.float32:  # one BLAS product, which uses threads itself
             return is_surely_finite(view)
         lines = view if self._order == "C" else view.T
         found: list[bool] = []
@@ -128,14 +128,14 @@ class DenseDesign(Design):
         return all(found)
 
     def _memory(self) -> FloatArray | None:
-        """Return the whole design as a view that BLAS can read in place, or None."""
-        return self._place_in_memory
+        """Return the whole design as a view that BLAS can read without a copy, or None."""
+        return self._memory_view
 
-    def __getstate__(self) -> dict[str, Any]:  # a view would travel as a second copy
-        return {name: value for name, value in self.__dict__.items() if name != "_place_in_memory"}
+    def __getstate__(self) -> dict[str, Any]:  # a view would be pickled as a second copy
+        return {name: value for name, value in self.__dict__.items() if name != "_memory_view"}
 
     @functools.cached_property
-    def _place_in_memory(self) -> FloatArray | None:
+    def _memory_view(self) -> FloatArray | None:
         if self.dtype != np.float64:
             return None
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
@@ -156,7 +156,7 @@ class DenseDesign(Design):
         if memory is None or memory.strides[1] != memory.itemsize:
             yield from super()._scaled_rows(factors)
             return
-        for rows, block in self._scratch_rows():  # read, multiplied and written in one go
+        for rows, block in self._scratch_rows():  # read, multiplied and written in one pass
             yield np.multiply(memory[rows], factors[rows, None], out=block)
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
@@ -166,7 +166,7 @@ class DenseDesign(Design):
         return super()._gram(scale_sq)
 
     def _all_samples(self) -> DenseDesign | None:
-        """All samples of the same features where products with them and a mask are faster than gathered rows."""
+        """Return the design of all samples if products with it and a mask are faster than copying rows; else None."""
         if isinstance(self._rows, range) or len(self._rows) < SHARE_WORTH_A_MASK * self._array.shape[0]:
             return None
         whole = DenseDesign(
@@ -180,10 +180,10 @@ class DenseDesign(Design):
             return memory @ w
         whole = self._all_samples()
         if whole is not None:
-            with np.errstate(all="ignore"):  # of samples that are not asked for
+            with np.errstate(all="ignore"):  # overflow in samples that are not selected
                 return whole._dot(w)[self._rows]
-        if w.ndim == 1 and self._is_swept(w) and self._array.flags.c_contiguous:
-            return self._sweep_dot(w)
+        if w.ndim == 1 and self._uses_compiled_products(w) and self._array.flags.c_contiguous:
+            return self._compiled_dot(w)
         return super()._dot(w)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
@@ -192,40 +192,40 @@ class DenseDesign(Design):
             return memory.T @ V
         whole = self._all_samples()
         if whole is not None:
-            scale = np.zeros((whole.n_samples, *V.shape[1:]))
-            np.add.at(scale, self._rows, V)
+            padded = np.zeros((whole.n_samples, *V.shape[1:]))
+            np.add.at(padded, self._rows, V)
             with np.errstate(all="ignore"):
-                result = whole._transpose_dot(scale)
-            # A sample outside that is not finite would spoil the sums even with a factor of zero.
+                result = whole._transpose_dot(padded)
+            # Infinity or NaN in a sample that is not selected makes sums NaN, although its factor is zero.
             if np.isfinite(result).all():
                 return result
-        if self._is_swept(V):
-            return self._sweep_transpose_dot(V)
+        if self._uses_compiled_products(V):
+            return self._compiled_transpose_dot(V)
         return super()._transpose_dot(V)
 
-    def _is_swept(self, vectors: FloatArray) -> bool:
-        """Whether compiled loops read float32 where it lies; for many vectors BLAS on converted blocks is faster."""
-        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_SWEPT_VECTORS
+    def _uses_compiled_products(self, vectors: FloatArray) -> bool:
+        """Whether compiled loops multiply float32 without a copy; with many vectors, BLAS on float64 is faster."""
+        few = vectors.ndim == 1 or vectors.shape[1] <= MOST_COMPILED_VECTORS
         columns = self._columns
         consecutive = isinstance(columns, range) and columns.step == 1
         in_place = consecutive and len(columns) > 0 and self._array.flags.forc
         return few and in_place and self.dtype == np.float32
 
-    def _sweep_transpose_dot(self, V: FloatArray) -> FloatArray:
+    def _compiled_transpose_dot(self, V: FloatArray) -> FloatArray:
         vectors = read_only(np.ascontiguousarray(np.atleast_2d(V.T)))
         result = np.empty((len(vectors), self.n_features))
         rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
         by_row = self._array.flags.c_contiguous
         array = read_only(self._array if by_row else self._array.T)
-        sweep = rows_transpose_dot if by_row else columns_transpose_dot
+        product = rows_transpose_dot if by_row else columns_transpose_dot
 
         def read(part: range) -> None:
-            sweep(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
+            product(array, rows, vectors, start + part.start, len(part), result[:, part.start : part.stop])
 
         self._in_parts(read, self.n_features)
         return result.T if V.ndim == 2 else result[0]
 
-    def _sweep_dot(self, w: FloatArray) -> FloatArray:
+    def _compiled_dot(self, w: FloatArray) -> FloatArray:
         result = np.empty(self.n_samples)
         rows, start = np.asarray(self._rows, dtype=np.intp), int(self._columns[0])
         array, w = read_only(self._array), read_only(np.ascontiguousarray(w))
@@ -237,7 +237,7 @@ class DenseDesign(Design):
         return result
 
     def _in_parts(self, read: Callable[[range], None], size: int) -> None:
-        """Read all parts, by several threads where there is much to read."""
+        """Call ``read`` for all parts, in several threads if the data are large."""
         n_threads = _reading_threads(self.n_features * self.n_samples * self.dtype.itemsize)
         parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
         run_in_threads(read, [(part,) for part in parts], n_threads)
@@ -252,7 +252,7 @@ class DenseDesign(Design):
         return low, high
 
     def _accumulate_stats(self, accumulator: StatsAccumulator, target: int = 0) -> None:
-        """Read all columns into the results ``target``..."""
+        """Add the statistics of all columns; those of the first are written at index ``target``."""
         columns = self._columns
         if self._array.flags.forc and isinstance(columns, range) and columns.step == 1:
             first = columns.start
@@ -268,30 +268,30 @@ class DenseDesign(Design):
 
 
 def _range_of_columns(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
-    """Minimum and maximum of some columns, each of which lies in one piece."""
-    places = slice(part.start, part.stop)
+    """Minimum and maximum of some columns of a Fortran-ordered array."""
+    columns = slice(part.start, part.stop)
     keys = np.empty((2, len(part)), dtype=np.int64)
-    columns_range(float_bits(read_only(view[:, places].T)), *keys)
-    low[places], high[places] = from_keys(keys, view.dtype)
-    missing = np.isnan(low[places]) | np.isnan(high[places])  # NaN comes before or after all numbers
-    low[places][missing], high[places][missing] = np.nan, np.nan
+    columns_range(float_bits(read_only(view[:, columns].T)), *keys)
+    low[columns], high[columns] = from_keys(keys, view.dtype)
+    missing = np.isnan(low[columns]) | np.isnan(high[columns])  # NaN comes before or after all numbers
+    low[columns][missing], high[columns][missing] = np.nan, np.nan
 
 
 def _range_of_rows(view: NDArray[Any], part: range, low: FloatArray, high: FloatArray) -> None:
-    """The same for rows in one piece: as many columns at a time as stay in the cache for the second search."""
+    """The same for other arrays, with so few columns at a time that they stay in the cache for the maximum."""
     width = max(NARROWEST, CACHE_BYTES // (view.shape[0] * view.itemsize))
     for start in range(part.start, part.stop, width):
-        places = slice(start, min(start + width, part.stop))
-        low[places] = view[:, places].min(axis=0)
-        high[places] = view[:, places].max(axis=0)
+        columns = slice(start, min(start + width, part.stop))
+        low[columns] = view[:, columns].min(axis=0)
+        high[columns] = view[:, columns].max(axis=0)
 
 
 def _reading_threads(n_bytes: int) -> int:
-    """Threads that read side by side: one for small data, all that are available for large."""
+    """Number of threads that read the data: one for small data, all that are available for large data."""
     wanted = 1 + n_bytes // BYTES_PER_THREAD
     return 1 if wanted == 1 else min(available_threads(), wanted)
 
 
-def _parts(places: range, n_parts: int) -> list[range]:
-    bounds = np.linspace(places.start, places.stop, n_parts + 1).astype(int).tolist()
+def _parts(positions: range, n_parts: int) -> list[range]:
+    bounds = np.linspace(positions.start, positions.stop, n_parts + 1).astype(int).tolist()
     return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]

@@ -1,8 +1,8 @@
-"""Sums over data in single precision on a GPU that are formed in double precision, in one reading.
+"""Kernels for a GPU that sum single-precision data in double precision, in one pass over the data.
 
-Library functions would first write a copy of the data in double precision and read it again, five times the
-traffic. The kernels are written in Triton, which comes with torch for CUDA; `usable_for` says whether they work.
-Matrices are row by row: the values of one sample are neighbours in memory.
+Library functions would first write a copy of the data in double precision and read it again, which is five times the
+memory traffic. The kernels are written in Triton, which comes with torch for CUDA; `usable_for` checks that they work.
+Matrices are stored by row (C order).
 """
 
 # mypy: allow-untyped-defs
@@ -22,13 +22,13 @@ import triton
 import triton.language as tl
 
 _MOST_VECTORS = 4  # products with more vectors are left to the matrix product
-_COLUMNS_PER_PART = 16384  # of a sum along a row
+_COLUMNS_PER_PART = 16384  # of a sum along a row that one program computes
 _CENTER_SAMPLES = 16
 _TILE = 64  # samples on each side of a tile of distances
-_AT_ONCE = 4  # columns in one turn of the loop
+_AT_ONCE = 4  # columns per iteration of the loop
 _PROGRAMS = 4096  # enough to keep a device busy
-_ROWS = 8  # in one turn of a loop down the columns
-_LEAST_ROWS = 64  # of one part of such a loop
+_ROWS = 8  # rows per iteration of a loop along the columns
+_LEAST_ROWS = 64  # rows that one program handles at least
 
 
 @triton.jit
@@ -44,8 +44,8 @@ def _column_sums(
         row = start + tl.arange(0, ROWS)
         known = row < n_rows
         weight = tl.load(weights + row, mask=known, other=0.0)
-        place = x + row.to(tl.int64)[:, None] * stride + column[None, :]
-        value = tl.load(place, mask=known[:, None] & inside[None, :], other=0.0)
+        address = x + row.to(tl.int64)[:, None] * stride + column[None, :]
+        value = tl.load(address, mask=known[:, None] & inside[None, :], other=0.0)
         total += value.to(tl.float64) * weight[:, None]
     tl.store(out + part.to(tl.int64) * n_columns + column, tl.sum(total, axis=0), mask=inside)
 
@@ -74,19 +74,19 @@ def _column_moments(
     x, stride, rows, weights, out, n_rows, n_columns, part_size,
     CENTER: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip  # pragma: no cover
-    """Minimum, maximum, centre, first and second moment about it of each column, over one part of the chosen rows.
+    """Minimum, maximum, center, and first and second moment about it, of each column over one part of the rows.
 
-    The centre is the mean of the first of all chosen rows, see `stats_kernels`.
+    The center is the mean of the first selected rows, see `_stats_kernels`.
     """
     column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
     part = tl.program_id(1)
     inside = column < n_columns
-    # A variable that enters the loop below must keep its shape there, so these have names of their own.
+    # Variables of the loop below must keep their shape, so these have different names.
     leader = tl.arange(0, CENTER)
     is_leader = leader < n_rows
     leader_row = tl.load(rows + leader, mask=is_leader, other=0)
-    leader_place = x + leader_row[:, None] * stride + column[None, :]
-    leading = tl.load(leader_place, mask=is_leader[:, None] & inside[None, :], other=0.0).to(tl.float64)
+    leader_address = x + leader_row[:, None] * stride + column[None, :]
+    leading = tl.load(leader_address, mask=is_leader[:, None] & inside[None, :], other=0.0).to(tl.float64)
     center = tl.sum(leading, axis=0) / tl.minimum(n_rows, CENTER)
     first = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
     second = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
@@ -97,9 +97,9 @@ def _column_moments(
         known = member < n_rows
         row = tl.load(rows + member, mask=known, other=0)
         weight = tl.load(weights + member, mask=known, other=0.0)
-        place = x + row[:, None] * stride + column[None, :]
+        address = x + row[:, None] * stride + column[None, :]
         both = known[:, None] & inside[None, :]
-        value = tl.load(place, mask=both, other=0.0).to(tl.float64)
+        value = tl.load(address, mask=both, other=0.0).to(tl.float64)
         low = tl.where(both & (value < low), value, low)
         high = tl.where(both & (value > high), value, high)
         deviation = tl.where(both, value - center[None, :], 0.0)
@@ -135,8 +135,8 @@ def _distances(
                 else:
                     total += tl.abs(difference)
                 values += n
-        place = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
-        tl.store(place, total, mask=is_row[:, None] & is_column[None, :])
+        address = out + (part.to(tl.int64) * n + row[:, None]) * n + column[None, :]
+        tl.store(address, total, mask=is_row[:, None] & is_column[None, :])
 
 
 @triton.jit
@@ -172,13 +172,13 @@ def _centered(
     both = known[:, None] & inside[None, :]
     center = tl.load(shift + column, mask=inside, other=0.0)
     scale = tl.load(factor + column, mask=inside, other=0.0)
-    place = row.to(tl.int64)[:, None]
-    value = tl.load(x + place * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
-    tl.store(out + place * n_columns + column[None, :], (value - center[None, :]) * scale[None, :], mask=both)
+    line = row.to(tl.int64)[:, None]
+    value = tl.load(x + line * stride + column[None, :], mask=both, other=0.0).to(tl.float64)
+    tl.store(out + line * n_columns + column[None, :], (value - center[None, :]) * scale[None, :], mask=both)
 
 
 def _parts(n_rows: int, n_columns: int, width: int) -> tuple[tuple[int, int], int]:
-    """The grid of programs for sums down the columns, and the rows of each: tall data have few columns to share."""
+    """Grid of programs for sums along the columns, and rows per program: the rows of tall data are split too."""
     n_blocks = triton.cdiv(n_columns, width)
     n_parts = max(1, min(n_rows // _LEAST_ROWS, _PROGRAMS // n_blocks))
     part_size = _ROWS * triton.cdiv(n_rows, _ROWS * n_parts)
@@ -212,7 +212,7 @@ def dot(x: Any, w: Any) -> Any:
 
 
 def centered(x: Any, shift: Any, factor: Any) -> Any:
-    """``(x - shift) * factor`` in double precision: one reading and one writing."""
+    """``(x - shift) * factor`` in double precision, with one pass over the data."""
     x = x if x.stride(1) == 1 else x.contiguous()
     n, p = x.shape
     out = torch.empty((n, p), dtype=torch.float64, device=x.device)
@@ -224,9 +224,9 @@ def centered(x: Any, shift: Any, factor: Any) -> Any:
 
 
 def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
-    """Minimum, maximum, mean and sum of squared deviations, one row of the result for each.
+    """Return a matrix with four rows: minimum, maximum, mean and sum of squared deviations of each column.
 
-    ``rows`` are positions of samples, the heaviest first, and ``weights`` their weights.
+    ``rows`` are indices of samples, those with the largest weight first, and ``weights`` their weights.
     """
     n, p = rows.shape[0], x.shape[1]
     grid, part_size = _parts(n, p, 128)
@@ -246,9 +246,9 @@ def column_moments(x: Any, rows: Any, weights: Any, total_weight: float) -> Any:
             COLUMNS=128,
         )
     first, second = out[:, 3].sum(dim=0), out[:, 4].sum(dim=0)
-    scale = (second - first * first / total_weight).clamp(min=0.0)
+    sum_sq = (second - first * first / total_weight).clamp(min=0.0)
     return torch.stack(
-        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, scale], dim=0
+        [out[:, 0].amin(dim=0), out[:, 1].amax(dim=0), out[0, 2] + first / total_weight, sum_sq], dim=0
     )
 
 
@@ -269,7 +269,7 @@ def distances(block: Any, squared: bool) -> Any:
 
 
 def difference_sums(x: Any, first: Any, second: Any, weights: Any) -> Any:
-    """The weighted sum of absolute differences over pairs of rows, for each column, in double precision."""
+    """Weighted sum of absolute differences over pairs of rows, for each column, in double precision."""
     p = x.shape[1]
     grid, part_size = _parts(first.shape[0], p, 128)
     out = torch.empty((grid[1], p), dtype=torch.float64, device=x.device)
@@ -291,7 +291,7 @@ def difference_sums(x: Any, first: Any, second: Any, weights: Any) -> Any:
 
 
 def suits(x: Any, n_vectors: int = 1) -> bool:
-    """Tell whether a matrix is stored row by row, and the vectors are few."""
+    """Whether the kernels can be used: the matrix is stored by row and the vectors are few."""
     return x.stride(1) == 1 and min(x.shape) > 0 and n_vectors <= _MOST_VECTORS
 
 
@@ -305,13 +305,13 @@ def _may_run_on(device: str) -> bool:
 
 @functools.cache
 def usable_for(device: str) -> bool:
-    """Tell whether the sums compile and give right results there; tried once on a small matrix."""
+    """Whether the kernels for sums compile on a device and give correct results; tested once on a small matrix."""
     return _may_run_on(device) and _agree(_sums, device)
 
 
 @functools.cache
 def compares_samples_on(device: str) -> bool:
-    """The same for differences of samples."""
+    """Whether the kernels for differences of samples compile on a device and give correct results."""
     return _may_run_on(device) and _agree(_differences, device)
 
 
@@ -319,7 +319,7 @@ def _agree(trial: Callable[[Any], tuple[list[Any], list[Any]]], device: str) -> 
     x = torch.linspace(-1.0, 2.0, 11 * 300, device=device, dtype=torch.float32).reshape(11, 300)
     try:
         found, expected = trial(x)
-    except Exception:  # no compiler, an unknown device: the library functions do the work
+    except Exception:  # no compiler or an unknown device: library functions are used instead
         return False
     pairs = zip(found, expected, strict=True)
     return all(bool(torch.allclose(left, right, rtol=1e-10, atol=1e-10)) for left, right in pairs)
@@ -331,8 +331,8 @@ def _sums(x: Any) -> tuple[list[Any], list[Any]]:
     v, w = torch.arange(n, device=x.device).double(), torch.arange(p, device=x.device).double()
     moments = column_moments(x, torch.arange(n, device=x.device), torch.ones_like(v), float(n))
     found = [transpose_dot(x, v), dot(x, w), moments[2], moments[3], centered(x, w, w)]
-    scale = n * double.var(dim=0, correction=0)
-    return found, [double.T @ v, double @ w, double.mean(dim=0), scale, (double - w) * w]
+    sum_sq = n * double.var(dim=0, correction=0)
+    return found, [double.T @ v, double @ w, double.mean(dim=0), sum_sq, (double - w) * w]
 
 
 def _differences(x: Any) -> tuple[list[Any], list[Any]]:

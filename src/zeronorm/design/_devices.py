@@ -1,4 +1,4 @@
-"""What is known about the device that holds an array: its library, its memory, its precision."""
+"""Properties of the device that holds an array, library, memory and precision, and copies to and from it."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from numpy.typing import NDArray
 
 from zeronorm._messages import OptionError
 
-# Libraries whose arrays are left where they are; NumPy's own arrays are a DenseDesign.
+# Libraries whose arrays stay on their device; NumPy arrays become a DenseDesign.
 LIBRARIES = ("torch", "cupy", "array_api_strict")
 
-# NVIDIA devices whose double precision runs at half the speed of single precision or better.
+# Compute capabilities of NVIDIA devices with at least half the speed of single precision in double precision.
 _FAST_DOUBLE = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}
-_HOST_BLOCK_BYTES = 32 << 20  # stays near the caches of a processor
+_HOST_BLOCK_BYTES = 32 << 20  # about the size of the processor cache
 _DEVICE_BLOCK_BYTES = 1 << 30  # larger blocks save no time
 _MEMORY_SHARE = 1 / 8  # of the free memory of a device, for one block
 
 
 def library_of(array: Any) -> str:
-    """The name of the library that an array comes from."""
+    """Name of the library that an array belongs to."""
     return type(array).__module__.partition(".")[0]
 
 
 def is_foreign_array(X: Any) -> bool:
-    """Tell whether X is an array of a library that keeps its arrays on a device."""
+    """Whether X is an array of one of these libraries."""
     return library_of(X) in LIBRARIES and hasattr(X, "dtype")
 
 
 def namespace(array: Any) -> Any:
-    """The functions of the array API standard for this array."""
+    """Return the array API namespace of an array."""
     try:
         from array_api_compat import array_namespace
     except ImportError as error:
         raise ImportError(
-            f"Arrays of type {type(array)} are used through array-api-compat, which is not installed; "
+            f"Arrays of type {type(array)} need array-api-compat, which is not installed; "
             "install zeronorm[gpu]."
         ) from error
     return array_namespace(array)
 
 
 def device_of(array: Any) -> Any:
-    """The device in the words of its library."""
+    """Return the device of an array, as an object of its library."""
     from array_api_compat import device
 
     return device(array)
 
 
 def on_device(values: NDArray[Any], like: Any) -> Any:
-    """Copy an array of the host to the device of another."""
+    """Copy a NumPy array to the device of another array."""
     return namespace(like).asarray(np.ascontiguousarray(values), device=device_of(like))
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """Copy to NumPy, from whatever device."""
+    """Copy an array from its device to NumPy."""
     if hasattr(array, "get"):  # CuPy
         return np.asarray(array.get(out=_locked_for_cupy(array)))
     if hasattr(array, "cpu"):  # torch
@@ -67,8 +67,8 @@ def on_host(array: Any) -> NDArray[Any]:
     return np.from_dlpack(array)
 
 
-# Results of this size travel into page-locked memory, ten times as fast. The libraries keep such memory for the next
-# result, so it must not be too much.
+# Results between these sizes are copied into page-locked memory, which is ten times as fast. The libraries keep such
+# memory for later results, so there is an upper limit.
 _LEAST_LOCKED_BYTES, _MOST_LOCKED_BYTES = 1 << 19, 1 << 28
 
 
@@ -167,19 +167,19 @@ def _cupy_distances(block: Any, squared: bool) -> Any:
 
 @functools.cache
 def _cupy_compares_samples() -> bool:
-    """Tell whether the kernel compiles and gives right results; tried once on a small matrix."""
+    """Whether the kernel compiles and gives correct results; tested once on a small matrix."""
     import cupy
 
     block = cupy.linspace(-1.0, 2.0, 70 * 19).reshape(70, 19) ** 3
     try:
         found = _cupy_distances(block, False)
-    except Exception:  # no compiler: functions of the library do the work
+    except Exception:  # no compiler: library functions are used instead
         return False
     return bool(cupy.allclose(found, cupy.abs(block[:, None, :] - block[None, :, :]).sum(axis=2)))
 
 
 def block_bytes(array: Any, wanted: int = _DEVICE_BLOCK_BYTES) -> int:
-    """How much memory one block may take where the array lives; to ask for what is ``wanted`` may be quicker."""
+    """Bytes that one block may take on the device of an array; free memory is queried only if ``wanted`` is large."""
     if wanted <= _HOST_BLOCK_BYTES:
         return _HOST_BLOCK_BYTES
     free = _free_bytes(array, int(min(wanted, _DEVICE_BLOCK_BYTES) / _MEMORY_SHARE))
@@ -187,10 +187,10 @@ def block_bytes(array: Any, wanted: int = _DEVICE_BLOCK_BYTES) -> int:
 
 
 def _free_bytes(array: Any, enough: int) -> int | None:
-    """Memory that is left on a device of its own; None where the array shares the memory of the host.
+    """Free memory of the device; None if the array is in the memory of the host.
 
-    What a library holds in store counts too; it is asked only when the device itself has not ``enough``, for
-    torch takes longer to tell than many a product takes.
+    Memory that the library holds in reserve counts as free. It is queried only if the device itself has less than
+    ``enough``, because torch takes longer for that than for many products.
     """
     if library_of(array) == "cupy":
         import cupy
@@ -208,15 +208,15 @@ def _free_bytes(array: Any, enough: int) -> int | None:
 
 
 def has_own_memory(array: Any) -> bool:
-    """Tell whether an array lives on a device apart from the host, as a CUDA device is."""
+    """Whether an array is on a device with its own memory, such as a CUDA device."""
     return library_of(array) == "cupy" or (library_of(array) == "torch" and array.device.type == "cuda")
 
 
 def has_fast_double(array: Any) -> bool:
-    """Tell whether matrix products in double precision are worth their time on the device of an array.
+    """Whether matrix products in double precision are fast on the device of an array.
 
-    They are on processors and on the data centre devices of NVIDIA and AMD; on others they take up to 64 times
-    as long as in single precision.
+    They are on CPUs and on data center GPUs of NVIDIA and AMD; on other GPUs they take up to 64 times as long as in
+    single precision.
     """
     if library_of(array) == "cupy":
         version = str(array.device.compute_capability)
@@ -236,7 +236,7 @@ def _torch_cuda_has_fast_double(device: str) -> bool:
 
 
 def kernels_for(array: Any) -> Any:
-    """The module of kernels that read single precision and sum in double; None where they do not work."""
+    """Return the module of kernels that sum single-precision data in double precision; None if they do not work."""
     if library_of(array) != "torch" or array.device.type != "cuda":
         return None
     try:
@@ -247,14 +247,14 @@ def kernels_for(array: Any) -> Any:
 
 
 def difference_kernels_for(array: Any) -> Any:
-    """The module with kernels for differences of samples; None where they do not work."""
+    """Return the module of kernels for differences of samples; None if they do not work."""
     kernels = kernels_for(array)
     return kernels if kernels is not None and kernels.compares_samples_on(str(array.device)) else None
 
 
 @contextmanager
 def full_single_precision(array: Any) -> Iterator[None]:
-    """Keep torch from multiplying single precision with ten bits, where the user allows that elsewhere."""
+    """Let torch multiply in full single precision even if the user allows lower precision (TF32) elsewhere."""
     if library_of(array) != "torch":
         yield
         return
@@ -269,7 +269,7 @@ def full_single_precision(array: Any) -> Iterator[None]:
 
 
 def empty_on(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
-    """An array on a device by its name, such as "cuda" or "cuda:1"; of torch, or of CuPy where there is no torch."""
+    """Return a new array on a device such as "cuda" or "cuda:1"; of torch, or of CuPy if torch is not installed."""
     try:
         return _empty_of_torch(device, shape, dtype)
     except ImportError:
@@ -291,13 +291,15 @@ def _empty_of_torch(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -
     import torch
 
     try:
-        place = torch.device(device)
+        target = torch.device(device)
     except RuntimeError as error:
         raise _no_device(device, "torch knows no device of that name") from error
-    if place.type == "cuda" and (place.index or 0) >= torch.cuda.device_count():
+    if target.type == "cuda" and (target.index or 0) >= torch.cuda.device_count():
         raise _no_device(device, f"torch finds {torch.cuda.device_count()} CUDA device(s)")
     try:
-        return torch.empty(shape, dtype=torch.float32 if dtype == np.float32 else torch.float64, device=place)
+        return torch.empty(
+            shape, dtype=torch.float32 if dtype == np.float32 else torch.float64, device=target
+        )
     except (RuntimeError, NotImplementedError, AssertionError) as error:
         if is_out_of_memory(error):
             raise
@@ -306,12 +308,12 @@ def _empty_of_torch(device: str, shape: tuple[int, int], dtype: np.dtype[Any]) -
 
 def _no_device(device: str, found: str) -> OptionError:
     return OptionError(
-        f"must name a device that is there, such as 'cuda'. Got {device!r}: {found}; leave it out to compute on the "
+        f"must name an available device, such as 'cuda'. Got {device!r}: {found}; leave it out to compute on the "
         "processor.",
         "device",
     )
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether a library says with this error that the memory of its device is exhausted."""
+    """Whether an error of a library means that the memory of its device is exhausted."""
     return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__

@@ -1,6 +1,6 @@
-"""Row and column selections as composable indices: a ``range`` where possible, else an index array.
+"""Row and column selections as composable indices: a ``range`` where possible, otherwise an index array.
 
-And work on vectors as long as the features, and the indices of many numbers by falling value.
+Also elementwise operations on vectors of length ``n_features`` in several threads, and sorting in descending order.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def as_index(selection: Selection, size: int, axis: str) -> Index:
         raise IndexError(
             f"A selection of {axis}s must be a slice, a boolean mask or integers. Got {positions.dtype}."
         )
-    # A copy, which the caller cannot change afterwards; what nobody may change is shared.
+    # A copy, so that later changes by the caller have no effect; read-only arrays are shared.
     return _compact(_checked(positions.astype(np.intp, copy=positions.flags.writeable), size, axis))
 
 
 def compose(outer: Index, inner: Index) -> Index:
-    """Return the index that selects ``inner`` out of what ``outer`` selected."""
+    """Return the index that selects the positions ``inner`` of the selection ``outer``."""
     if isinstance(inner, range):
         return outer[as_slice(inner)]
     if isinstance(outer, range):
@@ -59,16 +59,16 @@ def as_selector(index: Index) -> slice | NDArray[np.intp]:
     return as_slice(index) if isinstance(index, range) else index
 
 
-def is_run(places: Index) -> bool:
-    """Tell whether places are consecutive."""
-    return isinstance(places, range) and places.step == 1
+def is_consecutive(positions: Index) -> bool:
+    """Whether the positions are a range with step 1."""
+    return isinstance(positions, range) and positions.step == 1
 
 
-def spans_of(places: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
-    """Consecutive pieces to read, and where in them the places are; None when all of one piece is wanted."""
-    if isinstance(places, range) and is_run(places):
-        return [(places.start, max(places.start, places.stop))], None
-    chosen, back = np.unique(np.asarray(places, dtype=np.intp), return_inverse=True)
+def spans_of(positions: Index, largest_gap: int) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
+    """Return consecutive spans to read, and the positions within them; None if all of one span is wanted."""
+    if isinstance(positions, range) and is_consecutive(positions):
+        return [(positions.start, max(positions.start, positions.stop))], None
+    chosen, back = np.unique(np.asarray(positions, dtype=np.intp), return_inverse=True)
     cuts = np.flatnonzero(np.diff(chosen) > largest_gap) + 1
     pieces = np.split(chosen, cuts)
     spans = [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces if piece.size]
@@ -92,7 +92,7 @@ def _checked(positions: NDArray[np.intp], size: int, axis: str) -> NDArray[np.in
 
 
 def _compact(positions: NDArray[np.intp]) -> Index:
-    """Use a range for consecutive positions: ranges need no gathering."""
+    """Return a range for consecutive positions, because slices need no copy; otherwise the array itself."""
     if positions.size == 0:
         return range(0)
     first, last = int(positions[0]), int(positions[-1])
@@ -101,7 +101,7 @@ def _compact(positions: NDArray[np.intp]) -> Index:
     return positions
 
 
-# -- Vectors as long as the features are many, by several threads --
+# -- Operations on vectors of length n_features, in several threads --
 
 _LONG = 1 << 18
 
@@ -109,7 +109,7 @@ _LONG = 1 << 18
 def each(
     operation: np.ufunc, left: NDArray[Any], right: NDArray[Any] | float, dtype: DTypeLike = np.float64
 ) -> NDArray[Any]:
-    """``operation(left, right)`` for each number of a vector and that of another one, or one for all."""
+    """Apply a binary operation to the elements of a vector and of another vector, or a scalar."""
     if left.size < _LONG:
         return np.asarray(operation(left, right))
     result = long_vector(left.size, dtype)
@@ -123,7 +123,7 @@ def each(
 
 
 def roots(values: FloatArray) -> FloatArray:
-    """The square root of each number."""
+    """Return the square roots of the values."""
     result = long_vector(values.size)
 
     def take(first: int, last: int) -> None:
@@ -134,7 +134,7 @@ def roots(values: FloatArray) -> FloatArray:
 
 
 def rising(size: int) -> IntArray:
-    """0, 1, 2, …"""
+    """Return the vector 0, 1, …, size - 1, as ``np.arange(size)``."""
     result: IntArray = long_vector(size, np.intp)
 
     def write(first: int, last: int) -> None:
@@ -147,7 +147,7 @@ def rising(size: int) -> IntArray:
 
 
 def made_absolute(values: FloatArray) -> FloatArray:
-    """The same memory with the absolute values of all numbers, of a vector or of rows."""
+    """Replace the values of a vector or a matrix by their absolute values, in place, and return it."""
 
     def change(first: int, last: int) -> None:
         np.abs(values[first:last], out=values[first:last])
@@ -157,7 +157,7 @@ def made_absolute(values: FloatArray) -> FloatArray:
 
 
 def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[Any]:
-    """The values where the mask has this mark."""
+    """Return the values at which the mask equals ``mark``."""
     if values.size < _LONG:
         return np.asarray(values[mask if mark else ~mask])
     if values.strides == (0,):
@@ -169,11 +169,11 @@ def marked(values: NDArray[Any], mask: BoolArray, mark: bool = True) -> NDArray[
         counts[first] = n_true if mark else last - first - n_true
 
     in_threads(count, values.size)
-    places, n_found = {}, 0
+    starts, n_found = {}, 0
     for first in sorted(counts):
-        places[first], n_found = n_found, n_found + counts[first]
+        starts[first], n_found = n_found, n_found + counts[first]
     found = long_vector(n_found, values.dtype)
-    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, places[a], a, b), values.size)
+    in_threads(lambda a, b: _copy_marked(values, mask, mark, found, starts[a], a, b), values.size)
     return found
 
 
@@ -183,35 +183,35 @@ def _copy_marked(
     mask: BoolArray,
     mark: bool,
     out: NDArray[Any],
-    place: int,
+    target: int,
     first: int,
     last: int,
 ) -> None:
     for i in range(first, last):
         if mask[i] == mark:
-            out[place] = values[i]
-            place += 1
+            out[target] = values[i]
+            target += 1
 
 
-# -- Many numbers by falling value --
+# -- Sorting in descending order --
 
-# From here on whole numbers are sorted in place of positions, which takes a third of the time.
+# From this size on integer keys are sorted instead of calling argsort, which takes a third of the time.
 MANY = 1 << 14
 
 
 def by_descending_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Indices by falling value, NaN last, and the values in this order.
+    """Return the indices that sort the values in descending order, NaN last, and the sorted values.
 
-    Many values are sorted as whole numbers: the leading bits of a value, which sort as the value does, and its
-    index in place of the last bits. Values that differ in their last bits only are put right afterwards.
+    Many values are sorted as integer keys: the leading bits of a key are those of the value, its last bits hold the
+    index. Values that differ only in the bits that are replaced are sorted afterwards by insertion.
     """
     n_bits = int(values.size - 1).bit_length()
     if values.size < MANY or np.isnan(values.min()):
         order = np.argsort(-values)
         return order, values[order]
     keys, order = _sort_keys(_keys_of(values, n_bits), n_bits)
-    descending = keys.view(np.float64)  # each key is read before its value takes its place
-    if not _put_right(
+    descending = keys.view(np.float64)  # the same memory: each key is read before it is overwritten
+    if not _sort_by_insertion(
         order, descending, lambda a, b: _read_keys(keys, n_bits, values, order, descending, a, b)
     ):
         order = np.argsort(-values)
@@ -219,12 +219,12 @@ def by_descending_value(values: FloatArray) -> tuple[IntArray, FloatArray]:
     return order, descending
 
 
-def _put_right(
+def _sort_by_insertion(
     order: IntArray, descending: FloatArray, read: Callable[[int, int], None] = lambda first, last: None
 ) -> bool:
-    """Sort values that are nearly sorted: parts apart, then across their bounds; False where they are not nearly.
+    """Sort nearly sorted values by insertion, first within parts, then across their bounds.
 
-    ``read`` fills a part before.
+    Returns False if this would take too many moves. ``read`` fills a part before it is sorted.
     """
     starts, done = [], []
 
@@ -239,19 +239,19 @@ def _put_right(
 
 
 def _keys_of(values: FloatArray, n_bits: int) -> Int64Array:
-    """Leading bits that rise as the values fall, and the place of each value in the last bits."""
+    """Return keys whose order is the descending order of the values, with the index of each value in the last bits."""
     keys, bits = long_vector(values.size, np.int64), np.ascontiguousarray(values).view(np.int64)
     in_threads(lambda first, last: _write_keys(bits, n_bits, keys, first, last), values.size)
     return keys
 
 
 _DIGIT_BITS = 11
-# Threads wait for each other at every digit: of sixteen, four sorted a million numbers fastest.
+# Threads wait for each other at every digit: with sixteen cores, four threads sorted a million numbers fastest.
 _FEW_THREADS, _NUMBERS_FOR_MORE = 4, 1 << 20
 
 
 def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-    """The keys sorted, digit after digit from the last one above ``n_bits``, and a second vector of their size."""
+    """Radix sort by the bits above ``n_bits``; return the sorted keys and a second vector that may be overwritten."""
     spare: Int64Array = long_vector(keys.size, np.int64)
     useful = min(keys.size // MANY, max(_FEW_THREADS, keys.size // _NUMBERS_FOR_MORE))
     n_threads = max(1, min(available_threads(), useful))
@@ -264,12 +264,12 @@ def _sort_keys(keys: Int64Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
 
 
 def _move_digit(keys: Int64Array, out: Int64Array, low: int, shift: int, n_threads: int) -> None:
-    """Move the keys to ``out`` by one of their digits, in the order that they have."""
+    """One step of the radix sort: move the keys to ``out``, stably sorted by one digit."""
     parts = [(keys.size * k // n_threads, keys.size * (k + 1) // n_threads) for k in range(n_threads)]
     counts = np.empty((n_threads, 1 << _DIGIT_BITS), dtype=np.int64)
     counting = [(keys, low, shift, row, *part) for row, part in zip(counts, parts, strict=True)]
     run_in_threads(_count_digits, counting, n_threads)
-    # Where each part writes its keys of each digit: behind those of lower digits, then of earlier parts.
+    # Position at which each part writes its keys of each digit: after all lower digits, then after earlier parts.
     counts[...] = (np.cumsum(counts.T) - counts.T.ravel()).reshape(-1, n_threads).T
     moving = [(keys, low, shift, row, out, *part) for row, part in zip(counts, parts, strict=True)]
     run_in_threads(_move_by_digit, moving, n_threads)
@@ -280,7 +280,7 @@ _SIGN_BIT, _OTHER_BITS = -(1 << 63), (1 << 63) - 1
 
 @kernel
 def _write_keys(bits: NDArray[np.int64], n_bits: int, keys: NDArray[np.int64], first: int, last: int) -> None:
-    """Keys that rise as the values fall: the bits of negative numbers sort the other way round."""
+    """Write keys whose order is the descending order of the values; the bits of negative numbers are inverted."""
     for i in range(first, last):
         negated = bits[i] ^ _SIGN_BIT
         key = negated ^ ((negated >> 63) & _OTHER_BITS)
@@ -296,12 +296,12 @@ def _count_digits(keys: Int64Array, low: int, shift: int, counts: Int64Array, fi
 
 @kernel
 def _move_by_digit(
-    keys: Int64Array, low: int, shift: int, places: Int64Array, out: Int64Array, first: int, last: int
+    keys: Int64Array, low: int, shift: int, targets: Int64Array, out: Int64Array, first: int, last: int
 ) -> None:
     for i in range(first, last):
-        digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(places.size - 1)
-        out[places[digit]] = keys[i]
-        places[digit] += 1
+        digit = (np.uint64(keys[i] - low) >> np.uint64(shift)) & np.uint64(targets.size - 1)
+        out[targets[digit]] = keys[i]
+        targets[digit] += 1
 
 
 @kernel
@@ -314,30 +314,30 @@ def _read_keys(
     first: int,
     last: int,
 ) -> None:
-    """The indices in the last bits of the keys, and their values."""
+    """Read the indices from the last bits of the keys, and look up their values."""
     last_bits = (1 << n_bits) - 1
     for i in range(first, last):
-        place = keys[i] & last_bits
-        order[i] = place
-        descending[i] = values[place]
+        position = keys[i] & last_bits
+        order[i] = position
+        descending[i] = values[position]
 
 
-_MOST_MOVES = 8  # for each value: so many are quicker than sorting afresh
+_MOST_MOVES = 8  # for each value; with more, sorting from scratch is faster
 
 
 @kernel
 def _insert(
     order: IntArray, descending: FloatArray, lowest: int, first: int, last: int, to_the_first_in_place: bool
 ) -> bool:
-    """Move each value before smaller ones, not beyond ``lowest``; equal ones keep their order."""
+    """Insertion sort in descending order, down to index ``lowest``; equal values keep their order."""
     left = _MOST_MOVES * (last - first) + _MOST_MOVES
     for i in range(first, last):
-        value, place, j = descending[i], order[i], i
+        value, position, j = descending[i], order[i], i
         while j > lowest and descending[j - 1] < value and left > 0:
             descending[j], order[j] = descending[j - 1], order[j - 1]
             j -= 1
             left -= 1
-        descending[j], order[j] = value, place
+        descending[j], order[j] = value, position
         if left == 0:
             return False
         if to_the_first_in_place and j == i:

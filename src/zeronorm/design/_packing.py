@@ -1,8 +1,8 @@
-"""A file of columns: written once, read in blocks as often as a method needs, and never trusted blindly.
+"""A file of columns with checksums: written once and read in blocks.
 
-After a head of 64 bytes come the columns one after the other, then an index in JSON: shape, type, names of the
-features, and a checksum for every few megabytes. The head says where the index is and how it must add up; it is
-written last, into a file with another name, so that an interrupted conversion leaves nothing that loads.
+The file has a header of 64 bytes, then the columns one after the other, then an index in JSON: shape, type, names of
+the features, and a checksum for every few megabytes. The header holds the offset, length and checksum of the index. It
+is written last, and the file is renamed at the end: an interrupted conversion leaves no file that can be opened.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from zeronorm._jit import kernel
 from zeronorm.design._base import Design
 from zeronorm.design._chunked import FILE_TYPES, ColumnFile, DataFileError, read_lines
 from zeronorm.design._convert import as_design
-from zeronorm.design._index import Index, is_run
+from zeronorm.design._index import Index, is_consecutive
 from zeronorm.design._stats import read_only
 from zeronorm.design._stats_kernels import LARGEST_VALUE
 
 SUFFIX = ".zncols"
 _MAGIC = b"ZNCOLS1\n"
-_HEAD = struct.Struct("<8sQQI")  # magic, place and length of the index, its checksum
+_HEAD = struct.Struct("<8sQQI")  # magic number; offset, length and checksum of the index
 _HEAD_BYTES = 64
 _PIECE_BYTES = 4 << 20
 _BLOCK_BYTES = 64 << 20
@@ -53,13 +53,13 @@ def pack(
     X : array, sparse matrix, data frame, Design, path or list of paths
         Anything that `as_design` takes. Data in files are read in blocks.
     path : path
-        The file to write, with the ending ``.zncols``. A file of that name is replaced when all is written.
+        The file to write, with the suffix ``.zncols``. An existing file is replaced once the new one is complete.
     feature_names : array-like of str or None, default=None
         Names of the columns. None: those of X, if it has any.
     dtype : {"float32", "float64"} or None, default=None
-        How numbers are stored. None: as in X.
+        Type in which numbers are stored. None: that of X.
     about : dict or None, default=None
-        What else belongs to the data, such as the target; kept with the names and written as JSON.
+        Further information about the data, such as the target; stored as JSON in the index.
 
     Returns
     -------
@@ -102,10 +102,10 @@ def pack(
             "names": None if names is None else [str(name) for name in np.asarray(names, dtype=object)],
             "about": dict(about or {}),
         }
-        index, place = json.dumps(content).encode(), stream.tell()
+        index, offset = json.dumps(content).encode(), stream.tell()
         stream.write(index)
         stream.seek(0)
-        stream.write(_HEAD.pack(_MAGIC, place, len(index), zlib.crc32(index)))
+        stream.write(_HEAD.pack(_MAGIC, offset, len(index), zlib.crc32(index)))
     return target
 
 
@@ -120,22 +120,22 @@ def _sums_of_words(words: NDArray[np.uint32]) -> tuple[np.uint64, np.uint64]:
 
 
 def checksum_of(values: NDArray[Any]) -> int:
-    """Sums of the words, and of the words times their places, without what overflows.
+    """Checksum: sums, modulo 2**64, of the 32-bit words and of the words times their positions.
 
-    Another word, or two that changed places, change one of them; and they take a tenth of the time of a CRC.
+    A changed word, or two words that are swapped, change it; it takes a tenth of the time of a CRC.
     """
     plain, weighted = _sums_of_words(read_only(values.reshape(-1).view("<u4")))
     return int(weighted) << 64 | int(plain)
 
 
 def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], width: int) -> list[int]:
-    """Write all columns; returns the checksum of each piece of ``width`` columns."""
+    """Write all columns and return the checksum of each piece of ``width`` columns."""
     checksums = []
     pieces_per_block = max(1, _BLOCK_BYTES // (8 * design.n_samples * width))
-    for place, block in design.iter_blocks(width * pieces_per_block):
+    for span, block in design.iter_blocks(width * pieces_per_block):
         with np.errstate(over="ignore"):
             columns = np.ascontiguousarray(block.T, dtype=dtype)
-        _require_storable(columns, place)
+        _require_storable(columns, span)
         for start in range(0, len(columns), width):
             piece = columns[start : start + width]
             checksums.append(checksum_of(piece))
@@ -143,23 +143,23 @@ def _write_columns(stream: IO[bytes], design: Design, dtype: np.dtype[Any], widt
     return checksums
 
 
-def _require_storable(columns: NDArray[Any], place: slice) -> None:
-    """Readers rely on it that all values are finite and can be squared."""
+def _require_storable(columns: NDArray[Any], span: slice) -> None:
+    """Raise an error if values are not finite or too large to be squared: readers do not check again."""
     largest = min(LARGEST_VALUE, float(np.finfo(columns.dtype).max))
     if np.all(np.abs(columns) <= largest):
         return
     if columns.dtype.itemsize == 8 or np.isnan(columns).any():
         raise ValueError(
-            f"Columns {place.start} to {place.stop - 1} hold NaN, infinity or values beyond {LARGEST_VALUE:.0e}; "
+            f"Columns {span.start} to {span.stop - 1} hold NaN, infinity or values beyond {LARGEST_VALUE:.0e}; "
             "fill, drop or rescale such values first."
         )
     raise ValueError(
-        f"Columns {place.start} to {place.stop - 1} hold values that are too large for float32; store them as float64."
+        f"Columns {span.start} to {span.stop - 1} hold values that are too large for float32; store them as float64."
     )
 
 
 def require_room(target: Path, n_bytes: int) -> None:
-    """Raise an error before a file is written for which the disk has no room."""
+    """Raise an error if the folder does not exist or the disk has less than ``n_bytes`` free."""
     if not target.parent.is_dir():
         raise ValueError(
             f"There is no folder {str(target.parent)!r} to write {target.name!r} to; create it first."
@@ -174,7 +174,7 @@ def require_room(target: Path, n_bytes: int) -> None:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A file beside the target that takes its place when all is on the disk, and is removed otherwise."""
+    """Open a temporary file beside the target; it replaces the target on success and is removed on error."""
     for abandoned in target.parent.glob(f".{target.name}.*.part"):
         if not is_running(abandoned.name.split(".")[-2]):
             abandoned.unlink(missing_ok=True)
@@ -191,7 +191,7 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def full_disk_explained(target: Path) -> Iterator[None]:
-    """Say what to do when the disk is full."""
+    """Turn the error of a full disk into one that names the file and the remedy."""
     try:
         yield
     except OSError as error:
@@ -204,12 +204,12 @@ def full_disk_explained(target: Path) -> Iterator[None]:
 
 
 def is_running(process: str) -> bool:
-    """Tell whether there is a process of this number."""
+    """Whether there is a process with this number."""
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError):
         return False
-    except OSError:  # it belongs to somebody else
+    except OSError:  # the process belongs to another user
         return True
     return True
 
@@ -229,25 +229,25 @@ class PackedFile(ColumnFile):
             head = stream.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(_MAGIC):
                 raise ValueError(f"The file {path} is not a complete file of columns; pack the data again.")
-            _, place, length, checksum = _HEAD.unpack(head)
-            if place + length != self._stamp[0]:
+            _, offset, length, checksum = _HEAD.unpack(head)
+            if offset + length != self._stamp[0]:
                 raise ValueError(f"The file {path} is not complete: its end is missing; pack the data again.")
-            stream.seek(place)
+            stream.seek(offset)
             content = stream.read(length)
-        self._read_index(content, checksum, place)
+        self._read_index(content, checksum, offset)
         self._checked: set[int] = set()
 
-    def _read_index(self, content: bytes, checksum: int, place: int) -> None:
+    def _read_index(self, content: bytes, checksum: int, offset: int) -> None:
         if zlib.crc32(content) != checksum:
             raise ValueError(f"The file {self.path} is damaged: its index has changed; pack the data again.")
         index = json.loads(content)
         n, p = (int(size) for size in index["shape"])
-        if index["dtype"] not in _TYPES or place != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
+        if index["dtype"] not in _TYPES or offset != _HEAD_BYTES + n * p * np.dtype(index["dtype"]).itemsize:
             raise ValueError(f"The file {self.path} is damaged: its index does not fit; pack the data again.")
         self.shape, self.dtype, self.names = (n, p), np.dtype(index["dtype"]), index["names"]
         self.about: dict[str, Any] = index.get("about", {})
         self._width = int(index["width"])
-        # Files of the first versions have a CRC for each piece.
+        # Files written by the first versions hold a CRC for each piece.
         self._checksum_of = checksum_of if "sums" in index else _crc_of
         self._checksums = index["sums"] if "sums" in index else index["checksums"]
         self.columns_at_once, self.known_finite = self._width, bool(index.get("finite", False))
@@ -264,18 +264,18 @@ class PackedFile(ColumnFile):
     def check(self, rows: Index, columns: Index, found: NDArray[Any]) -> None:
         if len(self._checked) == len(self._checksums):
             return
-        in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_run(columns)
+        in_one_piece = isinstance(rows, range) and rows == range(self.shape[0]) and is_consecutive(columns)
         for piece in self._pieces(columns):
             if piece not in self._checked:
                 self._check(piece, found.T if in_one_piece else found.T[:0], columns)
 
     def _pieces(self, columns: Index) -> Sequence[int]:
-        if is_run(columns) and len(columns):
+        if is_consecutive(columns) and len(columns):
             return range(int(columns[0]) // self._width, int(columns[-1]) // self._width + 1)
         return cast("list[int]", np.unique(np.asarray(columns, dtype=np.intp) // self._width).tolist())
 
     def _check(self, piece: int, found: NDArray[Any], present: Index) -> None:
-        """Compare a piece with its checksum; ``found`` are whole columns that were just read."""
+        """Compare a piece with its checksum; ``found`` holds the columns ``present``, which were just read."""
         n, p = self.shape
         columns = range(piece * self._width, min((piece + 1) * self._width, p))
         first = columns.start - int(present[0])

@@ -1,4 +1,4 @@
-"""A design held in a scipy sparse matrix or array, in compressed rows or columns."""
+"""Designs of sparse data: SciPy matrices or arrays in CSR or CSC format, and CSC columns on disk."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from zeronorm.design._column_kernels import symmetric_result
 from zeronorm.design._index import Index, as_index, as_selector, as_slice, compose
 from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
 
-# -- Compiled products over pairs of stored values in compressed sparse columns --
+# -- Compiled products over pairs of stored values of each column --
 
 
 @kernel
 def sparse_gram(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], factor: FloatArray, K: FloatArray
 ) -> None:
-    """Add ``sum_j factor_j x_j x_j'`` to K; rows are sorted within a column, so a half is enough."""
+    """Add ``sum_j factor_j x_j x_j'`` to K; only the lower triangle is computed, since row indices are sorted."""
     for j in range(indptr.shape[0] - 1):
         if factor[j] != 0.0:
             for a in range(indptr[j], indptr[j + 1]):
@@ -44,7 +44,7 @@ def sparse_gram(
 def sparse_gram_adjoint(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], M: FloatArray, result: FloatArray
 ) -> None:
-    """Write ``x_j' M x_j`` for every column."""
+    """Write ``x_j' M x_j`` for every column to ``result``."""
     for j in range(indptr.shape[0] - 1):
         total = 0.0
         for a in range(indptr[j], indptr[j + 1]):
@@ -67,7 +67,7 @@ def sparse_sandwich(
 ) -> None:
     """Write rows ``first`` to ``last`` of ``X' diag(d) X``, each up to the diagonal.
 
-    One row of the result at a time stays close to the processor; rows of the data are sorted.
+    Each row of the result is completed before the next, which suits the cache; column indices are sorted.
     """
     data, indices, indptr = columns
     row_data, row_indices, row_indptr = rows
@@ -82,12 +82,12 @@ def sparse_sandwich(
                 out[row_indices[b]] += value * row_data[b]
 
 
-# -- Structures that would send compiled loops astray --
+# -- Checks of the structure: compiled loops would read outside the arrays --
 
 
 @kernel
 def _first_outside(indices: NDArray[Any], size: int) -> int:
-    """The place of the first index that is not in 0..size-1, or -1."""
+    """Position of the first index that is not in 0..size-1, or -1."""
     for k in range(indices.shape[0]):
         if indices[k] < 0 or indices[k] >= size:
             return k
@@ -96,7 +96,7 @@ def _first_outside(indices: NDArray[Any], size: int) -> int:
 
 @kernel
 def _first_decrease(indptr: NDArray[Any]) -> int:
-    """The place of the first bound that is less than the one before, or -1."""
+    """Position of the first bound that is less than the previous one, or -1."""
     for k in range(1, indptr.shape[0]):
         if indptr[k] < indptr[k - 1]:
             return k
@@ -104,7 +104,7 @@ def _first_decrease(indptr: NDArray[Any]) -> int:
 
 
 def check_structure(X: Any) -> None:
-    """Raise an error when the indices of a scipy sparse matrix point outside of it."""
+    """Raise an error if the indices of a SciPy sparse matrix point outside of it."""
     fault = _fault_of(X)
     if fault is not None:
         raise ValueError(f"The sparse matrix X is damaged: {fault}; build it again from its values.")
@@ -131,23 +131,27 @@ def _bounds_fault(X: Any, major: int) -> str | None:
         return f"'indptr' must begin with 0 and begins with {indptr[0]}"
     if indptr[-1] > stored:
         return f"'indptr' ends with {indptr[-1]}, but {stored} values are stored"
-    place = _first_decrease(read_only(indptr))
-    return None if place < 0 else f"'indptr' must not decrease, but entry {place} is {indptr[place]}"
+    position = _first_decrease(read_only(indptr))
+    return None if position < 0 else f"'indptr' must not decrease, but entry {position} is {indptr[position]}"
 
 
 def _index_fault(indices: NDArray[Any], size: int, name: str) -> str | None:
-    place = _first_outside(read_only(indices), size)
-    return None if place < 0 else f"{name} holds {indices[place]} at place {place}, not in 0..{size - 1}"
+    position = _first_outside(read_only(indices), size)
+    return (
+        None
+        if position < 0
+        else f"{name} holds {indices[position]} at position {position}, not in 0..{size - 1}"
+    )
 
 
-# One multiplication costs about this many times more on stored pairs than in a dense product.
+# A multiplication of two stored values takes about this many times as long as one in a dense product.
 _PAIR_COST = 30.0
-_MOST_PARTS, _VALUES_PER_PART = 32, 1 << 15  # of products that threads share
-_LARGEST_COLUMN_GAP = 64  # columns that are read in vain rather than skipped
+_MOST_PARTS, _VALUES_PER_PART = 32, 1 << 15  # parts of a product, one per thread
+_LARGEST_COLUMN_GAP = 64  # columns; smaller gaps between wanted columns are read, not skipped
 
 
 class SparseDesign(Design):
-    """Compressed sparse rows or columns, used as they are; columns of a row matrix are made once, when needed."""
+    """A matrix in CSR or CSC format, used without a copy; CSR is converted to CSC once, when columns are needed."""
 
     is_sparse = True
 
@@ -180,14 +184,14 @@ class SparseDesign(Design):
         out[part.indices, column_of] = part.data
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
-        # An array: for a matrix of SciPy * is the product of matrices.
+        # A sparse array, not a sparse matrix, for which * is the matrix product.
         return sparse.csc_array(self._csc[:, columns], dtype=np.float64), np.zeros(columns.size)
 
     def _surely_finite(self) -> bool:
         return is_surely_finite(self._matrix.data)
 
     def _pairs_are_cheaper(self) -> bool:
-        """Tell whether visiting all pairs of stored values of each column beats dense products."""
+        """Whether products of all pairs of stored values of each column take less time than dense products."""
         stored = np.diff(self._csc.indptr).astype(np.float64)
         return float(stored @ stored) * _PAIR_COST < float(self.n_samples) ** 2 * self.n_features
 
@@ -242,14 +246,14 @@ def _arrays_of(compressed: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any
 
 
 def _even_parts(indptr: NDArray[Any]) -> list[tuple[int, int]]:
-    """Bounds of consecutive columns with about as many stored values each; one part of few values."""
+    """Bounds of parts of consecutive columns with about equally many stored values; one part if these are few."""
     n_parts = min(_MOST_PARTS, 1 + int(indptr[-1]) // _VALUES_PER_PART)
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_parts + 1)[1:-1]).tolist()
     return [pair for pair in itertools.pairwise([0, *cuts, indptr.size - 1]) if pair[1] > pair[0]]
 
 
 def _canonical(matrix: Any) -> Any:
-    """Return compressed rows or columns without duplicate entries; the user's matrix is not changed."""
+    """Return the matrix in CSR or CSC format without duplicate entries; the user's matrix is not changed."""
     compressed = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
     if compressed.has_canonical_format:
         return compressed
@@ -260,7 +264,7 @@ def _canonical(matrix: Any) -> Any:
 
 
 def _select_major(csc: Any, columns: Index) -> Any:
-    """Select columns of compressed columns; consecutive ones share the memory of the original."""
+    """Select columns of a CSC matrix; consecutive columns share the memory of the original."""
     if not (isinstance(columns, range) and columns.step == 1):
         return csc[:, as_selector(columns)]
     chosen = as_slice(columns)
@@ -280,7 +284,7 @@ def _dense(product: Any) -> FloatArray:
 
 
 class SparseColumns(Protocol):
-    """Where compressed columns are read from."""
+    """A source of columns in CSC format, such as a file."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -289,16 +293,16 @@ class SparseColumns(Protocol):
     def stored_per_column(self) -> NDArray[np.int64]: ...
 
     def stored(self, columns: range) -> Any:
-        """Consecutive columns, compressed by column, without duplicate entries."""
+        """Return consecutive columns in CSC format, without duplicate entries."""
 
 
 class SparseFileDesign(Design):
-    """Compressed columns on disk, read in blocks as they are needed; a small part of them comes into memory.
+    """CSC columns on disk, read in blocks as they are needed; small selections are read into memory.
 
     Parameters
     ----------
-    source : where the columns are
-    memory_budget : bytes that blocks may take altogether
+    source : the file with the columns
+    memory_budget : bytes that all blocks together may take
     """
 
     is_sparse = True
@@ -343,7 +347,7 @@ class SparseFileDesign(Design):
         return SparseDesign(sparse.hstack(parts, format="csc"), self.feature_names)
 
     def _cuts(self) -> list[slice]:
-        """Consecutive places of columns whose stored values are an eighth of the budget, or one column with more."""
+        """Slices of consecutive columns whose stored values take an eighth of the budget, or of one larger column."""
         sizes = np.cumsum(self._stored_bytes(self._columns) + 16)
         cuts, most = [0], self._memory_budget // 8
         while cuts[-1] < self.n_features:
@@ -353,14 +357,14 @@ class SparseFileDesign(Design):
         return [slice(*pair) for pair in itertools.pairwise(cuts)]
 
     def _parts(self) -> Iterator[tuple[slice, SparseDesign]]:
-        """Yield all columns in order; while one large part is used, the next is read."""
+        """Yield all columns in order, in parts; with a large budget the next part is read while one is used."""
         cuts = self._cuts()
         ahead = self._memory_budget >= BYTES_WORTH_A_THREAD
         parts = read_in_turn(self._read, [self._columns[cut] for cut in cuts], ahead=ahead)
         yield from zip(cuts, parts, strict=True)
 
     def _read(self, columns: Index) -> SparseDesign:
-        """Some columns of the file, with the rows of this design."""
+        """Read some columns of the file, with the rows of this design."""
         if isinstance(columns, range) and columns.step == 1:
             found = self._source.stored(columns)
         else:
@@ -369,7 +373,7 @@ class SparseFileDesign(Design):
             runs = [
                 (self._source.stored(range(int(p[0]), int(p[-1]) + 1)), p - p[0]) for p in pieces if p.size
             ]
-            found = sparse.hstack([run[:, places] for run, places in runs], format="csc")[:, back]
+            found = sparse.hstack([run[:, positions] for run, positions in runs], format="csc")[:, back]
         if self._rows != range(self._source.shape[0]) if isinstance(self._rows, range) else True:
             found = found[as_selector(self._rows)]
         return SparseDesign(found)
@@ -420,7 +424,7 @@ class SparseFileDesign(Design):
         return result
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
-        """Band of rows by band of rows, each of which comes into memory."""
+        """Sum over bands of rows, each of which is read into memory."""
         n_bands = 1 + int(8 * float(self._stored_bytes(self._columns).sum()) // max(1, self._memory_budget))
         result = np.zeros((self.n_features, self.n_features))
         bounds = np.linspace(0, self.n_samples, n_bands + 1).astype(int).tolist()

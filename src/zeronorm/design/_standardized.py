@@ -17,34 +17,34 @@ from zeronorm.design._dense import DenseDesign
 from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._stats import ColumnStats, read_only
 
-# Means up to here, in units of the scale, are corrected for after a product.
+# Up to these means, in units of the scale, a product of the raw data is corrected for the means afterwards.
 _LARGEST_SPARSE_MEAN = 1e4
 _LARGEST_DENSE_MEAN = 10.0
 _BAND_ENTRIES = 1 << 18
 _MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
-# From here on vectors as long as the features are counted: factors, and means and scales of a selection, are
-# computed for the columns in use and not kept.
+# From this number of features on, vectors of length n_features take noticeable memory: factors, and means and scales of
+# a selection, are computed for the columns in use and not kept.
 WIDE = 1 << 20
 _NUMBERS_WORTH_A_KERNEL = 1 << 15
-# Products of wide data in single precision: so many take 0.1 s in double precision, and half of that.
+# From this number of products on, wide data are multiplied in single precision: 0.05 instead of 0.1 s.
 _PAIRS_WORTH_SINGLE = 1 << 32
 _WIDE_SHAPE = 4
 
 
 class StandardizedDesign(Design):
-    r"""The view :math:`(X - \mathbf 1 m^\top) \operatorname{diag}(1/s)`, of which no copy is ever made.
+    r"""The view :math:`(X - \mathbf 1 m^\top) \operatorname{diag}(1/s)`, which is never copied as a whole.
 
-    Blocks of dense data are centred as they are used, because correcting products afterwards cancels
-    when means are large against deviations; products with vectors are corrected where no mean is large.
+    Blocks of dense data are centred as they are used, because correcting a product afterwards loses digits
+    if means are large compared with deviations; products with vectors are corrected if no mean is large.
     Sparse data keep their zeros: products are corrected by terms of rank one. Data on a device are centred
     there.
 
     Parameters
     ----------
-    base : the design to look at
+    base : the design that is standardised
     mean, scale : vectors of length ``n_features``; the scales are positive
-    zero_columns : mask of columns that are zero in this view whatever their data, for constant columns
-    unit_variance : whether mean and scale are those of these very samples, so that the norms are known
+    zero_columns : mask of columns that are exactly zero in this view, for constant columns
+    unit_variance : whether mean and scale were computed from the same samples, so that the norms are known
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class StandardizedDesign(Design):
 
     @property
     def has_unit_variance(self) -> bool:
-        """Whether mean and scale are those of these very samples."""
+        """Whether mean and scale were computed from the same samples."""
         return self._unit_variance
 
     @property
@@ -110,7 +110,7 @@ class StandardizedDesign(Design):
         return self.base._has_affine
 
     def _affine(self, shift: FloatArray, factor: FloatArray) -> Design | None:
-        """A view of this view; rescaling alone, which is what the rescaling methods need."""
+        """Return the design that also multiplies columns by ``factor``; None if there is a shift too."""
         return (
             None
             if shift.any() or not self._has_affine
@@ -186,7 +186,7 @@ class StandardizedDesign(Design):
         return out.size >= _NUMBERS_WORTH_A_KERNEL and self.base.dtype.kind == "f"
 
     def _fill_in_one_pass(self, columns: Index, here: _Moments, out: FloatArray) -> bool:
-        """Read, centre and scale many numbers of an array at once; False where it does not lie as ``out`` does."""
+        """Read, centre and scale the columns in one pass; False if their memory order is not that of ``out``."""
         base = self.base
         if not isinstance(base, DenseDesign) or not self._is_worth_a_kernel(out):
             return False
@@ -201,9 +201,10 @@ class StandardizedDesign(Design):
 
     @property
     def _product_type(self) -> DTypeLike:
-        """Numbers of single precision, of similar size in all columns, lose nothing in products as precise as they are.
+        """Single precision for wide data in single precision whose columns have unit variance.
 
-        Only wide data are multiplied so: where samples are many, their Gram matrix is singular but for its roundings.
+        Their products lose no more than the rounding of the data. Data with many samples are excluded: their Gram
+        matrix is singular up to rounding errors.
         """
         n, p = self.shape
         is_single = self.dtype == np.float32 and self._unit_variance and not self.is_sparse
@@ -219,11 +220,11 @@ class StandardizedDesign(Design):
         stored.data *= np.repeat(factor, np.diff(stored.indptr))
         return stored, (shift + self.mean[columns]) * factor
 
-    # Products of the data as they are, corrected for the means
+    # Products of the raw data, corrected for the means
 
     @functools.cached_property
     def _largest_mean(self) -> float:
-        """The largest mean in units of the scale: the factor of rounding that a correction costs."""
+        """The largest mean in units of the scale: a correction increases rounding errors by this factor."""
         found = [0.0]
 
         def look(columns: slice) -> None:
@@ -234,30 +235,30 @@ class StandardizedDesign(Design):
         return max(found)
 
     def _in_pieces(self, work: Callable[[slice], None]) -> None:
-        """Work on the moments of all columns, by several threads where they are many."""
+        """Call ``work`` for slices of all columns, in several threads if there are many."""
         pieces = [(piece,) for piece in self._moments.slices()]
         run_in_threads(work, pieces, available_threads() if len(pieces) > 1 else 1)
 
     @property
     def _correctable(self) -> bool:
-        """Sparse, and no mean so large that the correction would cancel most digits."""
+        """Whether the data are sparse and no mean is so large that the correction would lose most digits."""
         return self.is_sparse and self._largest_mean <= _LARGEST_SPARSE_MEAN
 
     @property
     def _vectors_correctable(self) -> bool:
-        """For products with vectors the correction spares dense data a pass too, if it costs no digits.
+        """Whether products with vectors are corrected, which saves dense data a pass if it loses no digits.
 
-        On a device it spares several, and may cost some.
+        On a device it saves several passes, so larger means are allowed.
         """
         limit = _LARGEST_DENSE_MEAN if self._inner is None else _LARGEST_SPARSE_MEAN
         return self._correctable or self._largest_mean <= limit
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
-        """The matrix of equal scales, which several steps of a method ask for, is kept when it is small."""
+        """Return the Gram matrix; that of equal scales is kept if it is small, since methods need it repeatedly."""
         if not self.n_features or 8 * self.n_samples**2 > _MOST_KEPT_BYTES:
             return self._scaled_gram(scale_sq)
         factor = 1.0 if scale_sq is None else float(scale_sq[0])
-        # The ends first: as a rule they tell different scales apart at once.
+        # The last value is compared first: it usually shows at once that the scales differ.
         if scale_sq is not None and not (scale_sq[-1] == factor and bool(np.all(scale_sq == factor))):
             return self._scaled_gram(scale_sq)
         if self._plain_gram is None:
@@ -335,9 +336,8 @@ class StandardizedDesign(Design):
         product = self.base.sandwich(d)
         for rows in _bands(self.n_features):
             correction = np.outer(side[rows], self.mean)
-            correction += np.outer(
-                self.mean[rows], side
-            )  # in place: NumPy on Python 3.14 would hold a third matrix
+            # In place: a sum of both would hold a third matrix with NumPy on Python 3.14.
+            correction += np.outer(self.mean[rows], side)
             product[rows] += correction
             product[rows] *= np.outer(self._factor[rows], self._factor)
         return product
@@ -357,7 +357,7 @@ class StandardizedDesign(Design):
 
 
 class _Moments:
-    """Means, scales and factors of columns; of many columns the factors are computed when they are asked for."""
+    """Means, scales and factors of columns; for many columns the factors are computed when they are needed."""
 
     def __init__(
         self,
@@ -380,7 +380,7 @@ class _Moments:
 
     @property
     def factor(self) -> FloatArray:
-        """One over the scale; zero for columns that are zero."""
+        """One over the scale; zero for the columns of ``zero_columns``."""
         return _inverse(self.scale, self.zero) if self._factor is None else self._factor
 
     def take(self, columns: Index) -> _Moments:
@@ -391,19 +391,19 @@ class _Moments:
         return _Moments(self._mean[chosen], self._scale[chosen], self.zero[chosen], factor)
 
     def slices(self) -> Iterator[slice]:
-        """All columns in order, so many at a time that the vectors are short."""
+        """Yield slices of all columns in order, each of limited length."""
         for start in range(0, self.zero.size, _BAND_ENTRIES):
             yield slice(start, min(start + _BAND_ENTRIES, self.zero.size))
 
     def piece(self, columns: slice) -> _Moments:
-        """The moments of one of these slices."""
+        """Return the moments of one of these slices."""
         if columns.stop - columns.start == self.zero.size:
             return self
         return self.take(range(columns.start, columns.stop))
 
 
 class _SomeMoments(_Moments):
-    """Of a selection of many columns, gathered when they are asked for."""
+    """Means, scales and factors of a selection of many columns, computed when they are needed."""
 
     def __init__(self, whole: _Moments, columns: NDArray[np.intp]) -> None:
         self._whole, self._columns = whole, columns
@@ -427,14 +427,14 @@ def _inverse(scale: FloatArray, zero: NDArray[np.bool_]) -> FloatArray:
 
 
 def _view(base: Design, moments: _Moments, unit_variance: bool = False) -> StandardizedDesign:
-    """A view with moments that need no check."""
+    """Return a view without checking its moments."""
     part = StandardizedDesign.__new__(StandardizedDesign)
     part._look_at(base, moments, unit_variance)
     return part
 
 
 def _bands(n: int) -> Iterator[slice]:
-    """Rows of a square matrix that are changed at a time, so that no second matrix is held."""
+    """Slices of the rows of a square matrix that are changed at a time, so that no second matrix is needed."""
     height = max(1, _BAND_ENTRIES // max(1, n))
     return (slice(start, min(start + height, n)) for start in range(0, n, height))
 

@@ -1,4 +1,4 @@
-"""Counts, means, variances and ranges of columns, overall and per class, in one reading of the data."""
+"""Counts, means, variances and ranges of columns, overall and per class, in one pass over the data."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
-FEW_CLASSES = 6  # up to here it is faster to pass all values for each class than to sort them by class
+FEW_CLASSES = 6  # up to here it is faster to use all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
-SMALLEST_RANGE = 1e-140  # squares of smaller differences lose their digits or vanish
+SMALLEST_RANGE = 1e-140  # squares of smaller differences underflow
 
 
 def is_constant_range(
     minimum: FloatArray, maximum: FloatArray, dtype: np.dtype[Any] | type = np.float64
 ) -> NDArray[np.bool_]:
-    """Tell which columns vary by no more than a few roundings of the given type."""
+    """Mask of the columns that are constant up to a few rounding errors of the given type."""
     return _constant(minimum, maximum, dtype, _Extremes.of(minimum, minimum, maximum))
 
 
@@ -54,10 +54,10 @@ def _constant(
 
 @dataclass(frozen=True)
 class _Extremes:
-    """What one look at the statistics of all columns tells, so that most need no second one."""
+    """Extremes of the statistics over all columns: they show quickly that no column needs a closer check."""
 
-    all_usual: bool  # finite means, and no value too large to be squared
-    smallest_width: float  # the smallest range of a column; NaN where one is NaN
+    all_usual: bool  # all means are finite, and no value is too large to be squared
+    smallest_width: float  # the smallest range of a column; NaN if one is NaN
     lowest: float
     highest: float
 
@@ -73,8 +73,8 @@ class _Extremes:
 class ColumnStats:
     """Statistics of the columns of a design; variances are population variances (ddof=0).
 
-    A class without samples has count, weight, mean and variance zero. Without a target there is one
-    class that holds all samples.
+    For a class without samples count, weight, mean and variance are zero. Without a target all samples belong to one
+    class.
     """
 
     count: NDArray[np.intp]  # (q,) samples of positive weight in each class
@@ -91,7 +91,7 @@ class ColumnStats:
         return len(self.weight)
 
     def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
-        """Tell which columns vary by no more than a few roundings of the given type."""
+        """Mask of the columns that are constant up to a few rounding errors of the given type."""
         return _constant(self.minimum, self.maximum, dtype, self._extremes)
 
     @functools.cached_property
@@ -127,7 +127,7 @@ class StatsAccumulator:
         self._start(q, p)
 
     def for_columns(self, n_columns: int) -> StatsAccumulator:
-        """One for so many columns of the same samples, without a second look at their classes and weights."""
+        """Return an accumulator for other columns of the same samples; classes and weights are not checked again."""
         part = copy.copy(self)
         part.__dict__["_all_rows"] = self._all_rows
         part._start(self.weight.size, n_columns)
@@ -137,13 +137,13 @@ class StatsAccumulator:
         self.mean: FloatArray = long_vector(q * p).reshape(q, p)
         self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
         self.minimum, self.maximum = long_vector(p), long_vector(p)
-        # All samples of a single class: the same memory, to which the same numbers are written twice.
+        # With a single class the overall statistics are those of the class and share their memory.
         self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
         self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
 
     @contextmanager
     def _collecting(self, first: int, last: int) -> Iterator[None]:
-        """Columns of which all rows are read now, and that are finished while they are close to the processor."""
+        """Reset the results of some columns, and combine the classes afterwards, while the results are in the cache."""
         self.mean[:, first:last], self.sum_sq[:, first:last] = 0.0, 0.0
         self.minimum[first:last], self.maximum[first:last] = np.inf, -np.inf
         yield
@@ -151,42 +151,42 @@ class StatsAccumulator:
         combine_classes(*found, self.overall_mean, self.overall_variance, first, last)
 
     def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
-        """Read consecutive ``columns`` of a contiguous array into the results ``target``...
+        """Add consecutive ``columns`` of a contiguous array; the first result is written at index ``target``.
 
-        ``rows`` are the rows of the array that the samples live in, by default all.
+        ``rows`` are the rows of the array that hold the samples, by default all.
         """
-        place = (columns.start, target, len(columns))
+        span = (columns.start, target, len(columns))
         order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
         with self._collecting(target, target + len(columns)):
-            self._add_dense(array, place, order, rows)
+            self._add_dense(array, span, order, rows)
 
     def _add_dense(
-        self, array: NDArray[Any], place: tuple[int, int, int], order: RowOrder, rows: Index | None
+        self, array: NDArray[Any], span: tuple[int, int, int], order: RowOrder, rows: Index | None
     ) -> None:
         if array.flags.c_contiguous:
-            rows_stats(read_only(array), *place, *order, *self._moments)
+            rows_stats(read_only(array), *span, *order, *self._moments)
         elif (
             self._are_all(array.shape[0], rows)
             and self.weight.size <= FEW_CLASSES
             and bool(np.all(self.row_weight > 0.0))
         ):
-            self._add_in_place(read_only(array.T), place, order)
+            self._add_in_place(read_only(array.T), span, order)
         else:
-            columns_stats(read_only(array.T), *place, *order, *self._moments)
+            columns_stats(read_only(array.T), *span, *order, *self._moments)
 
     @staticmethod
     def _are_all(n_rows: int, rows: Index | None) -> bool:
         return rows is None or (isinstance(rows, range) and rows == range(n_rows))
 
-    def _add_in_place(self, columns: NDArray[Any], place: tuple[int, int, int], order: RowOrder) -> None:
+    def _add_in_place(self, columns: NDArray[Any], span: tuple[int, int, int], order: RowOrder) -> None:
         classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
         class_weights = np.where(classes == self.codes, self.row_weight, 0.0)
-        # The kernel writes the ranges, as keys, at the same places as the moments.
+        # The kernel writes the ranges, as keys, at the same positions as the moments.
         keys = self.minimum.view(np.int64), self.maximum.view(np.int64)
         columns_stats_in_place(
-            columns, float_bits(columns), *place, *order, class_weights, self.mean, self.sum_sq, *keys
+            columns, float_bits(columns), *span, *order, class_weights, self.mean, self.sum_sq, *keys
         )
-        out = slice(place[1], place[1] + place[2])
+        out = slice(span[1], span[1] + span[2])
         for found in keys:
             found[out].view(np.float64)[...] = from_keys(found[out], columns.dtype)
 
@@ -197,7 +197,7 @@ class StatsAccumulator:
         indptr: NDArray[Any],
         columns: slice = slice(None),
     ) -> None:
-        """Read the columns, by default all, from the arrays of a compressed sparse column matrix."""
+        """Add the columns, by default all, from the arrays of a CSC matrix."""
         arrays = (read_only(data), read_only(indices), read_only(indptr))
         n_counted = int(self.count.sum())
         first, last, _ = columns.indices(self.minimum.size)
@@ -216,13 +216,13 @@ class StatsAccumulator:
         return self._row_order(None)
 
     def _row_order(self, rows: Index | None) -> RowOrder:
-        """Return samples sorted by class, their weights, and class bounds, padded to rows handled at a time."""
+        """Return samples sorted by class, their weights, and class bounds, padded to multiples of `ROWS_AT_A_TIME`."""
         padded = -(-self.count // ROWS_AT_A_TIME) * ROWS_AT_A_TIME
         bounds = np.concatenate([[0], np.cumsum(padded)])
         order = np.zeros(bounds[-1], dtype=np.intp)
         weights = np.zeros(bounds[-1])
         counted = np.flatnonzero(self.row_weight > 0.0)
-        # The heaviest samples of a class come first: the kernels center by them.
+        # The samples with the largest weights come first in each class: their mean is the preliminary center.
         by_class = counted[np.lexsort((-self.row_weight[counted], self.codes[counted]))]
         for start, stop, members in zip(
             bounds, bounds[1:], np.split(by_class, np.cumsum(self.count)[:-1]), strict=False
@@ -276,7 +276,7 @@ def _sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """One kind of array for the kernels: writable and read-only arrays would be compiled separately."""
+    """Return a read-only view: kernels would be compiled separately for writable and read-only arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -286,7 +286,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_surely_finite(values: NDArray[Any]) -> bool:
-    """Tell cheaply whether all values, and the sum of their squares, are finite; False: have a closer look."""
+    """Quick check that all values and the sum of their squares are finite; if False, a closer check is needed."""
     with np.errstate(over="ignore", invalid="ignore"):
         if values.dtype == np.float32:  # in double precision their squares cannot overflow
             return bool(np.isfinite(values.sum()))
@@ -297,23 +297,23 @@ def is_surely_finite(values: NDArray[Any]) -> bool:
 
 
 def require_finite_stats(design: Design, stats: ColumnStats) -> None:
-    """Raise an error that names the first value or column for which the statistics cannot be trusted."""
+    """Raise an error that names the first value or column for which the statistics are not reliable."""
     if not stats._extremes.all_usual:
         require_finite(design)
         return
     if stats._extremes.smallest_width < SMALLEST_RANGE:
-        scale = stats.maximum - stats.minimum
-        small = (scale < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
+        width = stats.maximum - stats.minimum
+        small = (width < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
         if small.any():
             column = int(np.argmax(small))
             raise ValueError(
-                f"Input X varies by no more than {scale[column]:.3g} in column {column}{_name_of(design, column)}. "
+                f"Input X varies by no more than {width[column]:.3g} in column {column}{_name_of(design, column)}. "
                 f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
             )
 
 
 def are_trusted(stats: ColumnStats, dtype: np.dtype[Any]) -> bool:
-    """Whether `require_finite_stats` would find nothing."""
+    """Whether `require_finite_stats` would raise no error."""
     if not stats._extremes.all_usual or stats._extremes.smallest_width >= SMALLEST_RANGE:
         return stats._extremes.all_usual
     return not np.any((stats.maximum - stats.minimum < SMALLEST_RANGE) & ~stats.is_constant(dtype))
@@ -339,14 +339,14 @@ def _name_of(design: Design, column: int) -> str:
 
 
 def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
-    place = f"row {row}, column {column}{_name_of(design, column)}"
+    position = f"row {row}, column {column}{_name_of(design, column)}"
     if np.isfinite(value):
         return (
-            f"Input X contains {value:.3g}: first found in {place}. Squares of values beyond "
+            f"Input X contains {value:.3g}: first found in {position}. Squares of values beyond "
             f"{LARGEST_VALUE:.0e} overflow; rescale such columns first."
         )
     found = "NaN" if np.isnan(value) else "infinity"
     return (
-        f"Input X contains {found}: first found in {place}. All values must be finite; impute or drop such "
+        f"Input X contains {found}: first found in {position}. All values must be finite; impute or drop such "
         "values first."
     )

@@ -1,12 +1,12 @@
-"""Compiled sweeps behind `ColumnStats`: each value is read from memory once.
+"""Compiled loops that compute `ColumnStats` in one pass over the data.
 
-The dense sweeps visit the rows in the given ``order``, class after class: class c owns the entries
+The loops for dense data visit the rows in the given ``order``, class after class: the rows of class c are the entries
 ``bounds[c]:bounds[c + 1]``. Classes are padded with repeated rows of weight zero so that several rows
 can be handled at a time.
 
-Moments are taken about a preliminary center, the mean of the first k samples of the class. It cannot be
-further from the mean of all m samples than sqrt(m / k) standard deviations, so at most the factor
-1 + m / k is lost by cancellation, however large the mean is.
+Moments are taken about a preliminary center, the mean of the first k samples of the class. It differs from the mean
+of all m samples by at most sqrt(m / k) standard deviations, so cancellation increases rounding errors at most by the
+factor 1 + m / k, however large the mean is.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ROWS_AT_A_TIME = 8
 CENTER_SAMPLES = 16
 LARGEST_VALUE = 1e150  # squares of larger values, summed over samples, overflow
 _TILE_COLUMNS = 8192
-_TURNED_COLUMNS = 64
-_TURNED_ROWS = 512
+_BLOCK_COLUMNS = 64
+_BLOCK_ROWS = 512
 
 
 @kernel
@@ -43,7 +43,7 @@ def rows_stats(
     low: FloatArray,
     high: FloatArray,
 ) -> None:
-    """Statistics of C-ordered columns ``source``... of X, written to ``target``..."""
+    """Statistics of columns of a C-ordered X from index ``source`` on, written from index ``target`` on."""
     center, first, second = np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS), np.zeros(_TILE_COLUMNS)
     for start in range(0, n_columns, _TILE_COLUMNS):
         m = min(_TILE_COLUMNS, n_columns - start)
@@ -100,7 +100,7 @@ def _add_row_moments(
     low: FloatArray,
     high: FloatArray,
 ) -> None:
-    """Add to the first and second moments about ``center``; eight rows at a time spare the sums in memory."""
+    """Add to the first and second moments about ``center``, eight rows at a time, which saves memory accesses."""
     m = center.shape[0]
     for i in range(0, rows.shape[0], 8):
         row_a, row_b = X[rows[i], left : left + m], X[rows[i + 1], left : left + m]
@@ -166,20 +166,20 @@ def columns_stats(
     low: FloatArray,
     high: FloatArray,
 ) -> None:
-    """The same for ``columns``, the C-ordered transpose of X: blocks of it are turned into rows first."""
-    center, first, second = np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS), np.zeros(_TURNED_COLUMNS)
-    block = np.zeros((_TURNED_ROWS, _TURNED_COLUMNS))
-    places = np.arange(_TURNED_ROWS)
-    for start in range(0, n_columns, _TURNED_COLUMNS):
-        m = min(_TURNED_COLUMNS, n_columns - start)
+    """As `rows_stats`, for ``columns``, the C-ordered transpose of X; blocks of it are transposed first."""
+    center, first, second = np.zeros(_BLOCK_COLUMNS), np.zeros(_BLOCK_COLUMNS), np.zeros(_BLOCK_COLUMNS)
+    block = np.zeros((_BLOCK_ROWS, _BLOCK_COLUMNS))
+    block_rows = np.arange(_BLOCK_ROWS)
+    for start in range(0, n_columns, _BLOCK_COLUMNS):
+        m = min(_BLOCK_COLUMNS, n_columns - start)
         out = target + start
         chosen = columns[source + start : source + start + m]
         for c in range(mean.shape[0]):
             first[:], second[:] = 0.0, 0.0
-            for top in range(bounds[c], bounds[c + 1], _TURNED_ROWS):
-                bottom = min(top + _TURNED_ROWS, bounds[c + 1])
-                rows, w = places[: bottom - top], weights[top:bottom]
-                _turn(chosen, order[top:bottom], block)
+            for top in range(bounds[c], bounds[c + 1], _BLOCK_ROWS):
+                bottom = min(top + _BLOCK_ROWS, bounds[c + 1])
+                rows, w = block_rows[: bottom - top], weights[top:bottom]
+                _transpose(chosen, order[top:bottom], block)
                 if top == bounds[c]:
                     _row_center(block, 0, rows[:CENTER_SAMPLES], w, center[:m])
                 _add_row_moments(
@@ -193,8 +193,8 @@ def columns_stats(
 
 
 @kernel
-def _turn(columns: NDArray[Any], rows: Positions, block: FloatArray) -> None:
-    """Write the chosen rows of some columns into ``block``, one sample per row."""
+def _transpose(columns: NDArray[Any], rows: Positions, block: FloatArray) -> None:
+    """Write the selected rows of some columns into ``block``, one sample per row."""
     last = columns.shape[0] - 1
     for start in range(0, columns.shape[0], 8):
         a, b, c = columns[start], columns[min(start + 1, last)], columns[min(start + 2, last)]
@@ -212,16 +212,17 @@ def combine_classes(
     low: FloatArray,
     high: FloatArray,
     class_mean: FloatArray,
-    class_scale: FloatArray,
+    class_variance: FloatArray,
     mean: FloatArray,
     variance: FloatArray,
     first: int,
     last: int,
 ) -> None:
-    """Mean and variance of some columns over all classes; ``class_spread`` turns from sums into variances.
+    """Mean and variance of some columns over all classes.
 
-    A mean of equal numbers may be rounded: the number itself takes its place, and centres to zero. Low and
-    high may overlook NaN, the mean does not.
+    ``class_variance`` holds sums of squared deviations on entry and variances on return. The computed mean of equal
+    numbers may be rounded: the number itself is used instead, so that the column is exactly zero once centred.
+    ``low`` and ``high`` may miss NaN, the mean does not.
     """
     total = weight.sum()
     for j in range(first, last):
@@ -231,10 +232,10 @@ def combine_classes(
         constant = low[j] == high[j] and np.isfinite(overall)
         for c in range(weight.shape[0]):
             between += weight[c] / total * (class_mean[c, j] - overall) ** 2
-            within += class_scale[c, j]
+            within += class_variance[c, j]
             if weight[c] > 0.0:
                 class_mean[c, j] = low[j] if constant else class_mean[c, j]
-                class_scale[c, j] = 0.0 if constant else class_scale[c, j] / weight[c]
+                class_variance[c, j] = 0.0 if constant else class_variance[c, j] / weight[c]
         mean[j] = low[j] if constant else overall
         variance[j] = 0.0 if constant else within / total + between
 
@@ -243,7 +244,7 @@ def combine_classes(
 def extremes_of_columns(
     mean: FloatArray, low: FloatArray, high: FloatArray, first: int, last: int
 ) -> tuple[bool, float, float, float]:
-    """Of some columns: whether all are usual, their smallest range (NaN where one is), lowest and highest value."""
+    """Whether all values of some columns are usable, the smallest range (NaN if one is), lowest and highest value."""
     usual, known, smallest, lowest, highest = True, True, np.inf, np.inf, -np.inf
     for j in range(first, last):
         usual = usual and np.isfinite(mean[j]) and low[j] >= -LARGEST_VALUE and high[j] <= LARGEST_VALUE
@@ -269,7 +270,7 @@ def sparse_stats(
     low: FloatArray,
     high: FloatArray,
 ) -> None:
-    """Statistics of compressed sparse columns; what is not stored is zero."""
+    """Statistics of columns in CSC format; entries that are not stored are zero."""
     q, p = mean.shape
     stored_weight = np.zeros(q)
     for j in range(p):
