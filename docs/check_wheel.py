@@ -14,7 +14,7 @@ def problems(wheel: Path, sources: Path) -> list[str]:
     expected = {str(path.relative_to(sources)) for path in files}
     missing = [f"missing: {name}" for name in sorted(expected - names)]
     own = {name for name in names if ".dist-info/" not in name}
-    return missing + [f"not a source: {name}" for name in sorted(own - expected)]
+    return missing + [f"does not belong there: {name}" for name in sorted(own - expected)]
 
 
 def main(folder: str, sources: str) -> int:

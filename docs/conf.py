@@ -98,7 +98,8 @@ def prepare_entries(_app: Any, what: str, _name: str, obj: Any, _options: Any, l
     """Rewrite entries of parameters and attributes in the form that numpydoc expects.
 
     A sentence after the colon moves below the name. Names that end with an underscore, in types and between quotation
-    marks, are escaped so that they are not links. The description of a method is removed, since its page has it already.
+    marks, are escaped so that they are not links. The description of a method is
+    removed, since its page has it already.
     """
     if what == "class" and "_method" in vars(obj) and "Parameters" in lines:
         del lines[: lines.index("Parameters")]

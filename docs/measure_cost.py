@@ -2,7 +2,7 @@
 
 ``python docs/measure_cost.py fits`` times fits on 200 samples and up to a million features;
 ``python docs/measure_cost.py cost`` compares ``C="auto"`` with the C that it has found, given as a number;
-``python docs/measure_cost.py auto`` compares the method auto with the slowest of its candidates and with one fit of each.
+``python docs/measure_cost.py auto`` compares auto with the slowest of its candidates and with one fit of each.
 """
 
 from __future__ import annotations

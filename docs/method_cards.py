@@ -64,7 +64,7 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
 
 @cache
 def gains_of_defaults(page: Path = FRESH) -> dict[str, tuple[str, str, str]]:
-    """Number of data sets, mean gain over the Fisher score in points and p-value, for each method with present defaults."""
+    """Number of data sets, mean gain over the Fisher score in points and p-value of each method."""
     _, _, section = page.read_text(encoding="utf-8").partition("## Against the Fisher score")
     rows = re.findall(
         r"^\| ([\w-]+) \| (\d+) \| ([-+][\d.]+) \| [-+\d.]+ \| ([\d.e-]+) \|",

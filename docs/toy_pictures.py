@@ -45,10 +45,10 @@ def _raw(svg: list[str]) -> list[str]:
 
 def _about_selection(method: str, cells: list[str], date: str) -> list[str]:
     lines = [
-        "How often each feature was selected in 20 draws of 100 samples and 30 features, with default settings. Features",
-        "1 to 3 shift the classes, strongly to weakly; 4 to 6 are near copies of them (correlation 0.9); 7 and 8 have an",
-        "effect only by their product; the rest is noise. Methods that choose the size show the features they keep, all",
-        f"others their first five. ``python docs/toy/measure.py``, {date}.",
+        "How often each feature was selected in 20 draws of 100 samples and 30 features, with default settings.",
+        "Features 1 to 3 shift the classes, strongly to weakly; 4 to 6 are near copies of them (correlation 0.9);",
+        "7 and 8 have an effect only by their product; the rest is noise. Methods that choose the size show the",
+        f"features they keep, all others their first five. ``python docs/toy/measure.py``, {date}.",
     ]
     if method == "margin-lp":
         lines.append("With ``C=1``: the hard margin of the default is not possible for these data.")
