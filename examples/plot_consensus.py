@@ -2,8 +2,8 @@
 Combine several methods: consensus
 ==================================
 
-Different methods make different mistakes. ``Consensus`` averages their rankings; it also counts how often each feature is
-selected on random halves of the data.
+Different methods make different mistakes. ``Consensus`` averages their rankings; it also counts how often each feature
+is selected on random halves of the data.
 """
 
 # %%

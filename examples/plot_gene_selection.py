@@ -19,8 +19,8 @@ X, y = table.to_frame(), table.y
 print(table.class_counts, "cells,", table.n_features, "genes")
 
 # %%
-# ``evaluate`` repeats the selection on the training samples of every fold. Each method is fitted once per split, for any
-# number of sizes.
+# ``evaluate`` repeats the selection on the training samples of every fold. Each method is fitted once per split, for
+# any number of sizes.
 methods = {
     "AROM": AROM(),
     "Fisher": FisherScore(),
@@ -44,8 +44,8 @@ ax.minorticks_off()
 ax.legend()
 
 # %%
-# The final set is selected on all cells. NKG7, GNLY and CST7 belong to the granules with which cytotoxic cells kill, and
-# CD8B is part of the receptor they are named after.
+# The final set is selected on all cells. NKG7, GNLY and CST7 belong to the granules with which cytotoxic cells kill,
+# and CD8B is part of the receptor they are named after.
 selector = AROM(n_features_to_select=10).fit(X, y)
 print(selector.get_feature_names_out())
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

@@ -2,8 +2,8 @@
 Zero norm compared with the ℓ1 norm
 ===================================
 
-The ℓ1 norm selects features by shrinking weights, and it also shrinks the weights that it keeps. Methods that minimise the
-number of features need fewer of them for the same error.
+The ℓ1 norm selects features by shrinking weights, and it also shrinks the weights that it keeps. Methods that minimise
+the number of features need fewer of them for the same error.
 """
 
 # %%
