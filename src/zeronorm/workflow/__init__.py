@@ -6,7 +6,3 @@ into what is fitted, ``training`` fits it on training parts, ``chance`` says wha
 ``measured`` what the records say, ``checks`` what is suspicious in the data; ``features`` and ``models`` describe the
 final set, and ``result`` draws and writes it all.
 """
-
-from zeronorm.workflow._places import on_cluster
-
-__all__ = ["on_cluster"]
