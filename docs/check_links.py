@@ -1,6 +1,6 @@
-"""Check a built site: every internal link and anchor leads somewhere, and nothing is fetched from elsewhere.
+"""Check a built site: every internal link and anchor exists, and no page loads files from other sites.
 
-``python docs/check_links.py docs/_build/html`` prints what is broken and fails.
+``python docs/check_links.py docs/_build/html`` prints broken links and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """Links, fetched files and anchors of one page."""
+    """Links, loaded files and anchors of one page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """One line for every broken link and every file from another place."""
+    """One line for every broken link and every file that is loaded from another site."""
     pages = {
         file: Page(file.read_text(encoding="utf-8"))
         for file in sorted(site.rglob("*.html"))
@@ -46,19 +46,19 @@ def problems(site: Path) -> list[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 if link in page.fetched and parts.scheme != "data":
-                    found.append(f"{name}: {link} is fetched from another place")
+                    found.append(f"{name}: {link} is loaded from another site")
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file.resolve()
             if not target.exists():
-                found.append(f"{name}: {link} leads to no file")
+                found.append(f"{name}: {link} points to a file that does not exist")
             elif parts.fragment and target.suffix == ".html":
                 anchors = pages[site / target.relative_to(site.resolve())].anchors
                 if unquote(parts.fragment) not in anchors:
-                    found.append(f"{name}: {link} leads to no place on its page")
+                    found.append(f"{name}: {link} points to an anchor that does not exist")
     return found
 
 
 if __name__ == "__main__":
     broken = problems(Path(sys.argv[1]))
-    print("\n".join(broken) or "All internal links lead somewhere.")
+    print("\n".join(broken) or "All internal links exist.")
     sys.exit(bool(broken))

@@ -1,4 +1,4 @@
-"""What a wheel must and must not contain: ``python docs/check_wheel.py dist src``."""
+"""Check that a wheel contains all sources and nothing else: ``python docs/check_wheel.py dist src``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def problems(wheel: Path, sources: Path) -> list[str]:
-    """Files of the sources that are missing from the wheel, and those in it that do not belong there."""
+    """Source files that are missing from the wheel, and files of the wheel that are not sources."""
     names = set(zipfile.ZipFile(wheel).namelist())
     files = (path for path in sources.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     expected = {str(path.relative_to(sources)) for path in files}
@@ -20,10 +20,10 @@ def problems(wheel: Path, sources: Path) -> list[str]:
 def main(folder: str, sources: str) -> int:
     wheels = sorted(Path(folder).glob("*.whl"))
     if len(wheels) != 1:
-        print(f"{folder!r} must hold one wheel. Got {len(wheels)}; run `make release-check`.")
+        print(f"{folder!r} must contain one wheel. Got {len(wheels)}; run `make release-check`.")
         return 1
     found = problems(wheels[0], Path(sources))
-    print("\n".join(found) or f"{wheels[0].name} holds all sources and nothing else.")
+    print("\n".join(found) or f"{wheels[0].name} contains all sources and nothing else.")
     return bool(found)
 
 

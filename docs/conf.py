@@ -1,4 +1,4 @@
-"""Sphinx configuration; pages that follow from the code are written from it at build time.
+"""Sphinx configuration; some pages are generated from the code when the site is built.
 
 Set ``ZERONORM_GALLERY`` to a regular expression to run only the examples whose file names match it.
 """
@@ -48,10 +48,10 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
-    "capture_repr": (),  # what a script prints, not the addresses of objects
+    "capture_repr": (),  # show printed output only, not representations of objects
     "show_memory": False,
     "min_reported_time": 0,
-    "write_computation_times": False,  # that page would fetch scripts from elsewhere
+    "write_computation_times": False,  # that page would load scripts from other sites
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -95,10 +95,11 @@ _ENTRY = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, *\*{0,2}[A-Za-z_]\w*)*)
 
 
 def prepare_entries(_app: Any, what: str, _name: str, obj: Any, _options: Any, lines: list[str]) -> None:
-    """Make entries of parameters and attributes what numpydoc expects.
+    """Rewrite entries of parameters and attributes in the form that numpydoc expects.
 
-    A sentence after the colon moves below the name. Names that end with an underscore, in types
-    and between quotation marks, are no links. The page of a method has the description of its class already.
+    A sentence after the colon moves below the name. Names that end with an underscore, in types and between quotation
+    marks, are escaped so that they are not links. The description of a method is
+    removed, since its page has it already.
     """
     if what == "class" and "_method" in vars(obj) and "Parameters" in lines:
         del lines[: lines.index("Parameters")]
@@ -116,7 +117,7 @@ def prepare_entries(_app: Any, what: str, _name: str, obj: Any, _options: Any, l
 
 
 def write_study_pages(app: Any, error: Exception | None) -> None:
-    """Make the self-contained pages of the studies from their texts, beside the site."""
+    """Write the self-contained pages of the studies from their Markdown texts into the site."""
     if error is not None or app.builder.name != "html":
         return
     folder = Path(app.outdir, "studies")

@@ -1,4 +1,4 @@
-"""Pages that follow from the code and from committed results: API, commands, parameters, studies, times, references."""
+"""Pages generated from the code and from committed results: API, commands, parameters, studies, times, references."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from zeronorm._index import EXPORTS
 from zeronorm.registry import all_methods
 from zeronorm.selection._parameters import VOCABULARY
 
-# Packages with public names beside the registered methods, and what they are for.
+# Packages with public names besides the registered methods, and their purpose.
 PACKAGES = {
-    "zeronorm": "Selecting, judging, and the path",
-    "zeronorm.design": "Data in any storage",
+    "zeronorm": "Selection, evaluation and paths",
+    "zeronorm.design": "Data in any storage format",
     "zeronorm.evaluation": "Metrics and stability",
     "zeronorm.evaluation.significance": "Tests of differences",
     "zeronorm.datasets": "Files, known data sets, synthetic problems",
     "zeronorm.report": "Report and charts",
     "zeronorm.registry": "Adding methods",
-    "zeronorm.testing": "Contract suites for your own methods",
+    "zeronorm.testing": "Checks for your own methods and designs",
 }
 NAMES_OF_REGISTRY = ("register", "all_methods", "get_method", "MethodInfo")
 
 
 def write_pages(docs: Path) -> None:
-    """Write everything that is generated beside the method cards."""
+    """Write all generated pages except the method cards."""
     (docs / "api").mkdir(exist_ok=True)
     (docs / "api" / "index.rst").write_text(api(), encoding="utf-8")
     (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
@@ -40,7 +40,7 @@ def write_pages(docs: Path) -> None:
     (docs / "references.rst").write_text(reference_list(), encoding="utf-8")
     for page in ("CHANGELOG", "CONTRIBUTING"):
         text = (docs.parent / f"{page}.md").read_text(encoding="utf-8")
-        # A search leads to pages that solve a problem, not to these.
+        # These pages are left out of the search, which should find pages that solve a problem.
         (docs / f"{page.lower()}.md").write_text(f"---\nnosearch: true\n---\n\n{text}", encoding="utf-8")
 
 
@@ -52,7 +52,7 @@ def heading(text: str, mark: str = "=") -> list[str]:
 
 
 def api() -> str:
-    """Every public name: methods by link, all others with their documentation."""
+    """The page of all public names: links to methods, documentation of the others."""
     lines = heading("API reference")
     lines += ["Public names are those on this page and on the :doc:`commands </api/commands>` page.", ""]
     lines += [".. toctree::", "   :hidden:", "", "   commands", ""]
@@ -104,21 +104,21 @@ def _entry(package: str, name: str, found: Any) -> list[str]:
 
 
 def parameters() -> str:
-    """Every constructor parameter of the library: what it may be and what it means."""
+    """The page of all constructor parameters with their allowed values and meanings."""
     lines = [
         *heading("Parameters"),
         "A constructor parameter has one name and one meaning in the whole library. The checks in ``fit``, the errors",
         "and the sections *Parameters* of all classes come from ``zeronorm.selection._parameters.VOCABULARY``, and so",
-        "does this page. Besides what the second column says, a class may allow None and the words that it lists.",
+        "does this page. Besides the values in the second column, a class may allow None and strings that it lists.",
         "",
     ]
     rows = [
         [
             f"``{name}``",
-            literal(word.kind.must_be) if word.kind else "a word that the class lists",
-            re.sub(r"(?<=\w)_(?=[\"'])", r"\\_", word.meaning),  # a name in quotes is no link
+            literal(parameter.kind.must_be) if parameter.kind else "a string that the class lists",
+            re.sub(r"(?<=\w)_(?=[\"'])", r"\\_", parameter.meaning),  # a name in quotes must not be a link
         ]
-        for name, word in sorted(VOCABULARY.items(), key=lambda item: item[0].lower())
+        for name, parameter in sorted(VOCABULARY.items(), key=lambda item: item[0].lower())
     ]
     return "\n".join([*lines, *table(["name", "must be", "meaning"], rows)])
 
@@ -127,14 +127,14 @@ def parameters() -> str:
 
 
 def commands() -> str:
-    """All commands with their arguments and options, from the program itself."""
+    """The page of all commands with their arguments and options, read from the program."""
     from typer.main import get_command
 
     from zeronorm.cli.commands import app
 
     lines = heading("Commands")
     lines += [
-        "``zeronorm COMMAND --help`` prints the same. See :doc:`/guide/command_line` for the ideas.",
+        "``zeronorm COMMAND --help`` prints the same. See :doc:`/guide/command_line` for an introduction.",
         "",
     ]
     program: Any = get_command(app)
@@ -162,14 +162,14 @@ def _option(parameter: Any) -> list[str]:
 
 
 def literal(text: str) -> str:
-    """Text of a help message or of Markdown, as reStructuredText."""
+    """Convert a help message or Markdown text to reStructuredText."""
     text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"\0\1\0", text)
     text = re.sub(r"([*|_\\])", r"\\\1", text)
     return re.sub(r"\0([^\0]+)\0", lambda m: "``" + m[1].replace("\\", "") + "``", text)
 
 
 def reference_list() -> str:
-    """All papers that methods name, and how to cite the library."""
+    """The page of all papers that methods cite, and how to cite the library."""
     lines = [
         *heading("References"),
         "Each method page names its papers. To cite the library itself, see below.",
@@ -194,12 +194,12 @@ def markdown_table(text: str) -> list[list[str]]:
 
 
 def papers(folder: Path) -> str:
-    """The papers' experiments again: an overview, and every statement with its verdict."""
-    lines = heading("The papers' experiments again")
+    """The page of the repeated experiments: an overview, and every statement with its verdict."""
+    lines = heading("The papers' experiments, repeated")
     lines += [
-        "Each study repeats an experiment of a paper with this library. What was published stands beside what was",
-        "found here, with its standard error and a rule that was stated beforehand; *differs* stays on the page.",
-        "``zeronorm study --list`` names the studies with their costs, ``zeronorm study NAME`` runs one again; the",
+        "Each study repeats an experiment of a paper with this library. Its page shows the published figures beside",
+        "ours, with standard errors, and whether they agree or differ by a rule that was stated beforehand.",
+        "``zeronorm study --list`` lists the studies with their costs, ``zeronorm study NAME`` runs one; the",
         "command comes with the package ``zeronorm-studies`` (folder ``studies`` of the repository).",
         "",
     ]
@@ -219,8 +219,8 @@ def papers(folder: Path) -> str:
         if not cells:
             continue
         wanted = [cells[0].index(head) for head in ("what", "origin", "published", "ours", "verdict")]
-        body = [[literal(row[place]) for place in wanted] for row in cells[1:]]
-        inner = table([cells[0][place] for place in wanted], body)
+        body = [[literal(row[column]) for column in wanted] for row in cells[1:]]
+        inner = table([cells[0][column] for column in wanted], body)
         lines += [f".. dropdown:: {name}: {_overview(text)[2]}", ""] + [
             f"   {line}".rstrip() for line in inner
         ]
@@ -231,12 +231,12 @@ def _overview(text: str) -> list[str]:
     title = text.partition("\n")[0].removeprefix("# ").removesuffix(" (full version)")
     after = re.search(r"^Study [\w-]+, after (.*)$", text, re.M)
     counts = verdict_counts(text)
-    verdicts = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return [literal(title), literal(after[1] if after else ""), verdicts]
 
 
 def verdict_counts(text: str) -> dict[str, int]:
-    """How many statements of a study agree and differ, from the line below its heading."""
+    """Number of statements of a study that agree and that differ, from the line below its heading."""
     _, _, below = text.partition("## Published and ours")
     line = below.strip().partition("\n")[0]
     found = {word: int(count) for count, word in re.findall(r"(\d+) (agree|differ)", line)}
@@ -244,7 +244,7 @@ def verdict_counts(text: str) -> dict[str, int]:
 
 
 def performance(benchmarks: Path) -> str:
-    """The measured times of benchmarks/results/measured.json."""
+    """The page of measured times, from benchmarks/results/measured.json."""
     sys.path.insert(0, str(benchmarks))
     try:
         readme_table = importlib.import_module("readme_table")

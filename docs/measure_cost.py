@@ -1,8 +1,8 @@
 """Processor time of single fits: the tables of the page on cost.
 
 ``python docs/measure_cost.py fits`` times fits on 200 samples and up to a million features;
-``python docs/measure_cost.py price`` compares ``C="auto"`` with the C that it has found, given as a number;
-``python docs/measure_cost.py auto`` compares the method auto with the slowest of its methods and with all of them once.
+``python docs/measure_cost.py cost`` compares ``C="auto"`` with the C that it has found, given as a number;
+``python docs/measure_cost.py auto`` compares auto with the slowest of its candidates and with one fit of each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHAPES = ((62, 2000), (100, 20_000))
 
 
 def draw(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of noise in single precision, 20 of them shifted between the classes."""
+    """Samples and classes: noise in single precision, 20 columns of it shifted between the classes."""
     rng = np.random.default_rng(0)
     y = np.arange(n_samples) % 2
     X = rng.standard_normal((n_samples, n_features), dtype=np.float32)
@@ -64,7 +64,7 @@ ENOUGH_SECONDS, MOST_REPEATS = 4.0, 5
 
 
 def settled_seconds(selector: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Shortest processor time of the fits that four seconds allow, one at least and five at most."""
+    """Shortest processor time of one to five fits, as many as four seconds allow."""
     best, spent, n_fits = np.inf, 0.0, 0
     while n_fits == 0 or (n_fits < MOST_REPEATS and spent < ENOUGH_SECONDS):
         took = seconds(selector, X, y, 1)
@@ -96,7 +96,7 @@ def cost() -> None:
 
 
 def data_of_all_shapes() -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
-    """Names, samples, targets and tasks."""
+    """Yield the name, samples, target and task of each data set."""
     simulated: tuple[tuple[int, int, dict[str, Any]], ...] = (
         (40, 5000, {"n_informative": 10, "n_redundant": 5}),
         (62, 2000, {"n_informative": 10, "n_redundant": 5}),
@@ -128,4 +128,4 @@ def auto() -> None:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        {"fits": fits, "price": cost, "auto": auto}[sys.argv[1]]()
+        {"fits": fits, "cost": cost, "auto": auto}[sys.argv[1]]()

@@ -1,7 +1,8 @@
-"""How much of data on a device each selector reads back: the column "GPU" of the table of methods.
+"""Measure how much data each selector copies from a GPU to the host: the column "GPU" of the table of methods.
 
-``python docs/measure_gpu.py`` fits every selector on an array of the array API standard, counts the cells of the data
-that come to the host (results do not count) and writes their number, in multiples of the data, to docs/gpu.csv.
+``python docs/measure_gpu.py`` fits every selector on an array of the array API standard, counts the numbers of
+the data that are copied to the host (results do not count) and writes the count, divided by the size of the data, to
+docs/gpu.csv.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ SMALL_COPY_BYTES = 32 << 10  # in the same proportion to these data as the real 
 
 
 @contextmanager
-def cells_read_back(kind: type) -> Iterator[list[int]]:
-    """Sizes of the parts of the data that come to the host, as blocks of a design or as a whole array."""
+def values_copied_to_host(kind: type) -> Iterator[list[int]]:
+    """Record the sizes of data copied to the host, as blocks of a design or as a whole array."""
     sizes: list[int] = []
     fill, whole = array_api.ArrayApiDesign._fill, kind.__array__  # type: ignore[attr-defined]
 
@@ -53,7 +54,7 @@ def cells_read_back(kind: type) -> Iterator[list[int]]:
 
 
 def readings(method: MethodInfo) -> float:
-    """How often the data come to the host while a selector with its defaults chooses ten features."""
+    """How often all data are copied to the host while a selector with its defaults selects ten features."""
     import array_api_strict
 
     rng = np.random.default_rng(0)
@@ -65,7 +66,7 @@ def readings(method: MethodInfo) -> float:
     chosen = {"n_features_to_select": 10, "random_state": 0}
     selector.set_params(**{name: value for name, value in chosen.items() if name in known})
     array = array_api_strict.asarray(X)
-    with cells_read_back(type(array)) as sizes, warnings.catch_warnings():
+    with values_copied_to_host(type(array)) as sizes, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         selector.fit(array, y)
     return sum(sizes) / X.size

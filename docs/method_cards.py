@@ -1,4 +1,4 @@
-"""Method cards: one page per registered method, and tables of all, written from the registry."""
+"""Method cards, generated from the registry: one page per method, and tables of all methods."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SAME_AUTHORS = {
     "splicing: Zhu et al. 2020": "Zhu et al. 2020",
     "Hochreiter & Obermayer 2004, 2006": "Hochreiter & Obermayer 2004; Hochreiter & Obermayer 2006",
 }
-# Every selector reads its data through a design; tests/test_docs.py checks that all of them select the same.
+# Every selector accepts these backends; tests/test_docs.py checks that it selects the same features with each.
 BACKENDS = "NumPy, data frames, sparse matrices, files on disk, Dask, arrays on a GPU (torch, CuPy)"
-# Where it depends on an option: measured with the default, and with the other.
-GPU_REPORT_DATA = {"rfe": "read 2 times, one column after the other; with a step above 1 they stay there"}
-# What the rule that stops or filters a method promises; the pages of the methods state the assumptions.
+# Text for methods where it depends on an option, measured with the default and with another value.
+GPU_TEXTS = {"rfe": "read 2 times, column by column; with a step above 1 data stay there"}
+# Errors that the stopping rule or filter of a method bounds; the pages of the methods state the assumptions.
 ERROR_CONTROL = {
     "knockoff-selector": "false discovery rate",
     "probe-selector": "false-selection rate, FDR or FWER against probes",
@@ -40,7 +40,7 @@ ERROR_CONTROL = {
 
 
 def write_cards(folder: Path) -> None:
-    """Write one page per method, an index of all, and the table of what each can do."""
+    """Write one page per method, an index, and tables of abilities and measured ranks."""
     folder.mkdir(exist_ok=True)
     methods = all_methods()
     for method in methods:
@@ -64,7 +64,7 @@ def measured_ranks() -> dict[str, tuple[str, str, str]]:
 
 @cache
 def gains_of_defaults(page: Path = FRESH) -> dict[str, tuple[str, str, str]]:
-    """Data sets, mean gain over the Fisher score in points and p-value, with the present defaults."""
+    """Number of data sets, mean gain over the Fisher score in points and p-value of each method."""
     _, _, section = page.read_text(encoding="utf-8").partition("## Against the Fisher score")
     rows = re.findall(
         r"^\| ([\w-]+) \| (\d+) \| ([-+][\d.]+) \| [-+\d.]+ \| ([\d.e-]+) \|",
@@ -75,12 +75,12 @@ def gains_of_defaults(page: Path = FRESH) -> dict[str, tuple[str, str, str]]:
 
 
 def gains() -> str:
-    """The table against the Fisher score as the page of the study of defaults has it."""
+    """The table of gains over the Fisher score, from the page of the study of defaults."""
     return _table_of(DEFAULTS, "## Against the Fisher score")
 
 
 def fresh_ranks() -> str:
-    """Mean ranks on the data that nobody had looked at."""
+    """Mean ranks on the data that were not used before."""
     return _table_of(FRESH, "## Mean ranks")
 
 
@@ -122,13 +122,13 @@ def references() -> dict[str, tuple[str, str]]:
 
 @cache
 def gpu_readings() -> dict[str, float]:
-    """How often each selector reads data on a device back, from docs/gpu.csv (see docs/measure_gpu.py)."""
+    """How often each selector copies data from a GPU to the host, from docs/gpu.csv (see docs/measure_gpu.py)."""
     with (HERE / "gpu.csv").open(encoding="utf-8") as stream:
         return {row["method"]: float(row["readings"]) for row in csv.DictReader(stream)}
 
 
 def on_gpu(readings: float | None) -> str:
-    """What happens to data on a device, in words."""
+    """A text for how often data are copied from a GPU to the host."""
     if readings is None:
         return "not measured yet"
     if readings < 0.1:
@@ -148,7 +148,7 @@ def cited(reference: str) -> list[str]:
 def full_reference(key: str) -> str:
     """One reference with its link."""
     text, link = references()[key]
-    text = f"\\ {text}"  # or initials would number a list
+    text = f"\\ {text}"  # or initials would start a numbered list
     if not link:
         return text
     shown = link if link.startswith("http") else f"doi:{link}"
@@ -157,7 +157,7 @@ def full_reference(key: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Registered text without marks of reStructuredText: |w| is no substitution."""
+    """Registered text with the markup of reStructuredText escaped, such as |w|."""
     return re.sub(r"([*|_`\\])", r"\\\1", text)
 
 
@@ -172,9 +172,9 @@ def card(method: MethodInfo) -> str:
 
 
 def sections(method: MethodInfo) -> dict[str, list[str]]:
-    """The parts of a page by their headings."""
+    """The sections of a page by heading."""
     is_ours = method.cls.__module__.startswith("zeronorm.")
-    backend = PACKAGE_OF_KIND[method.kind] if is_ours else method.cls.__module__  # a package outside
+    backend = PACKAGE_OF_KIND[method.kind] if is_ours else method.cls.__module__  # of another package
     doc = inspect.getdoc(method.cls) or ""
     found = {"What it does": doc.partition("\nParameters\n----------")[0].splitlines()}
     if shown := picture(method.name):
@@ -204,40 +204,38 @@ def sections(method: MethodInfo) -> dict[str, list[str]]:
 
 
 def measured(method: MethodInfo) -> str:
-    """What the two studies say about a method."""
-    said = []
+    """A text with the results of a method in the two studies."""
+    results = []
     if method.name in measured_ranks():
         overall, wide, tall = measured_ranks()[method.name]
-        said.append(
+        results.append(
             f"Mean rank {overall} of {len(measured_ranks())} methods over 14 data sets at 20 features (wide {wide}, "
             f"tall {tall}; ``zeronorm study systematic``, 2026-11-15, defaults of that time); differences below 16 "
-            "places mean nothing."
+            "are not significant."
         )
     if method.name in gains_of_defaults():
         sets, gain, p = gains_of_defaults()[method.name]
-        said.append(
+        results.append(
             f"Mean gain over the Fisher score {gain.replace('-', '−')} points of balanced error on {sets} data sets "
-            f"that chose no default (p = {p}; ``zeronorm study defaults-fresh``, 2026-11-17)."
+            f"that were not used to choose defaults (p = {p}; ``zeronorm study defaults-fresh``, 2026-11-17)."
         )
-    if not said:
-        reason = (
-            "it is no selector" if not _selects(method) else "it wraps a selector or was not in the roster"
-        )
+    if not results:
+        reason = "it is no selector" if not _selects(method) else "it wraps a selector or was not a candidate"
         return f"Not in the studies: {reason}. :doc:`/comparison` has those that are."
-    return " ".join([*said, "See :doc:`/comparison`."])
+    return " ".join([*results, "See :doc:`/comparison`."])
 
 
 def tested(method: MethodInfo) -> str:
-    """The oracle of a method and where its tests are."""
+    """A text with the independent check of a method and the files of its tests."""
     stem = Path(inspect.getfile(method.cls)).stem.lstrip("_")
     files = sorted(TESTS.glob(f"*/**/test_{stem}.py")) or [
         file
         for file in sorted(TESTS.glob("selectors/*/test_*.py"))
         if method.cls.__name__ in file.read_text(encoding="utf-8").partition("\n\n\n")[0]
     ]
-    places = ", ".join(f"``{file.relative_to(TESTS.parent).as_posix()}``" for file in files)
-    words = plain(method.oracle[:1].upper() + method.oracle[1:]) if method.oracle else "Its own tests"
-    return f"{words}." + (f" See {places}." if places else "")
+    paths = ", ".join(f"``{file.relative_to(TESTS.parent).as_posix()}``" for file in files)
+    oracle = plain(method.oracle[:1].upper() + method.oracle[1:]) if method.oracle else "Its own tests"
+    return f"{oracle}." + (f" See {paths}." if paths else "")
 
 
 def _selects(method: MethodInfo) -> bool:
@@ -250,7 +248,7 @@ def options(method: MethodInfo) -> list[list[str]]:
 
 
 def properties(method: MethodInfo) -> dict[str, str]:
-    """What is known of a method, by heading."""
+    """Properties of a method by heading."""
     found = {"Name": f"``{method.name}``", "Family": method.family, "Tasks": ", ".join(method.tasks) or "any"}
     if method.cost:
         found["Cost"] = plain(method.cost) + " (n samples, p features)"
@@ -259,7 +257,7 @@ def properties(method: MethodInfo) -> dict[str, str]:
     able = can(method)
     found |= {
         "Backends": able["backends"],
-        "Data on a GPU": GPU_REPORT_DATA.get(method.name, able["GPU"]),
+        "Data on a GPU": GPU_TEXTS.get(method.name, able["GPU"]),
         "Groups": able["groups"],
         "Sample weights": able["weights"],
         "Missing values": able["NaN"],
@@ -291,7 +289,7 @@ def can(method: MethodInfo) -> dict[str, str]:
 
 
 def _ability(method: MethodInfo, name: str) -> str:
-    """Whether a class can do something; a property asks the selectors that it wraps."""
+    """Whether a class has an ability; a property means that it depends on the wrapped selector."""
     found = getattr(method.cls, name, False)
     return "as the wrapped" if isinstance(found, property) else "yes" if found else "no"
 
@@ -304,11 +302,11 @@ def abilities(methods: list[MethodInfo]) -> str:
         [f":doc:`{m.cls.__name__} </methods/{m.name}>`", m.family, *(can(m)[head] for head in heads)]
         for m in selectors
     ]
-    words = (
-        "*GPU*: whether arrays on a device stay there while features are selected, or how often all their cells come "
-        "to the host (``python docs/measure_gpu.py``, defaults)."
+    note = (
+        "*GPU*: whether data on a GPU stay there while features are selected, or how often all data are copied to the "
+        "host (``python docs/measure_gpu.py``, default settings)."
     )
-    return "\n".join([words, "", ".. rst-class:: abilities", "", *table(["method", "family", *heads], rows)])
+    return "\n".join([note, "", ".. rst-class:: abilities", "", *table(["method", "family", *heads], rows)])
 
 
 def index(methods: list[MethodInfo]) -> str:
@@ -337,6 +335,6 @@ def table(heads: list[str], rows: list[list[str]]) -> list[str]:
         return []
     lines = [".. list-table::", "   :header-rows: 1", ""]
     for row in [heads, *rows]:
-        for place, cell in enumerate(row):
-            lines.append(f"   {'* -' if place == 0 else '  -'} {cell}".rstrip())
+        for column, cell in enumerate(row):
+            lines.append(f"   {'* -' if column == 0 else '  -'} {cell}".rstrip())
     return [*lines, ""]

@@ -18,7 +18,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 WIDTH = 1200
-# What the numbers 1, 2 … point at, in the order of the list in start.rst.
+# CSS selectors of the elements that get the numbers 1, 2 …, in the order of the list in start.rst.
 PARTS = (
     "h1",
     ".key-figures .tile",
@@ -31,9 +31,9 @@ PARTS = (
     "[data-figure=path] h2",
 )
 NUMBERED = """
-const places = %s;
-places.forEach((place, i) => {
-  const part = document.querySelector(place), badge = document.createElement('span');
+const selectors = %s;
+selectors.forEach((selector, i) => {
+  const part = document.querySelector(selector), badge = document.createElement('span');
   badge.textContent = i + 1;
   badge.style.cssText = 'position:absolute;width:30px;height:30px;border-radius:15px;background:#b5179e;color:#fff;' +
     'font:bold 18px/30px sans-serif;text-align:center;z-index:9';
@@ -47,7 +47,7 @@ return document.querySelector('#methods-title').closest('section').getBoundingCl
 
 
 def main(report: Path, picture: Path) -> None:
-    """Open the report at the width of a page, number its parts and write the picture."""
+    """Open the report, number its elements and write the picture."""
     options = ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):

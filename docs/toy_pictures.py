@@ -1,4 +1,4 @@
-"""Pictures of the methods on one toy problem, as inline SVG that follows the colours of the page."""
+"""Pictures of the methods on one toy problem, as inline SVG with the colours of the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent / "toy"
-# Last feature of each part of the toy problem, as in toy/measure.py, and its class of colour.
+# Groups of features of the toy problem: the number of the last feature, as in toy/measure.py, and the CSS class.
 PARTS = {
     "strong to weak": (3, "strong"),
     "their near copies": (6, "copies"),
@@ -25,7 +25,7 @@ def rows(name: str) -> dict[str, list[str]]:
 
 
 def picture(method: str) -> list[str]:
-    """Lines of reStructuredText with the picture of a method, and what it shows."""
+    """Lines of reStructuredText with the picture of a method and its caption."""
     if method in rows("selected.csv"):
         date, *cells = rows("selected.csv")[method]
         return [*_raw(_bars([float(cell) for cell in cells])), *_about_selection(method, cells, date)]
@@ -45,16 +45,16 @@ def _raw(svg: list[str]) -> list[str]:
 
 def _about_selection(method: str, cells: list[str], date: str) -> list[str]:
     lines = [
-        "How often each feature was selected in 20 draws of 100 samples and 30 features, by default settings: features",
-        "1 to 3 shift the classes, strongly to weakly; 4 to 6 are near copies of them (correlation 0.9); 7 and 8 act",
-        "only by their product; the rest is noise. Methods that decide by themselves show what they keep, all others",
-        f"their first five. ``python docs/toy/measure.py``, {date}.",
+        "How often each feature was selected in 20 draws of 100 samples and 30 features, with default settings.",
+        "Features 1 to 3 shift the classes, strongly to weakly; 4 to 6 are near copies of them (correlation 0.9);",
+        "7 and 8 have an effect only by their product; the rest is noise. Methods that choose the size show the",
+        f"features they keep, all others their first five. ``python docs/toy/measure.py``, {date}.",
     ]
     if method == "margin-lp":
-        lines.append("With ``C=1``: the hard margin of the default refuses these data.")
+        lines.append("With ``C=1``: the hard margin of the default is not possible for these data.")
     if not any(float(cell) for cell in cells):
         lines.append(
-            "Here nothing was kept in any draw: with so few relevant features the level cannot be met."
+            "No feature was kept in any draw: with so few relevant features the level cannot be reached."
         )
     return [*lines, ""]
 
@@ -63,7 +63,7 @@ def _about_errors(method: str, date: str) -> list[str]:
     measure, peer = ("1 − R² on", "SVR") if method.endswith("regressor") else ("Error on", "SVC")
     return [
         f"{measure} 1000 test samples in 20 draws of 100 training samples and 30 features, of which 22 are noise and",
-        f"two act only by their product, beside scikit-learn's ``{peer}()``; default settings throughout.",
+        f"two have an effect only by their product, beside scikit-learn's ``{peer}()``; default settings.",
         f"``python docs/toy/measure.py``, {date}.",
         "",
     ]
@@ -88,18 +88,18 @@ def _bars(shares: list[float]) -> list[str]:
         lines += [_text(LEFT - 6, y + 4, f"{level:.0%}", "end")]
     start = 0
     for name, (end, colour) in PARTS.items():
-        for place in range(start, end):
-            tall = max(shares[place] * HEIGHT, 1)
-            x = LEFT + place * step + 2
+        for feature in range(start, end):
+            tall = max(shares[feature] * HEIGHT, 1)
+            x = LEFT + feature * step + 2
             lines.append(
                 f'<rect class="{colour}" x="{x:.1f}" y="{bottom - tall:.1f}" width="{step - 4:.1f}" '
                 f'height="{tall:.1f}">'
-                f"<title>feature {place + 1}: {shares[place]:.0%}</title></rect>"
+                f"<title>feature {feature + 1}: {shares[feature]:.0%}</title></rect>"
             )
-            lines.append(_text(x + (step - 4) / 2, bottom + 14, str(place + 1)))
-        middle = LEFT + (start + end) / 2 * step
-        below = 44 if name == "their near copies" else 30  # the names of neighbours would touch
-        lines.append(_text(middle, bottom + below, name))
+            lines.append(_text(x + (step - 4) / 2, bottom + 14, str(feature + 1)))
+        centre = LEFT + (start + end) / 2 * step
+        below = 44 if name == "their near copies" else 30  # or adjacent names would overlap
+        lines.append(_text(centre, bottom + below, name))
         start = end
     return _svg(lines, bottom + 50, "Share of draws in which each feature was selected")
 
@@ -108,19 +108,19 @@ def _dots(ours: list[float], peers: list[float]) -> list[str]:
     top = max(*ours, *peers) * 1.05
     left = 110
 
-    def place(value: float) -> float:
+    def x_of(value: float) -> float:
         return left + value / top * (WIDTH - left - 20)
 
     lines = []
     for level in range(5):
         value = level / 4 * top
-        lines.append(f'<line class="grid" x1="{place(value):.1f}" x2="{place(value):.1f}" y1="10" y2="90"/>')
-        lines.append(_text(place(value), 106, f"{value:.2f}"))
+        lines.append(f'<line class="grid" x1="{x_of(value):.1f}" x2="{x_of(value):.1f}" y1="10" y2="90"/>')
+        lines.append(_text(x_of(value), 106, f"{value:.2f}"))
     for y, name, values, colour in ((30, "this model", ours, "strong"), (70, "scikit-learn", peers, "noise")):
         lines.append(_text(left - 10, y + 4, name, "end"))
-        lines += [f'<circle class="{colour}" cx="{place(v):.1f}" cy="{y}" r="5"/>' for v in values]
+        lines += [f'<circle class="{colour}" cx="{x_of(v):.1f}" cy="{y}" r="5"/>' for v in values]
         mean = sum(values) / len(values)
         lines.append(
-            f'<line class="mean" x1="{place(mean):.1f}" x2="{place(mean):.1f}" y1="{y - 14}" y2="{y + 14}"/>'
+            f'<line class="mean" x1="{x_of(mean):.1f}" x2="{x_of(mean):.1f}" y1="{y - 14}" y2="{y + 14}"/>'
         )
     return _svg(lines, 112, "Test errors in 20 draws")

@@ -2,7 +2,7 @@
 A million columns from disk
 ===========================
 
-A file of NumPy is read in blocks of columns, within a budget of memory. Nothing is copied as a whole; the same call
+A NumPy file is read in blocks of columns, within a memory budget. The whole table is never in memory; the same call
 works for 10⁷ columns. (``zeronorm pack`` and ``zeronorm select`` do the same on the command line.)
 """
 

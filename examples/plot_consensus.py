@@ -1,9 +1,9 @@
 """
-Ask several methods: consensus
-==============================
+Combine several methods: consensus
+==================================
 
-Unlike methods make unlike mistakes. ``Consensus`` averages their rankings; on halves of the data it also tells how
-often a feature comes back.
+Different methods make different mistakes. ``Consensus`` averages their rankings; it also counts how often each feature
+is selected on random halves of the data.
 """
 
 # %%

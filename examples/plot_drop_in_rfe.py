@@ -2,8 +2,8 @@
 Recursive feature elimination: change one import line
 =====================================================
 
-``zeronorm.RFE`` takes the parameters of scikit-learn's class and gives the same ranking. For estimators it knows, such
-as a linear ``SVC`` or ``Ridge``, it does not fit them again after every removal.
+``zeronorm.RFE`` takes the parameters of scikit-learn's class and gives the same ranking. It does not refit estimators
+such as a linear ``SVC`` or ``Ridge`` after every removal, which is much faster.
 """
 
 # %%
@@ -21,7 +21,7 @@ X = rng.normal(size=(80, 300))
 y = X[:, :5] @ np.array([3.0, -2.0, 1.5, 1.0, -1.0]) + 0.5 * rng.normal(size=80)
 
 # %%
-# The two lines differ in the name of the class only.
+# Both classes are called in the same way.
 seconds = {}
 for name, cls in {"scikit-learn": PlainRFE, "zeronorm": RFE}.items():
     start = time.perf_counter()

@@ -3,8 +3,8 @@ Knockoffs: bound the share of false discoveries
 ===============================================
 
 Columns that are correlated with a relevant one have small p-values too. Knockoffs are noise columns with the same
-correlations; a feature must beat its own knockoff. The share of false discoveries then stays below the level on
-average.
+correlations; a feature is selected only if its score exceeds that of its knockoff by enough. The share of false
+discoveries then stays below the level on average.
 """
 
 # %%

@@ -2,7 +2,8 @@
 The fewest support vectors
 ==========================
 
-The same zero norm on the coefficients of the samples gives a kernel machine with a handful of support vectors.
+Minimising the zero norm of the coefficients of the samples, instead of the features, gives a kernel classifier with few
+support vectors.
 """
 
 # %%

@@ -1,6 +1,6 @@
 """
-Select genes and state the error honestly
-=========================================
+Select genes and estimate the error without bias
+================================================
 
 The table comes with the package: 122 blood cells of a healthy donor, cytotoxic or regulatory T cells, with the
 expression of 765 genes. We name ten genes and measure how well the *whole procedure*, selection included, predicts
@@ -19,8 +19,8 @@ X, y = table.to_frame(), table.y
 print(table.class_counts, "cells,", table.n_features, "genes")
 
 # %%
-# ``evaluate`` repeats the selection inside every training part. Each method is fitted once per split, however many
-# sizes are asked for.
+# ``evaluate`` repeats the selection on the training samples of every fold. Each method is fitted once per split, for
+# any number of sizes.
 methods = {
     "AROM": AROM(),
     "Fisher": FisherScore(),
@@ -29,7 +29,7 @@ methods = {
 records = evaluate(methods, X, y, cv=5, sizes=[2, 5, 10, 20, 50], random_state=0)
 
 # %%
-# The mean error on cells that took no part in the selection:
+# The mean error on cells that were not used for the selection:
 fig, ax = plt.subplots()
 for name in methods:
     rows = [row for row in records.iter_rows(named=True) if row["method"] == name]
@@ -44,8 +44,8 @@ ax.minorticks_off()
 ax.legend()
 
 # %%
-# The final set comes from all cells. NKG7, GNLY and CST7 belong to the granules with which cytotoxic cells kill, and
-# CD8B is part of the receptor they are named after.
+# The final set is selected on all cells. NKG7, GNLY and CST7 belong to the granules with which cytotoxic cells kill,
+# and CD8B is part of the receptor they are named after.
 selector = AROM(n_features_to_select=10).fit(X, y)
 print(selector.get_feature_names_out())
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

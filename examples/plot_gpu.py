@@ -3,8 +3,8 @@ On a GPU
 ========
 
 Arrays of torch or CuPy stay on their device: all products with the data run there, and only results come back.
-Install ``zeronorm[gpu]`` and the library of your device. Without torch this script only says so; without a CUDA device
-it uses torch on the processor, which shows the same calls.
+Install ``zeronorm[gpu]`` and the library of your device. Without torch this script uses NumPy; without a CUDA device
+it uses torch on the CPU, with the same calls.
 """
 
 # %%
@@ -22,7 +22,7 @@ X = rng.normal(size=(n, p)).astype(np.float32)
 X[np.ix_(y == 1, np.arange(5))] += 2.5
 
 # %%
-# The only change is where the array lives. A ``Design`` is made once and used by several selectors.
+# Only the array differs: it is stored on the GPU. A ``Design`` is made once and used by several selectors.
 needed = ("torch", "array_api_compat")
 is_ready = all(importlib.util.find_spec(name) for name in needed)
 if is_ready:
@@ -39,7 +39,7 @@ selector = ZeroNormSVM(n_features_to_select=5).fit(design, y)
 print("selected:", selector.get_support(indices=True))
 
 # %%
-# The result is that of NumPy, up to ties.
+# The result is the same as with NumPy, except for ties.
 on_host = ZeroNormSVM(n_features_to_select=5).fit(X, y)
 print("the same features as with NumPy:", bool((on_host.support_ == selector.support_).all()))
 

@@ -1,8 +1,9 @@
 """
-Whole groups: choose sensors, not columns
-=========================================
+Groups of features: select sensors, not columns
+===============================================
 
-Eight sensors deliver five columns each. A sensor is bought or not, so its columns enter and leave together.
+Eight sensors deliver five columns each. A sensor is used as a whole or not at all, so its columns are selected or
+removed together.
 """
 
 # %%
@@ -25,4 +26,4 @@ print("sensors kept:", sorted(set(sensor[selector.support_].tolist())))
 # %%
 fig, ax = plt.subplots(figsize=(8, 2.6))
 ax.bar(range(X.shape[1]), selector.ranking_.max() + 1 - selector.ranking_, color=[f"C{s}" for s in sensor])
-ax.set(xlabel="column (coloured by sensor)", ylabel="kept longer")
+ax.set(xlabel="column (coloured by sensor)", ylabel="order of removal (last is best)")

@@ -3,7 +3,7 @@ Several classes at once
 =======================
 
 The table comes with the package: 692 blood cells of nine types with at least ten cells each, and the expression of 765
-genes. One set of genes must serve all classes; the machines of all classes are summed up in the ranking.
+genes. One set of genes is selected for all classes: the ranking sums the weights of the classifiers of all classes.
 """
 
 # %%
@@ -21,7 +21,7 @@ sizes = [5, 10, 20, 40, 80]
 records = evaluate(methods, table.X, table.y, cv=3, sizes=sizes, random_state=0)
 
 # %%
-# The balanced error gives every type the same weight: a method that looks only at the frequent ones would fail.
+# The balanced error gives every type the same weight, so that a method must also predict the rare types.
 fig, ax = plt.subplots()
 for name in methods:
     error = [

@@ -1,9 +1,9 @@
 """
-Where one feature at a time fails
-=================================
+Features that are relevant only together
+========================================
 
-Two features separate the classes only together: each class has two centres, on opposite sides. Filters that look at
-one column at a time, and linear machines, cannot see them. A machine with an RBF kernel can.
+Two features separate the classes only together: each class has two centres, on opposite sides. Filters that score
+one column at a time, and linear models, cannot find them. An SVM with an RBF kernel can.
 """
 
 # %%

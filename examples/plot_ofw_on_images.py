@@ -2,8 +2,8 @@
 Optimal feature weighting on images
 ===================================
 
-Pixels of handwritten digits, 4 against 9. The method learns a probability for each pixel: how often it should take
-part in a small random set of pixels on which a simple classifier is trained.
+Pixels of handwritten digits, 4 against 9. The method learns a probability for each pixel, with which it is drawn
+into a small random set of pixels on which a simple classifier is trained.
 """
 
 # %%
@@ -23,7 +23,7 @@ for ax, label in zip(axes, (4, 9), strict=False):
     ax.imshow(X[y == label].mean(axis=0).reshape(8, 8), cmap="gray_r")
     ax.set_title(f"mean {label}")
 axes[2].imshow(selector.scores_.reshape(8, 8), cmap="viridis")
-axes[2].set_title("order of the pixels")
+axes[2].set_title("scores of the pixels")
 axes[3].imshow(selector.support_.reshape(8, 8), cmap="gray_r")
 axes[3].set_title("twelve pixels")
 for ax in axes:

@@ -2,7 +2,7 @@
 In a pipeline, with a grid search and polars
 ============================================
 
-Selectors are transformers of scikit-learn: they can be cloned, searched and asked for data frames.
+Selectors are scikit-learn transformers: they can be cloned, used in a grid search, and return data frames.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Random probes: how many features are better than noise?
 =======================================================
 
-Shuffled copies of the columns compete with the real ones. A feature counts only if few probes are ahead of it. On pure
-noise this selects nothing, or nearly so.
+Shuffled copies of the columns (probes) are ranked together with the features. A feature is selected only if few probes
+rank above it. On pure noise this selects few features or none.
 """
 
 # %%
@@ -25,5 +25,5 @@ for ax, (title, X) in zip(
 ):
     selector = ProbeSelector(FisherScore(), level=0.05, control="fdr", random_state=0).fit(X, y)
     ax.hist(selector.p_values_, bins=20)
-    ax.set(title=f"{title}: {selector.n_features_} selected", xlabel="share of probes ahead (p-value)")
+    ax.set(title=f"{title}: {selector.n_features_} selected", xlabel="share of probes ranked above (p-value)")
 axes[0].set_ylabel("features")

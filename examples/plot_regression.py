@@ -2,7 +2,7 @@
 Regression: which measurements predict the progression?
 =======================================================
 
-The diabetes data of scikit-learn with 40 columns of noise added. Selectors that serve both tasks take
+The diabetes data of scikit-learn with 40 columns of noise added. Selectors for both tasks accept
 ``task="regression"``.
 """
 

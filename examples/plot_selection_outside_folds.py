@@ -1,9 +1,9 @@
 """
-How selection outside the folds lies
-====================================
+Selection outside the folds is biased
+=====================================
 
-The labels are coin tosses: nothing can predict them. Choosing the ten best of 2000 features on *all* samples and
-cross-validating afterwards still shows a small error, because the test samples took part in the choice.
+The labels are random: nothing can predict them. Selecting the ten best of 2000 features on *all* samples and
+cross-validating afterwards still gives a small error, because the test samples were used for the selection.
 """
 
 # %%

@@ -2,7 +2,7 @@
 Spectra: an interval instead of single channels
 ===============================================
 
-Neighbouring channels of a spectrum carry the same information. ``IntervalSelector`` looks for the stretch of the axis
+Neighbouring channels of a spectrum carry the same information. ``IntervalSelector`` selects the range of the axis
 that predicts best. The data come with the package: 21 infrared spectra of fermentation broths, 1047 wavenumbers, and
 the glucose in each, measured by liquid chromatography.
 """
@@ -27,8 +27,8 @@ chosen = wavenumber[selector.support_]
 print(f"{len(chosen)} of {len(wavenumber)} channels, from {chosen.min():g} to {chosen.max():g} per cm")
 
 # %%
-# Each step halves the range and keeps the part with the smallest cross-validated error, until the error rises. It
-# stops where sugars absorb: their C–O bonds vibrate between about 950 and 1150 per cm.
+# Each step halves the range and keeps the interval with the smallest cross-validated error, until the error rises. The
+# selected range is where sugars absorb: their C–O bonds vibrate between about 950 and 1150 per cm.
 fig, ax = plt.subplots(figsize=(8, 3.6))
 colour = plt.get_cmap("viridis")(glucose / glucose.max())
 for spectrum, shade in zip(X, colour, strict=True):
@@ -40,8 +40,8 @@ fig.colorbar(scale, ax=ax, label="glucose (g/L)")
 ax.legend(loc="upper right")
 
 # %%
-# Is it better than the whole spectrum? The selector is a step of the pipeline, so it is repeated in every training
-# part; 21 samples allow no more than a rough answer.
+# Is it better than the whole spectrum? The selector is a step of the pipeline, so it is repeated in every fold; with 21
+# samples the answer is only rough.
 model = make_pipeline(StandardScaler(), Ridge())
 for name, steps in {
     "all channels": model,

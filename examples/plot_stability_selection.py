@@ -1,6 +1,6 @@
 """
-Stability selection: what comes back on other samples
-=====================================================
+Stability selection: features selected on most samples
+======================================================
 
 A selector is run on many random halves of the data. Features that it chooses on most of them are kept, with a bound on
 the expected number of false ones.

@@ -2,9 +2,9 @@
 Your own method in one file
 ===========================
 
-A method implements ``_select`` and its constructor. Validation, groups, forced features, ties, names, ``transform`` and
-the path for every number of features come from the base class. As a package with an entry point in the group
-``zeronorm.selectors`` the method also appears on the command line.
+A method implements ``_select`` and its constructor. The base class provides validation, groups, forced features, ties,
+names, ``transform`` and the path for every number of features. A package with an entry point in the group
+``zeronorm.selectors`` adds the method to the command line.
 """
 
 # %%
@@ -59,4 +59,4 @@ ax.set(xlabel="score")
 #
 # After ``pip install .`` the method is in ``zeronorm methods``, and ``zeronorm select data.csv --method median-gap``
 # uses it.
-# ``zeronorm.testing.check_selector(MedianGap())`` runs the checks that every method of the library has to pass.
+# ``zeronorm.testing.check_selector(MedianGap())`` runs the checks that every method of the library must pass.

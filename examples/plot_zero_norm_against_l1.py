@@ -1,9 +1,9 @@
 """
-Zero norm against one norm
-==========================
+Zero norm compared with the ℓ1 norm
+===================================
 
-The one norm selects by shrinking, and it shrinks what it keeps as well. Methods that minimise the number of features
-itself need fewer of them for the same error.
+The ℓ1 norm selects features by shrinking weights, and it also shrinks the weights that it keeps. Methods that minimise
+the number of features need fewer of them for the same error.
 """
 
 # %%
@@ -16,7 +16,7 @@ from zeronorm.datasets import make_linear_toy
 
 X, y, _ = make_linear_toy(60, random_state=3)
 sizes = [1, 2, 3, 4, 6, 8, 12]
-methods = {"zero norm": ZeroNormSVM(), "one norm": L1SVM()}
+methods = {"zero norm": ZeroNormSVM(), "ℓ1 norm": L1SVM()}
 records = evaluate(methods, X, y, cv=5, sizes=sizes, estimator=LinearSVC(), random_state=0)
 
 fig, ax = plt.subplots()

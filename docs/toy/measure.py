@@ -1,4 +1,4 @@
-"""What every method selects on one toy problem: the numbers behind the pictures on the method pages.
+"""Measure what every method selects on one toy problem, for the pictures on the method pages.
 
 ``python docs/toy/measure.py`` writes ``selected.csv`` (share of the draws in which each feature was selected) and
 ``errors.csv`` (test errors of the models, which select no features). ``python docs/toy/measure.py rfe arom``
@@ -23,16 +23,16 @@ from zeronorm import FisherScore
 from zeronorm.registry import MethodInfo, all_methods
 
 HERE = Path(__file__).parent
-# Features by their part in the target, and the place of the first one after each part.
+# Groups of features by their effect on the target, and the index after the last feature of each group.
 PARTS = {"strong to weak": 3, "near copies of them": 6, "act only together": 8, "noise": 30}
 N_SAMPLES, N_FEATURES, N_SELECTED, N_DRAWS = 100, 30, 5, 20
 DECIDES_ITSELF = ("auto", "knockoff-selector", "probe-selector", "selector-cv", "stability-selection")
-# Where the default refuses these data: a hard margin needs classes that do not overlap.
+# Methods whose default raises an error here: a hard margin needs classes that do not overlap.
 SETTINGS = {"margin-lp": {"C": 1.0}}
 
 
 def draw(seed: int, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and the real-valued target; its sign gives the classes."""
+    """Samples and a real-valued target; its sign gives the classes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, N_FEATURES))
     X[:, 3:6] = 0.9 * X[:, :3] + np.sqrt(1 - 0.81) * X[:, 3:6]
@@ -62,15 +62,15 @@ def share_selected(method: MethodInfo) -> list[float]:
 
 
 def test_errors(method: MethodInfo) -> list[list[float]]:
-    """Test errors of the model and of scikit-learn's machine, one for each draw."""
+    """Test errors of the model and of scikit-learn's SVM, one for each draw."""
     is_regression = "regression" in method.tasks
     errors: list[list[float]] = [[], []]
     for seed in range(N_DRAWS):
         X, target = draw(seed, N_SAMPLES + 1000)
         y = target if is_regression else target > 0
-        for place, model in enumerate([instance(method, seed), SVR() if is_regression else SVC()]):
+        for index, model in enumerate([instance(method, seed), SVR() if is_regression else SVC()]):
             model.fit(X[:N_SAMPLES], y[:N_SAMPLES])
-            errors[place].append(1.0 - float(model.score(X[N_SAMPLES:], y[N_SAMPLES:])))
+            errors[index].append(1.0 - float(model.score(X[N_SAMPLES:], y[N_SAMPLES:])))
     return errors
 
 

@@ -1,11 +1,11 @@
-"""Simulations behind the page on trust: does what is printed hold as often as it says?
+"""Simulations for the page on trust: how often printed intervals, tests and verdicts are right.
 
 Run ``python docs/trust/simulate.py`` for all tables, ``python docs/trust/simulate.py coverage size`` for some; each
-is written to ``docs/trust/<name>.csv``, which the page shows. Settings have seeds of their own, so that ``--jobs 16``
-gives the same tables sooner. To add a table, write a function that yields rows (dictionaries with the same keys) and
+is written to ``docs/trust/<name>.csv``, which the page shows. Each setting has its own seed, so that ``--jobs 16``
+gives the same tables faster. To add a table, write a function that yields rows (dictionaries with the same keys) and
 decorate it with ``@table``.
 
-The procedures are real: features are selected in every training part, then a linear rule is learned. The data are
+Features are selected on the training samples of every fold, then a linear rule is fitted. The data are
 Gaussian, so that the true error of every fitted model is known in closed form and no test set is needed.
 """
 
@@ -38,12 +38,12 @@ FOLDER = Path(__file__).parent
 Table = Callable[..., Iterator[dict[str, Any]]]
 Job = tuple[
     Table, tuple[Any, ...], tuple[Any, ...]
-]  # a function, a setting that ends with the plan, what else
+]  # a function, a setting that ends with folds and repeats, further arguments
 TABLES: dict[str, Table] = {}
 N_FEATURES, N_KEPT, N_INFORMATIVE = 20, 5, 3
 CLASS_METRICS, TARGET_METRICS = ("error_rate", "balanced_error_rate", "auc"), ("mse", "mae", "r2")
 LEVEL = 0.05
-MOSTLY = 0.5  # a row counts as refused where fewer data sets have an interval
+MOSTLY = 0.5  # a row counts as refused if a smaller share of the data sets has an interval
 FITTED, EXPECTED = "covers the value of the fitted models", "covers the expected value"
 INDEPENDENT = "Wilson, independent samples"
 WANTED = (0.93, 0.97)
@@ -63,7 +63,7 @@ class Runs:
     """Cross-validated runs of one procedure on many data sets.
 
     ``records[b]`` are the rows of data set b as ``evaluate`` gives them; ``truth[name][b]`` is the mean true value
-    of the metric over the models that were fitted on its training parts.
+    of the metric over the models that were fitted in its folds.
     """
 
     records: list[list[dict[str, Any]]]
@@ -71,11 +71,11 @@ class Runs:
 
 
 def stratified_folds(y: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
-    """Fold numbers of all samples of all data sets, the classes spread evenly."""
+    """Stratified fold numbers of all samples of all data sets."""
     order = np.argsort(rng.random(y.shape) + 10 * y, axis=1)
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(y.shape[1]), y.shape), axis=1)
-    return place % n_folds
+    position = np.empty_like(order)
+    np.put_along_axis(position, order, np.broadcast_to(np.arange(y.shape[1]), y.shape), axis=1)
+    return position % n_folds
 
 
 def fit_classifier(
@@ -123,7 +123,7 @@ def classification_runs(
 def true_values(
     weights: np.ndarray, offset: np.ndarray, center: np.ndarray, share: float
 ) -> dict[str, np.ndarray]:
-    """Errors and area on new samples of linear rules; class 1 has this share of them."""
+    """Errors and area of linear rules on new samples, of which class 1 has this share."""
     missed, false, norm, signal = _rates(weights, offset, center)
     return {
         "error_rate": share * missed + (1 - share) * false,
@@ -133,7 +133,7 @@ def true_values(
 
 
 def _rates(weights: np.ndarray, offset: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Shares of either class that the rules get wrong, and what these follow from."""
+    """Error rates of the rules in each class, with the norms of the weights and the signals."""
     norm, signal = np.linalg.norm(weights, axis=1), weights @ center
     missed, false = (stats.norm.cdf(-(signal + sign * offset) / norm) for sign in (1, -1))
     return missed, false, norm, signal
@@ -186,7 +186,7 @@ def many_fits(
 def _fit_parts(
     X: np.ndarray, y: np.ndarray, trains: np.ndarray, n_kept: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``fit_classifier`` on the training parts of one data set, one row of ``trains`` each."""
+    """``fit_classifier`` on the folds of one data set; each row of ``trains`` marks the training samples of a fold."""
     one, zero = (((y == label) & trains).astype(float) for label in (1, 0))
     n_one, n_zero = one.sum(axis=1)[:, None], zero.sum(axis=1)[:, None]
     mean_one, mean_zero = one @ X / n_one, zero @ X / n_zero
@@ -215,7 +215,7 @@ def linear_runs(
     X: np.ndarray, y: np.ndarray, beta: np.ndarray, splits: list[np.ndarray], *, heavy: bool = False,
     hidden: float = 0.0, n_kept: int = N_KEPT,
 ) -> Runs:  # fmt: skip
-    """Runs on targets with the weights ``beta``, noise of variance 1 and a ``hidden`` normal part of that variance."""
+    """Runs on targets with weights ``beta``, noise of variance 1 and a ``hidden`` normal component of that variance."""
     records: list[list[dict[str, Any]]] = [[] for _ in y]
     truth: dict[str, list[np.ndarray]] = {"mse": [], "mae": [], "r2": []}
     for fold in splits:
@@ -290,7 +290,7 @@ QUICK_PLANS = ((2, 1), (5, 1), (5, 5))
 
 @table
 def coverage(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the 95 % interval of a metric holds the true value of the fitted models, and the expected one."""
+    """How often the 95 % interval of a metric contains the true value of the fitted models, and the expected value."""
     sizes, errors, plans = (20, 40, 100), (0.02, 0.1, 0.3), (*PLANS[:3], (5, 5))
     if quick:
         sizes, errors, plans = (40,), (0.02, 0.2), QUICK_PLANS
@@ -332,12 +332,12 @@ def edges(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iter
 
 
 def _is_affordable(n: int, plan: tuple[int, int], *, typical: bool) -> bool:
-    """Many fits on many samples: in one typical setting only."""
+    """Whether to run a setting: many fits on many samples are run in one typical setting only."""
     return n < 500 or plan[0] * plan[1] <= FEW_FITS or typical
 
 
 def settings_apart(jobs: list[Job], sets: int, seed: int, n_jobs: int) -> Iterator[dict[str, Any]]:
-    """Rows of settings that have a seed of their own each, so that they can run side by side, in their order."""
+    """Rows of all settings, in order; each setting has its own seed, so that settings can run in parallel."""
     found = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_setting_rows)(function, setting, rest, sets, (seed, number))
         for number, (function, setting, rest) in enumerate(jobs)
@@ -376,13 +376,13 @@ def _covered_targets(
 def _coverage_rows(
     runs: Runs, metrics: Iterable[str | Metric], plan: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """A row for each metric: its name, the setting, and how often the interval holds the value."""
+    """A row for each metric: its name, the setting, and how often the interval contains the true value."""
     for metric in map(as_metric, metrics):
         yield {"metric": metric.name, **plan, **_covered(runs, metric)}
 
 
 def _covered(runs: Runs, metric: str | Metric) -> dict[str, Any]:
-    """How often an interval that is printed holds the value; data sets without one are counted apart."""
+    """How often a printed interval contains the true value; data sets without an interval are counted separately."""
     measure = as_metric(metric)
     found = [metric_interval(measure, rows) for rows in runs.records]
     low, high = np.asarray([(np.nan, np.nan) if pair is None else pair for pair in found]).T
@@ -406,7 +406,7 @@ def _covered(runs: Runs, metric: str | Metric) -> dict[str, Any]:
 
 
 def _wilson_share(runs: Runs, truth: np.ndarray) -> float:
-    """What Wilson's interval would reach with independent samples: outcomes are counts, which few values can take."""
+    """Coverage of Wilson's interval with independent samples, which is not constant because counts take few values."""
     first = runs.records[0]
     n = first[0]["n_test"] + first[0]["n_train"]
     shares = np.quantile(truth, np.linspace(0.01, 0.99, 50))
@@ -429,7 +429,7 @@ def exact_coverage(n: int, share: float) -> dict[str, float]:
 
 @table
 def attainable(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """What intervals of a share reach with independent samples: the yardstick for small n and small errors."""
+    """Coverage of intervals of a share with independent samples, for comparison at small n and small errors."""
     for n, error in product((20, 40, 100, 500), (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)):
         yield {
             "n": n, "true error": error,
@@ -437,7 +437,7 @@ def attainable(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) ->
         }  # fmt: skip
 
 
-# -- Metrics that are no means of outcomes of single samples --
+# -- Metrics that are not means over samples --
 
 
 def confusion(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, ...]:
@@ -448,12 +448,12 @@ def confusion(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, ...]:
 
 
 def _ratio(part: Any, whole: Any) -> Any:
-    """0 where nothing is there to divide by, as in scikit-learn."""
+    """The quotient, or 0 if the divisor is 0, as in scikit-learn."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
 
 
-# From the shares of true and false positives, false and true negatives. The functions of scikit-learn check their
-# arguments for longer than all the rest of a simulation takes; a test compares them.
+# Metrics from the shares of true and false positives, false and true negatives. scikit-learn's functions spend more
+# time on checking their arguments than the rest of a simulation takes; a test compares the results.
 RATIOS: dict[str, Callable[..., Any]] = {
     "accuracy": lambda tp, fp, fn, tn: tp + tn,
     "precision": lambda tp, fp, fn, tn: _ratio(tp, tp + fp),
@@ -467,7 +467,7 @@ RATIOS: dict[str, Callable[..., Any]] = {
 
 
 def _of_decision(name: str, truth: np.ndarray, decision: np.ndarray) -> float:
-    """Scorers of probabilities and orders on one test part; the decision is the logarithm of the odds."""
+    """Scores of probabilities and rankings on one test fold; the decision is the logarithm of the odds."""
     probability = special.expit(decision)
     if name == "neg_log_loss":
         return -float(np.mean(np.logaddexp(0.0, np.where(truth == 1, -decision, decision))))
@@ -485,7 +485,7 @@ NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 def other_values(
     weights: np.ndarray, offset: np.ndarray, center: np.ndarray, share: float
 ) -> dict[str, np.ndarray]:
-    """True values of the metrics of ``RATIOS`` and of those of models only."""
+    """True values of the metrics of ``RATIOS`` and of metrics that need a model."""
     missed, false, norm, signal = _rates(weights, offset, center)
     shares = (share * (1 - missed), (1 - share) * false, share * missed, (1 - share) * (1 - false))
     found = {name: ratio(*shares) for name, ratio in RATIOS.items()}
@@ -501,14 +501,14 @@ def other_values(
 
 
 def ratio_metric(name: str) -> Metric:
-    """The scorer of this name, with a function that is quick."""
+    """The scorer of this name, with a faster function."""
     known, ratio = as_metric(name), RATIOS[name]
     return replace(known, function=lambda truth, found: float(ratio(*confusion(truth, found))))
 
 
 @table
 def other_metrics(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """Intervals of scorers of scikit-learn: jackknife where predictions are enough, test parts where not."""
+    """Intervals of scikit-learn's scorers: a jackknife if they need only predictions, otherwise over test folds."""
     sizes, procedures, plans = (40, 100), PROCEDURES[:2], (*PLANS[:3], (5, 5))
     if quick:
         sizes, procedures, plans = (60,), PROCEDURES[:1], ((5, 1),)
@@ -540,13 +540,13 @@ def _covered_others(
     yield from _coverage_rows(runs, metrics, {"data": kind, "n": n, "folds": folds, "repeats": repeats})
 
 
-N_FRESH = 1000  # samples that tell the true error of a model that has no closed form
+N_FRESH = 1000  # new samples for the true error of a model without a closed form
 
 
 @table
 def gaussian(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the interval holds with the predictor with a Gaussian kernel."""
-    settings = product((40, 100), ("straight", "curved"), (0.1, 0.3), (*PLANS[1:3], (5, 3)))
+    """Coverage of the interval with the predictor with a Gaussian kernel."""
+    settings = product((40, 100), ("linear", "nonlinear"), (0.1, 0.3), (*PLANS[1:3], (5, 3)))
     jobs: list[Job] = [(_covered_gaussian, (n, kind, noise, *plan), ()) for n, kind, noise, plan in settings]
     return settings_apart(jobs[:1] if quick else jobs, sets, seed, n_jobs)
 
@@ -572,10 +572,10 @@ def _covered_gaussian(
 def bounded_classes(
     n: int, kind: str, noise: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Classes with a straight boundary, or inside and outside of a shifted circle; ``noise`` as of ``class_center``."""
+    """Classes with a linear boundary, or inside and outside of a shifted circle; ``noise`` as in ``class_center``."""
     y = np.arange(n) % 2
     X = rng.normal(size=(n, N_FEATURES))
-    if kind == "straight":
+    if kind == "linear":
         return X + (2 * y - 1)[:, None] * class_center(noise), y
     angle = rng.uniform(0, 2 * np.pi, size=n)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (2.5 * y)[:, None] + 0.7 * y[:, None]
@@ -586,7 +586,7 @@ def bounded_classes(
 def _fit_gaussian(
     X: np.ndarray, y: np.ndarray, test: np.ndarray, fresh: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Decisions on all samples of a model that was fitted without the test part, and its true errors."""
+    """Decisions on all samples of a model that was fitted without the test fold, and its true errors."""
     kept = FisherScore(N_KEPT).fit(X[~test], y[~test]).get_support()
     model = gaussian_estimator(Binary).fit(X[~test][:, kept], y[~test])
     decided = model.decision_function(np.concatenate([X, fresh[0]])[:, kept])
@@ -594,16 +594,16 @@ def _fit_gaussian(
 
 
 @table
-def scale(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How many times the variance of independent samples a cross-validated error rate has over data sets."""
+def variance_ratio(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """Variance of a cross-validated error rate over data sets, divided by that of independent samples."""
     settings = product(((20, 5), (200, 3)), (40, 100, 300), (0.1, 0.2, 0.3), (5, 10))
     jobs: list[Job] = [
-        (_spread_over_sets, (n, *kept, bayes, folds, 1), ()) for kept, n, bayes, folds in settings
+        (_ratio_of_variances, (n, *kept, bayes, folds, 1), ()) for kept, n, bayes, folds in settings
     ]
     return settings_apart(jobs[:1] if quick else jobs, sets, seed, n_jobs)
 
 
-def _spread_over_sets(
+def _ratio_of_variances(
     n: int, n_features: int, n_kept: int, bayes: float, folds: int, _repeats: int, sets: int,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
@@ -650,7 +650,7 @@ def _sizes_for_classes(
 def _sizes_for_targets(
     n: int, r2: float, folds: int, repeats: int, sets: int, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    """Each of two procedures sees one half of the features, which explain the target equally well."""
+    """Two procedures, each with one half of the features; both halves explain the target equally well."""
     beta = np.zeros(N_FEATURES)
     beta[:N_INFORMATIVE] = np.sqrt(r2 / (1 - r2) / N_INFORMATIVE / 2)
     halves = rng.normal(size=(2, sets, n, N_FEATURES))
@@ -667,11 +667,11 @@ def _rejections(first: Runs, second: Runs, name: str, plan: dict[str, int]) -> I
     if METRICS[name].outcomes != "none":
         tests = {"paired": lambda a, b: paired_test(METRICS[name], a, b)[0], **tests}
     for test, p_value in tests.items():
-        judged = [p for p in (p_value(a, b) for a, b in pairs) if p is not None]
+        p_values = [p for p in (p_value(a, b) for a, b in pairs) if p is not None]
         yield {
             "test": test, "metric": name, "n": plan["n"], "true value": round(float(first.truth[name].mean()), 3),
             "folds": plan["folds"], "repeats": plan["repeats"],
-            "rejected": round(float(np.mean(np.asarray(judged) < LEVEL)), 3) if judged else "refused",
+            "rejected": round(float(np.mean(np.asarray(p_values) < LEVEL)), 3) if p_values else "refused",
             "data sets": len(pairs),
         }  # fmt: skip
 
@@ -690,7 +690,7 @@ def paired_runs(
     *, n: int, bayes: float, folds: int, repeats: int, sets: int, rng: np.random.Generator, methods: int,
     better: int = 0,
 ) -> list[Runs]:  # fmt: skip
-    """Procedures that see different measurements of the same samples, half of whose noise they share.
+    """Procedures with different measurements of the same samples, which share half of their noise.
 
     All have the same expected error, except that the last ``better`` ones see clearer measurements.
     """
@@ -719,14 +719,14 @@ def paired_runs(
     return found
 
 
-WIDE = 500  # features among which a procedure has to choose
+WIDE = 500  # features from which a procedure selects
 UNSTABLE_PLANS = (*PLANS[:3], (2, 5), *PLANS[4:])
 BATCH = 50  # wide data sets in memory at once
 
 
 @table
 def size_unstable(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """Rejections of equal procedures that choose 1 or 20 of 500 features, few of which tell anything."""
+    """Rejections of equal procedures that select 1 or 20 of 500 features, few of which are relevant."""
     sizes, plans = ((100,), ((10, 1),)) if quick else ((40, 100), UNSTABLE_PLANS)
     jobs: list[Job] = [
         (_unstable_sizes, (n, bayes, kept, *plan), ())
@@ -759,7 +759,7 @@ def separate_runs(
     *, n: int, bayes: tuple[float, float], n_features: int, kept: int, folds: int, repeats: int, sets: int,
     rng: np.random.Generator, shared: float = 0.0,
 ) -> list[Runs]:  # fmt: skip
-    """Two procedures, each with measurements of its own of the same samples, that share a part of their noise."""
+    """Two procedures, each with its own measurements of the same samples, which share a part of their noise."""
     centers = [class_center(error, n_features) for error in bayes]
     found: list[Runs] = [Runs([], {name: np.empty(0) for name in CLASS_METRICS})] * 2
     for start in range(0, sets, BATCH):
@@ -794,7 +794,7 @@ UNSTABLE = (
 def coverage_unstable(
     *, sets: int, seed: int, quick: bool = False, n_jobs: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Intervals of procedures that choose 1 to 20 of 200 or 500 features, three of which tell something, or none."""
+    """Intervals of procedures that select 1 to 20 of 200 or 500 features, of which three are relevant, or none."""
     chosen, plans = (UNSTABLE[1:2], ((10, 1),)) if quick else (UNSTABLE, (*PLANS[:3], (2, 5), (5, 5)))
     kinds = (
         (unstable_classes, CLASS_METRICS, (0.5,) if quick else (0.1, 0.3, 0.5)),
@@ -874,7 +874,7 @@ def _with_many_folds(
         sets=sets,
         rng=rng,
     )
-    for name in CLASS_METRICS[: 3 if folds < n else 2]:  # one sample has no area
+    for name in CLASS_METRICS[: 3 if folds < n else 2]:  # one sample has no area under the curve
         tested = next(_rejections(first, second, name, {"n": n, "folds": folds, "repeats": repeats}))
         covered = _covered(first, name)
         yield {
@@ -886,7 +886,7 @@ def _with_many_folds(
 
 @table
 def power(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the tests find a difference that is there."""
+    """Power: how often the tests find an existing difference."""
     jobs: list[Job] = [
         (_powers, (n, *bayes, *plan), ())
         for n, bayes, plan in product(
@@ -917,7 +917,7 @@ def _powers(
 
 @table
 def verdict(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the sentence of a comparison of four methods claims a difference that is not there."""
+    """How often the verdict of a comparison of four methods claims a difference that does not exist."""
     jobs: list[Job] = [
         (_claims, (n, bayes, better, *plan), ())
         for n, bayes, better, plan in product(
@@ -968,7 +968,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 @table
 def stability(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
-    """How often the interval of Nogueira's stability holds the true one; the selections are independent."""
+    """How often the interval of Nogueira's stability contains the true value; the selections are independent."""
     rng = np.random.default_rng(seed)
     profiles = {
         "5 of 40 often": np.r_[np.full(5, 0.9), np.full(35, 0.1)],
@@ -1036,7 +1036,7 @@ DRAWS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
 
 
 SCORED_BY = {"FisherScore": FisherScore, "LassoSelector": LassoSelector}
-PART = 100  # data sets with a seed of their own
+PART = 100  # data sets that share a seed
 
 
 @table
@@ -1081,7 +1081,7 @@ def _false_and_found(
     y = (signal + rng.normal(size=len(X)) > 0).astype(int)
     selector.set_params(random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an empty answer has no false discovery
+        warnings.simplefilter("ignore", UserWarning)  # an empty selection has no false discovery
         chosen = selector.fit(X, y).get_support(indices=True)
     if selector.path_.selected_size == 0:
         return 0.0, 0.0
@@ -1092,7 +1092,7 @@ def _false_and_found(
 
 
 def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> Path:
-    """Store the rows of a table as CSV, each as soon as it is there."""
+    """Write the rows of a table as CSV, each as soon as it is computed."""
     file = folder / f"{name}.csv"
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = None
@@ -1105,7 +1105,7 @@ def write(name: str, rows: Iterable[dict[str, Any]], folder: Path = FOLDER) -> P
     return file
 
 
-# What to look at in each table: the columns that make a kind, and the shares that are judged.
+# For each table, the columns that define a kind of row, and the shares to summarise.
 SUMMARIES = {
     "coverage": (("metric", "data"), (FITTED, EXPECTED)),
     "edges": (("metric", "data"), (FITTED, EXPECTED)),
@@ -1126,14 +1126,14 @@ def _span(counts: list[int]) -> str:
 
 
 def _unavoidable(rows: list[dict[str, str]]) -> int | str:
-    """Rows above the wanted range where Wilson's interval of independent samples is too; error rates only."""
+    """Number of rows above the wanted range where Wilson's interval of independent samples is too; error rates only."""
     if not rows[0].get(INDEPENDENT):
         return ""
     return sum(min(float(row[FITTED]), float(row[INDEPENDENT])) > WANTED[1] for row in rows)
 
 
 def summarise(folder: Path = FOLDER) -> Path:
-    """Lowest, mean and highest share of every kind of row in the tables that are there."""
+    """Write the lowest, mean and highest share of every kind of row in the existing tables."""
     lines = []
     for name, (kinds, shares) in SUMMARIES.items():
         if not (folder / f"{name}.csv").exists():
@@ -1156,11 +1156,11 @@ def summarise(folder: Path = FOLDER) -> Path:
     return write("summary", lines, folder)
 
 
-# The statements of the short table: the words, what should hold, and where in the summary.
+# The statements of the short table: the text, what should hold, and the rows of the summary.
 INTERVALS = (
     *(
-        (f"95 % interval of {words}", ("coverage", "edges"), f"{metric},")
-        for metric, words in (
+        (f"95 % interval of {text}", ("coverage", "edges"), f"{metric},")
+        for metric, text in (
             ("error_rate", "an error rate"), ("balanced_error_rate", "a balanced error rate"),
             ("auc", "an area under the curve"), ("mse", "a mean squared error"), ("mae", "a mean absolute error"),
             ("r2", "R²"),
@@ -1172,8 +1172,8 @@ INTERVALS = (
     ("95 % interval, more than ten folds", ("many_folds",), ""),
 )  # fmt: skip
 STATEMENTS = (
-    *((words, "about 0.95", tables, start, FITTED) for words, tables, start in INTERVALS),
-    *((f"{words}: expected value", "not promised", tables, start, EXPECTED) for words, tables, start in INTERVALS),
+    *((text, "about 0.95", tables, start, FITTED) for text, tables, start in INTERVALS),
+    *((f"{text}: expected value", "not promised", tables, start, EXPECTED) for text, tables, start in INTERVALS),
     ("95 % interval of the stability", "about 0.95", ("stability",), "", "covered"),
     ("paired test rejects equal methods", "at most 0.05", ("size",), "paired,", "rejected"),
     ("the same, methods with unstable selections", "at most 0.05", ("size_unstable",), "paired,", "rejected"),
@@ -1186,11 +1186,11 @@ STATEMENTS = (
 
 
 def shorten(folder: Path = FOLDER) -> Path:
-    """One row for each statement: the worst setting, and the mean over settings."""
+    """Write one row for each statement: the worst setting, and the mean over settings."""
     with (folder / "summary.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     lines = []
-    for words, promise, tables, start, share in STATEMENTS:
+    for text, promise, tables, start, share in STATEMENTS:
         same = [
             row
             for row in rows
@@ -1205,7 +1205,7 @@ def shorten(folder: Path = FOLDER) -> Path:
         mean = float(np.average([float(row["mean"]) for row in same], weights=counts))
         within = sum(int(row["within 0.93 to 0.97"]) for row in same) if share == FITTED else ""
         lines.append({
-            "statement": words, "should be": promise, "settings": sum(counts), "worst setting": worst,
+            "statement": text, "should be": promise, "settings": sum(counts), "worst setting": worst,
             "mean of the settings": round(mean, 3), "within 0.93 to 0.97": within,
         })  # fmt: skip
     return write("short", lines, folder)
@@ -1219,7 +1219,7 @@ def main() -> None:
     )
     parser.add_argument("--sets", type=int, default=1000, help="data sets per row")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
+    parser.add_argument("--jobs", type=int, default=1, help="settings that run in parallel")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables")
     arguments = parser.parse_args()
     for name in arguments.tables or TABLES:

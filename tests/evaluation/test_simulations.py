@@ -46,7 +46,7 @@ def test_intervals_cover_in_a_small_simulation(simulate):
 
 
 def test_a_cross_validated_error_varies_more_than_independent_samples(simulate):
-    row = next(simulate.scale(sets=200, seed=1, quick=True))
+    row = next(simulate.variance_ratio(sets=200, seed=1, quick=True))
     assert 0.1 < row["error rate"] < 0.2
     assert 0.9 < row["variance, times that of independent samples"] < 2.0
 
