@@ -49,7 +49,7 @@ def test_elimination_takes_a_target_of_one_column():
 
 @pytest.mark.filterwarnings("ignore:The (least populated|smallest) class")
 @pytest.mark.parametrize("selector", [RFECV(cv=2), IntervalSelector(cv=2)])
-def test_a_training_part_of_one_class_is_named(selector):
+def test_a_training_set_of_one_class_is_named(selector):
     with pytest.raises(ValueError, match=r"holds only the class 0.*Use fewer folds"):
         selector.fit(X, (np.arange(len(Y)) == 5).astype(int))
 

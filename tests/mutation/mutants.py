@@ -21,7 +21,7 @@ FILES_LEFT_OUT = {
 # A fault inside a function of this name, or in the value or the use of a constant of this name, is not drawn.
 NAMES_LEFT_OUT = {
     r"_*repr_*(html_*)?|_*str_*|message|_?messages|_describe\w*|\w*_message|_note\w*": "wording",
-    r"_?block_width|_?outer_square_parts|_?even_parts|_parts|_column_parts|_?reading_threads|block_bytes|_free_bytes"
+    r"_?block_width|_?outer_square_parts|_?even_folds|_parts|_column_folds|_?reading_threads|block_bytes|_free_bytes"
     r"|_?prefers_\w+|_?is_worth_\w+|_?(estimated_)?seconds\w*|_n_threads|_?memory_needed": "how fast, not what",
     r"\w*(BYTES|BLOCK|TILE|AT_A_TIME|AT_ONCE|THREAD|BATCH|CACHE|BUDGET|SECONDS|PARTS?|GAP|WORK|DATA|ENTRIES)\w*"
     r"|_?(MOST|LARGEST|FEWEST|MANY|FEW|LEAST|SMALL|WIDE|NARROW)\w*_(COPY|MATRIX|VECTORS|COLUMNS|MOVES|SPARSE|FREE"
