@@ -171,7 +171,7 @@ GOOD = {
     "gaps": Good(
         "d.csv",
         PLAIN.replace("2.0,8.0", ",8.0").replace("2.5,1.0", "NA,1.0"),
-        "training part",
+        "training samples",
         values=columns(GAPS, Z),
     ),
     "dots and dashes among numbers": Good(

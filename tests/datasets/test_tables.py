@@ -141,7 +141,7 @@ def test_missing_values_by_choice():
     assert np.isnan(gaps.X[1, 0])
     assert gaps.n_missing == 1
     assert "c=(missing)" in gaps.feature_names
-    assert any("median" in note and "training part" in note for note in gaps.notes)
+    assert any("median" in note and "training samples" in note for note in gaps.notes)
     fewer_rows = table_of(columns, missing="drop-rows")
     assert fewer_rows.n_samples == 6
     assert fewer_rows.y.tolist() == [LABELS[i] for i in (0, 3, 4, 5, 6, 7)]

@@ -49,7 +49,9 @@ JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target
 LABEL_ERRORS = (
     1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
 )
-COMMON_VARIANCE = 0.35  # share of the variance that all folds have in common, for metrics without outcomes of samples
+COMMON_VARIANCE = (
+    0.35  # share of the variance that all folds have in common, for metrics without outcomes of samples
+)
 FEWEST_ERRORS = 5  # wrong predictions needed to show how large rare losses are
 FEWEST_OF_CLASS = 5  # samples of each class that a test fold needs for areas and similar metrics
 MANY_FOLDS, EXCESS_OF_FOLD, MOST_EXCESS = (
