@@ -12,7 +12,7 @@ from scipy import stats
 from zeronorm.resampling._journal import Journal
 from zeronorm_studies import runner as workers
 from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
-from zeronorm_studies.results import Claim, NotMeasured, Outcome, PublishedFigure, Results
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.runner import failed_task, run_capped, run_study
 from zeronorm_studies.study import (
     Configuration,
@@ -200,7 +200,7 @@ def test_processes_and_this_process_agree():
 def test_claims_are_decided_by_their_check():
     results = results_with({"a": [0.1, 0.2]})
     for agrees, verdict in ((True, "agrees"), (False, "differs")):
-        claim = Claim("x", "y", "rule", lambda r, agrees=agrees: Outcome("seen", agrees))
+        claim = Claim("x", "y", "rule", lambda r, agrees=agrees: ClaimCheck("seen", agrees))
         assert claim.compare(results).verdict == verdict
 
 

@@ -286,7 +286,7 @@ class _LastColumns:
     ) -> tuple[tuple[Any, Any], _StandardizedColumns | None]:
         """Training and test samples, with their columns read once where that pays, and standardised if possible."""
         columns = task.columns
-        if columns is None or not _is_worth_reading(train_test, columns):
+        if columns is None or not _is_worth_keeping(train_test, columns):
             read = _read_once(
                 train_test, path, plan.sizes if task.sizes is None else task.sizes, plan.lifts_sizes
             )
@@ -309,12 +309,12 @@ def _read_once(
         with suppress(ValueError):  # a size that the path cannot give raises its error when it is scored
             subsets.append(_columns(None, path, size, lifts_sizes))
     columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
-    if not _is_worth_reading(train_test, columns):
+    if not _is_worth_keeping(train_test, columns):
         return train_test
     return _ReadColumns.of(train_test[0], columns), _ReadColumns.of(train_test[1], columns)
 
 
-def _is_worth_reading(train_test: tuple[Any, Any], columns: IntArray) -> bool:
+def _is_worth_keeping(train_test: tuple[Any, Any], columns: IntArray) -> bool:
     are_designs = isinstance(train_test[0], Design)
     return are_designs and columns.size * sum(samples.n_samples for samples in train_test) <= MOST_READ_ONCE
 

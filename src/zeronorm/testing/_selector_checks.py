@@ -208,14 +208,14 @@ def check_an_empty_selection_warns(selector: Any) -> None:
     X = np.random.default_rng(9).normal(size=X.shape)
     strictest = {"C": 1e-6, "level": 1e-9, "n_features_to_select": None}
     selector.set_params(**{name: value for name, value in strictest.items() if accepts(selector, name)})
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             s = clone(selector).fit(X, y)
         except ValueError:
             return  # a setting that the method refuses
     is_expressed = not s.support_.any()
-    assert s.path_.selected_size != 0 or told or is_expressed, (
+    assert s.path_.selected_size != 0 or caught or is_expressed, (
         "nothing passes, one feature is kept, and no warning says so"
     )
 
@@ -225,10 +225,10 @@ def check_an_early_stop_warns_once(selector: Any) -> None:
         return
     fix_seed(selector)
     X, y = make_problem(selector)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         s = clone(selector).set_params(max_iter=1).fit(X, y)
-    count = sum(issubclass(w.category, ConvergenceWarning) for w in told)
+    count = sum(issubclass(w.category, ConvergenceWarning) for w in caught)
     assert count == (not s.converged_), f"converged_ is {s.converged_}, with {count} warnings of convergence"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from zeronorm.evaluation.significance import ScoreMatrix, score_matrix
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import NotMeasured, Outcome, Results
+from zeronorm_studies.results import ClaimCheck, NotMeasured, Results
 
 PEAKS, BINNED = "peaks", "binned spectra"
 
@@ -207,10 +207,10 @@ def _cell(
 
 def same_directions(
     data: str, configurations: Mapping[str, SizedConfiguration], published: PublishedMatrix, share: float
-) -> Callable[[Results], Outcome]:
+) -> Callable[[Results], ClaimCheck]:
     """At most ``share`` of the pairs that differ in the paper differ in the other direction here."""
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = measured_matrix(results, data, configurations)
         index = {code: i for i, code in enumerate(found.methods)}
         same, opposite, total = 0, 0, 0
@@ -221,6 +221,6 @@ def same_directions(
                     product = expected * int(found.scores[index[row], index[column]])
                     same, opposite, total = same + (product > 0), opposite + (product < 0), total + 1
         shown = f"of {total} pairs {same} in the same direction, {opposite} in the opposite one"
-        return Outcome(f"{shown}, {total - same - opposite} not told apart", opposite <= share * total)
+        return ClaimCheck(f"{shown}, {total - same - opposite} not told apart", opposite <= share * total)
 
     return check

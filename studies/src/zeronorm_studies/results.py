@@ -154,7 +154,7 @@ class Finding:
     note: str = ""
 
 
-class Outcome(NamedTuple):
+class ClaimCheck(NamedTuple):
     """The outcome of checking a claim: what was found, and whether it agrees."""
 
     ours: str
@@ -227,7 +227,7 @@ class Claim:
     what: str
     published: str
     rule: str
-    check: Callable[[Results], Outcome]
+    check: Callable[[Results], ClaimCheck]
     origin: Origin = "claim"
     in_quick: bool = True
     note: str = ""
@@ -249,7 +249,7 @@ Expectation = PublishedFigure | Claim
 # -- Rules that several studies use --
 
 
-Check = Callable[[Results], Outcome]
+Check = Callable[[Results], ClaimCheck]
 LEVEL = 0.05
 
 
@@ -259,11 +259,11 @@ def lower_mean(
     """Every one of ``better`` has a lower mean than every one of ``worse``."""
     better, worse = tuple(better), tuple(worse)
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         left = {config: results.mean(data, config, size, metric) for config in better}
         right = {config: results.mean(data, config, _size(results, config, size), metric) for config in worse}
         shown = ", ".join(f"{config} {value:.4g}" for config, value in {**left, **right}.items())
-        return Outcome(shown, max(left.values()) < min(right.values()))
+        return ClaimCheck(shown, max(left.values()) < min(right.values()))
 
     return check
 
@@ -272,13 +272,13 @@ def significantly_lower(data: str, better: str, worse: Iterable[str], size: int 
     """``better`` has a lower error than each of ``worse``, p < 0.05 on the same trials."""
     worse = tuple(worse)
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = {
             config: results.difference(data, better, config, size, b_size=_size(results, config, size))
             for config in worse
         }
         shown = "; ".join(f"{better} − {config}: {difference}" for config, difference in found.items())
-        return Outcome(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
+        return ClaimCheck(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
 
     return check
 
@@ -287,11 +287,11 @@ def indistinguishable(data: str, configs: Iterable[str], size: int | None) -> Ch
     """No pair of configurations differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
     configs = tuple(configs)
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         pairs = [(a, b) for i, a in enumerate(configs) for b in configs[i + 1 :]]
         found = [(a, b, results.difference(data, a, b, size)) for a, b in pairs]
         shown = "; ".join(f"{a} − {b}: {difference}" for a, b, difference in found)
-        return Outcome(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
+        return ClaimCheck(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
 
     return check
 
@@ -299,9 +299,9 @@ def indistinguishable(data: str, configs: Iterable[str], size: int | None) -> Ch
 def within(data: str, a: str, b: str, size: int | None, margin: float) -> Check:
     """The means of two configurations are within ``margin`` of each other."""
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         left, right = results.mean(data, a, size), results.mean(data, b, size)
-        return Outcome(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
+        return ClaimCheck(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
 
     return check
 

@@ -32,7 +32,7 @@ from zeronorm_studies.real_data import (
     probed,
     quick_data,
 )
-from zeronorm_studies.results import Claim, NotMeasured, Outcome, Results
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, Results
 from zeronorm_studies.study import Configuration, Data, FloatArray, Plan, Study, folds
 
 SIZES = (5, 10, 20, 50)
@@ -395,23 +395,25 @@ def _against_peers(results: Results) -> Section:
     return Section("Against the same idea elsewhere", ("On the same folds.",), PageTable(header, tuple(rows)))
 
 
-def _better_than_one_by_one(name: str, among: tuple[str, ...] | None = None) -> Callable[[Results], Outcome]:
+def _better_than_one_by_one(
+    name: str, among: tuple[str, ...] | None = None
+) -> Callable[[Results], ClaimCheck]:
     """On all data sets of the study, or ``among`` some of them."""
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         by_data = gains(results, name, _baseline(results))
         found = np.asarray([gain for data, gain in by_data.items() if among is None or data in among])
         if found.size < FEWEST_DATA_SETS:
             raise NotMeasured(f"a test over data sets needs {FEWEST_DATA_SETS} of them")
         p = float(signed_rank(found, np.zeros(found.size)).p_value)
         text = f"mean gain {100 * found.mean():+.2f} points on {found.size} data sets, p = {p:.3g}"
-        return Outcome(text, bool(p < 0.05 and found.mean() > 0.0))
+        return ClaimCheck(text, bool(p < 0.05 and found.mean() > 0.0))
 
     return check
 
 
-def _never_clearly_worse(name: str) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _never_clearly_worse(name: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         baseline = _baseline(results)
         found = gains(results, name, baseline)
         if len(found) < FEWEST_DATA_SETS:
@@ -419,18 +421,18 @@ def _never_clearly_worse(name: str) -> Callable[[Results], Outcome]:
         worst, losers = min(found, key=lambda data: found[data]), clearly_worse(results, name, baseline)
         shown = ", ".join(losers) or "none"
         text = f"on {shown} of {len(found)}; the worst mean is {100 * found[worst]:+.1f} on {worst}"
-        return Outcome(text, not losers)
+        return ClaimCheck(text, not losers)
 
     return check
 
 
-def _in_first_quarter(name: str) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _in_first_quarter(name: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         ranks = _ranks(results, True)
         if name not in ranks:
             raise NotMeasured(f"{name} has no result on all wide data sets")
         position = 1 + sorted(ranks, key=lambda other: ranks[other]).index(name)
-        return Outcome(f"position {position} of {len(ranks)} by mean rank", 4 * position <= len(ranks))
+        return ClaimCheck(f"position {position} of {len(ranks)} by mean rank", 4 * position <= len(ranks))
 
     return check
 
@@ -439,7 +441,7 @@ def _sections(results: Results) -> list[Section]:
     return [_against_one_by_one(results), _rank_section(results), _against_peers(results), _errors(results)]
 
 
-def _claim(what: str, rule: str, check: Callable[[Results], Outcome]) -> Claim:
+def _claim(what: str, rule: str, check: Callable[[Results], ClaimCheck]) -> Claim:
     return Claim(what, "a goal set before the run", rule, check, origin="expected here", in_quick=False)
 
 

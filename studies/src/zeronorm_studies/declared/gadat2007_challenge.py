@@ -18,7 +18,7 @@ from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
 from zeronorm_studies.models import BestOfSelectors, CommonScale
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, NotMeasured, Outcome, PublishedFigure, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -317,25 +317,25 @@ def bootstrap_interval(results: Results, name: str) -> tuple[float, float]:
     return 100 * float(low), 100 * float(high)
 
 
-def _lower_on_two(results: Results) -> Outcome:
+def _lower_on_two(results: Results) -> ClaimCheck:
     ours = {name: 100 * results.mean(name, CHOSEN, None, BER) for name in SETS}
     lower = [name for name in SETS if ours[name] < OFW[name]]
-    return Outcome(", ".join(f"{name} {value:.2f}" for name, value in ours.items()), len(lower) >= 2)
+    return ClaimCheck(", ".join(f"{name} {value:.2f}" for name, value in ours.items()), len(lower) >= 2)
 
 
-def _within_interval(results: Results) -> Outcome:
+def _within_interval(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for name in SETS:
         low, high = bootstrap_interval(results, name)
         shown.append(f"{name} {low:.2f} to {high:.2f}")
         agrees = agrees and low <= OFW[name]
-    return Outcome(", ".join(shown), agrees)
+    return ClaimCheck(", ".join(shown), agrees)
 
 
 def _better_than_linear(config: str) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         ours, plain = (results.mean("MADELON", label, None, BER) for label in (config, LINEAR))
-        return Outcome(f"{config} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
+        return ClaimCheck(f"{config} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
 
     return check
 

@@ -11,7 +11,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm_studies.models import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
 from zeronorm_studies.pages import Section
-from zeronorm_studies.results import Check, Claim, NotMeasured, Outcome, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import (
+    Check,
+    Claim,
+    ClaimCheck,
+    NotMeasured,
+    PublishedFigure,
+    Results,
+    lower_mean,
+)
 from zeronorm_studies.study import Configuration, Plan, Study
 
 DATA, OFW, RFE, L0, FOREST, RANDOM = "faces", "OFW", "RFE", "L0-SVM", "random forest", "random"
@@ -76,25 +84,25 @@ def quick() -> Plan:
 def _order(size: int, *, ofw_is_best: bool) -> Check:
     """OFW against RFE and L0-SVM with few or with many features."""
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         ofw, *others = (results.mean(DATA, config, size) for config in (OFW, RFE, L0))
         shown = f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}"
-        return Outcome(shown, ofw < min(others) if ofw_is_best else ofw > max(others))
+        return ClaimCheck(shown, ofw < min(others) if ofw_is_best else ofw > max(others))
 
     return check
 
 
-def _forest_is_best(results: Results) -> Outcome:
+def _forest_is_best(results: Results) -> ClaimCheck:
     forest = results.mean(DATA, FOREST, None)
     others = {f"{a}, {s}": results.mean(DATA, a, s) for _, a, s in results.keys if a != FOREST}
     best = min(others, key=lambda key: others[key])
-    return Outcome(f"forest {forest:.4f}, best other {others[best]:.4f} ({best})", forest < others[best])
+    return ClaimCheck(f"forest {forest:.4f}, best other {others[best]:.4f} ({best})", forest < others[best])
 
 
-def _learning_lowers(results: Results) -> Outcome:
+def _learning_lowers(results: Results) -> ClaimCheck:
     means = {config: results.mean(DATA, config, None, "voter_error") for config in MEANS}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
-    return Outcome(shown, max(means[EXPONENTIAL], means[DIFFUSION]) < means[UNIFORM])
+    return ClaimCheck(shown, max(means[EXPONENTIAL], means[DIFFUSION]) < means[UNIFORM])
 
 
 def _one_split(value: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from zeronorm import OptimalFeatureWeighting
 from zeronorm_studies.models import weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, NotMeasured, Outcome, PublishedFigure, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, resplits
 
 DATA, ALL = "IRIS", "CART, all features"
@@ -63,28 +63,28 @@ def quick() -> Plan:
     return _plan(2, max_iter=400)
 
 
-def _petals_lead(results: Results) -> Outcome:
+def _petals_lead(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for config in (OFW, DIFFUSION, FISHER):
         pairs = results.selections(DATA, config, 2)
         share = sum(set(pair) == PETALS for pair in pairs) / len(pairs)
         shown.append(f"{config} {share:.0%}")
         agrees = agrees and share > 0.9
-    return Outcome(", ".join(shown), agrees)
+    return ClaimCheck(", ".join(shown), agrees)
 
 
 def _mass_on_petals(config: str) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         means = [results.mean(DATA, WEIGHTS[config], None, NAMES[index]) for index in sorted(PETALS)]
         shown = f"length {means[0]:.0%}, width {means[1]:.0%}"
-        return Outcome(f"{shown}, together {sum(means):.0%}", sum(means) >= MASS)
+        return ClaimCheck(f"{shown}, together {sum(means):.0%}", sum(means) >= MASS)
 
     return check
 
 
-def _selection_helps(results: Results) -> Outcome:
+def _selection_helps(results: Results) -> ClaimCheck:
     two, every = results.mean(DATA, OFW, 2), results.mean(DATA, ALL, None)
-    return Outcome(f"two features {two:.4f}, all {every:.4f}", two <= every)
+    return ClaimCheck(f"two features {two:.4f}, all {every:.4f}", two <= every)
 
 
 def _weights(results: Results) -> list[Section]:

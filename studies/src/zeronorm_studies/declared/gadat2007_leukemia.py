@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets import make_linear_toy
 from zeronorm_studies.models import ENERGY_AFTER, MEAN_ENERGY, linear_model, not_learned
-from zeronorm_studies.results import Check, Claim, Outcome, Results, lower_mean
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results, lower_mean
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of, second_part_of
 
 DATA, OFW, L0, RFE = "Leukemia", "OFW", "L0-SVM", "RFE"
@@ -84,49 +84,49 @@ def quick() -> Plan:
     return Plan((folds(DATA, toy, n_folds=4),), configs, (5, 20), linear_model())
 
 
-def _l0_beats_rfe(results: Results) -> Outcome:
+def _l0_beats_rfe(results: Results) -> ClaimCheck:
     means = {config: np.mean([results.mean(DATA, config, size) for size in SIZES]) for config in (L0, RFE)}
-    return Outcome(
+    return ClaimCheck(
         ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
         means[L0] < means[RFE],
     )
 
 
-def _all_best(results: Results) -> Outcome:
+def _all_best(results: Results) -> ClaimCheck:
     every = results.mean(DATA, ALL, None)
     others = {config: results.mean(DATA, config, 25) for config in (OFW, RFE, L0)}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in others.items())
-    return Outcome(f"all {every:.4f}; {shown}", every < min(others.values()))
+    return ClaimCheck(f"all {every:.4f}; {shown}", every < min(others.values()))
 
 
 def _energy_falls(rule: Rule) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         before = results.mean(ONE_FOLD, UNIFORM, None, "mean_energy")
         after = results.mean(ONE_FOLD, LEARNING[rule], None, "energy_after")
-        return Outcome(f"{before:.4f} to {after:.4f}", before > 0.15 and after < 0.01)
+        return ClaimCheck(f"{before:.4f} to {after:.4f}", before > 0.15 and after < 0.01)
 
     return check
 
 
-def _few_genes(results: Results) -> Outcome:
+def _few_genes(results: Results) -> ClaimCheck:
     ofw, *others = (results.mean(DATA, config, 5) for config in (OFW, RFE, L0))
-    return Outcome(f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}", ofw > max(others))
+    return ClaimCheck(f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}", ofw > max(others))
 
 
-def _competitive(results: Results) -> Outcome:
+def _competitive(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for size in (20, 25):
         (ofw, error), *others = (results.mean_and_error(DATA, config, size) for config in (OFW, RFE, L0))
         best = min(mean for mean, _ in others)
         shown.append(f"{size} genes: OFW {ofw:.4f} ± {error:.4f}, better of RFE and L0-SVM {best:.4f}")
         agrees = agrees and ofw <= best + 2 * error
-    return Outcome("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
-def _forests_irregular(results: Results) -> Outcome:
+def _forests_irregular(results: Results) -> ClaimCheck:
     means = [results.mean(DATA, label, None) for label in FORESTS.values()]
     shown = ", ".join(f"{n} trees {mean:.4f}" for n, mean in zip(FORESTS, means, strict=True))
-    return Outcome(shown, bool(np.any(np.diff(means) > 0.0)))
+    return ClaimCheck(shown, bool(np.any(np.diff(means) > 0.0)))
 
 
 STUDY = Study(

@@ -17,7 +17,7 @@ from zeronorm import OptimalFeatureWeighting
 from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import VOTER_ERROR, not_learned, voters, weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Claim, NotMeasured, Outcome, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import Configuration, FloatArray, Plan, Sample, Study, resplits, sample_of
 
 # -- The words of the spam data, and those that Gadat and Younes (2007) found to weigh most --
@@ -222,24 +222,24 @@ def quick() -> Plan:
     return Plan((data,), configs, (5, 10, N_WORDS), _model())
 
 
-def _all_is_poor(results: Results) -> Outcome:
+def _all_is_poor(results: Results) -> ClaimCheck:
     means = {config: results.mean(DATA, config, None) for config in (ALL, RAW)}
-    return Outcome(
+    return ClaimCheck(
         ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
         min(means.values()) > 0.15,
     )
 
 
-def _five_words(results: Results) -> Outcome:
+def _five_words(results: Results) -> ClaimCheck:
     every = results.mean(DATA, ALL, None)
     means = {config: results.mean(DATA, config, 5) for config in (OFW, RFE, L0)}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
-    return Outcome(f"all {every:.4f}; 5 words: {shown}", max(means.values()) < every)
+    return ClaimCheck(f"all {every:.4f}; 5 words: {shown}", max(means.values()) < every)
 
 
-def _between(results: Results) -> Outcome:
+def _between(results: Results) -> ClaimCheck:
     l0, ofw, rfe = (results.mean(DATA, config, N_WORDS) for config in (L0, OFW, RFE))
-    return Outcome(f"L0-SVM {l0:.4f}, OFW {ofw:.4f}, RFE {rfe:.4f}", l0 < ofw < rfe)
+    return ClaimCheck(f"L0-SVM {l0:.4f}, OFW {ofw:.4f}, RFE {rfe:.4f}", l0 < ofw < rfe)
 
 
 def shared_words(results: Results) -> list[int]:
@@ -248,11 +248,11 @@ def shared_words(results: Results) -> list[int]:
     return [len(listed & set(found)) for found in results.selections(DATA, OFW, N_LISTED)]
 
 
-def _words_shared(results: Results) -> Outcome:
+def _words_shared(results: Results) -> ClaimCheck:
     counts = shared_words(results)
     shown = f"{np.mean(counts):.1f} of {N_LISTED} in the mean ({', '.join(map(str, counts))})"
     by_chance = N_LISTED**2 / len(SPAM_WORDS)
-    return Outcome(f"{shown}; {by_chance:.1f} by chance", float(np.mean(counts)) >= WANTED)
+    return ClaimCheck(f"{shown}; {by_chance:.1f} by chance", float(np.mean(counts)) >= WANTED)
 
 
 def _word_section(results: Results) -> list[Section]:

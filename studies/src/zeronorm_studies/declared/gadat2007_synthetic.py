@@ -13,7 +13,7 @@ from zeronorm.datasets._generators import FIXED_SETS, make_reusable_features
 from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, NotMeasured, Outcome, Results, lower_mean
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, Results, lower_mean
 from zeronorm_studies.study import Configuration, Plan, Study, generated
 
 DATA, ALL, OFW, INFORMATION = "reusable features", "5-NN, all features", "OFW", "mutual information"
@@ -77,23 +77,23 @@ def quick() -> Plan:
     return _plan(2, _configurations(_learner(max_iter=600)), n_features=30)
 
 
-def _most_relevant(results: Results) -> Outcome:
+def _most_relevant(results: Results) -> ClaimCheck:
     hits = float(np.mean([len(RELEVANT & set(s)) for s in results.selections(DATA, OFW, 9)]))
-    return Outcome(f"{hits:.1f} of the first nine", hits >= 6.0)
+    return ClaimCheck(f"{hits:.1f} of the first nine", hits >= 6.0)
 
 
 def _all_relevant(config: str) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = [set(s) == RELEVANT for s in results.selections(DATA, config, 9)]
-        return Outcome(f"{sum(found)} of {len(found)} draws", all(found))
+        return ClaimCheck(f"{sum(found)} of {len(found)} draws", all(found))
 
     return check
 
 
 def _reusable_lead(config: str, *, expected: bool) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = [set(s) == REUSABLE for s in results.selections(DATA, config, 3)]
-        return Outcome(f"{sum(found)} of {len(found)} draws", (sum(found) > len(found) / 2) is expected)
+        return ClaimCheck(f"{sum(found)} of {len(found)} draws", (sum(found) > len(found) / 2) is expected)
 
     return check
 
@@ -102,16 +102,16 @@ def _energies(results: Results) -> dict[str, float]:
     return {rule: results.mean(FEW, label, None, "energy_after") for rule, label in LEARNING.items()}
 
 
-def _euclidean_is_better(results: Results) -> Outcome:
+def _euclidean_is_better(results: Results) -> ClaimCheck:
     found = _energies(results)
     shown = ", ".join(f"{rule} {value:.4f}" for rule, value in found.items())
-    return Outcome(shown, found["euclidean"] < found["exponential"])
+    return ClaimCheck(shown, found["euclidean"] < found["exponential"])
 
 
-def _diffusion_is_alike(results: Results) -> Outcome:
+def _diffusion_is_alike(results: Results) -> ClaimCheck:
     found = _energies(results)
     shown = f"euclidean {found['euclidean']:.4f}, diffusion {found['diffusion']:.4f}"
-    return Outcome(shown, abs(found["euclidean"] - found["diffusion"]) <= 0.02)
+    return ClaimCheck(shown, abs(found["euclidean"] - found["diffusion"]) <= 0.02)
 
 
 def conditional_entropy(feature: int) -> float:
@@ -121,10 +121,10 @@ def conditional_entropy(feature: int) -> float:
     return float(-np.sum(joint * np.log(joint / joint.sum(axis=0))))
 
 
-def _entropies(results: Results) -> Outcome:
+def _entropies(results: Results) -> ClaimCheck:
     ours = [conditional_entropy(feature) for feature in (9, 1, 0)]
     close = all(abs(a - b) < 5e-4 for a, b in zip(ours, PRINTED_ENTROPIES, strict=True))
-    return Outcome(", ".join(f"{value:.3f}" for value in ours), close)
+    return ClaimCheck(", ".join(f"{value:.3f}" for value in ours), close)
 
 
 def _weights(results: Results) -> list[Section]:

@@ -21,7 +21,7 @@ from zeronorm_studies.models import (
     usps_trial,
 )
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Claim, NotMeasured, Outcome, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -92,33 +92,33 @@ def quick() -> Plan:
     return Plan((data,), configs, (10,), LinearSVC(dual=True, max_iter=20_000))
 
 
-def _learned_beats_random(results: Results) -> Outcome:
+def _learned_beats_random(results: Results) -> ClaimCheck:
     return lower_mean(DATA, (OFW,), (RANDOM,), results.plan.sizes[0])(results)
 
 
-def _drawn_beat_uniform(metric: str, results: Results) -> Outcome:
+def _drawn_beat_uniform(metric: str, results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for size in DRAWN:
         learned, uniform = (results.mean(DATA, config[size], None, metric) for config in (DRAWN, UNIFORM))
         shown.append(f"{size} features: {learned:.4f} against {uniform:.4f}")
         agrees = agrees and learned < uniform
-    return Outcome("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
-def _ratios(results: Results) -> Outcome:
+def _ratios(results: Results) -> ClaimCheck:
     ratios = {}
     for size, config in DRAWN.items():
         after, before = (results.mean(DATA, config, None, name) for name in ("energy_after", "energy_before"))
         ratios[size] = after / before
     shown = ", ".join(f"{size} features {ratio:.0%}" for size, ratio in ratios.items())
-    return Outcome(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
+    return ClaimCheck(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
 
 
-def _beats_all_pixels(results: Results) -> Outcome:
+def _beats_all_pixels(results: Results) -> ClaimCheck:
     vote = results.mean(DATA, DRAWN[100], None)
     others = {config: results.mean(PIXELS, config, None) for config in (LINEAR, POLYNOMIAL)}
     shown = ", ".join(f"{config} on pixels {value:.4f}" for config, value in others.items())
-    return Outcome(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
+    return ClaimCheck(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
 
 
 def _section(results: Results) -> list[Section]:

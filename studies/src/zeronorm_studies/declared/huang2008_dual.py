@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from zeronorm.datasets import make_twonorm
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.models import RelevanceVectorClassifier, SparseKernelSVC
-from zeronorm_studies.results import Claim, Outcome, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import Configuration, Data, Plan, Study, folds, generated, sample_of
 
 ZERO, TWO, RELEVANCE = "zero-norm in the dual", "SVM", "RVM"
@@ -74,9 +74,9 @@ def quick() -> Plan:
     return Plan((data,), _configurations(None, WIDTHS[:1]), (), metrics=METRIC_LIST)
 
 
-def _accuracy_kept(results: Results) -> Outcome:
+def _accuracy_kept(results: Results) -> ClaimCheck:
     zero, two = (results.mean("Twonorm", config, None) for config in (ZERO, TWO))
-    return Outcome(f"error {zero:.4f} against {two:.4f}", zero <= two + 0.02)
+    return ClaimCheck(f"error {zero:.4f} against {two:.4f}", zero <= two + 0.02)
 
 
 def _figures() -> tuple[PublishedFigure, ...]:

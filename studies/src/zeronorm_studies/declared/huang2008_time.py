@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.real_data import accuracy_configurations, embedded_data, papers_data
-from zeronorm_studies.results import Check, Claim, Outcome, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Plan, Study
 
 SIZES = {"Sonar": 2, "Breast": 2, "Colon": 20, "Lymphoma": 20}
@@ -44,29 +44,29 @@ def _median_time(results: Results, data: str, label: str) -> float:
 
 
 def _ordered(data: str) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         svm = _median_time(results, data, "SVM weights")
         rescaling = _median_time(results, data, "ZeroNormSVM")
         fsv = _median_time(results, data, "FSV")
         shown = f"SVM {svm:.4g} s, ZeroNormSVM {rescaling:.4g} s, FSV {fsv:.4g} s"
-        return Outcome(shown, svm < rescaling < fsv)
+        return ClaimCheck(shown, svm < rescaling < fsv)
 
     return check
 
 
-def _arom_slower(results: Results) -> Outcome:
+def _arom_slower(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for data in SIZES:
         ratio = _median_time(results, data, "AROM") / _median_time(results, data, "ZeroNormSVM")
         shown.append(f"{data} {ratio:.2f}")
         agrees = agrees and ratio > 1.0
-    return Outcome("AROM / ZeroNormSVM: " + ", ".join(shown), agrees)
+    return ClaimCheck("AROM / ZeroNormSVM: " + ", ".join(shown), agrees)
 
 
 def _extreme(method: str, datasets: tuple[str, ...], *, slowest: bool) -> Check:
     """One method is the slowest, or the fastest, of the four on these data sets."""
 
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         shown, agrees = [], True
         for data in datasets:
             times = {label: _median_time(results, data, label) for label in LABELS}
@@ -74,7 +74,7 @@ def _extreme(method: str, datasets: tuple[str, ...], *, slowest: bool) -> Check:
             shown.append(f"{data}: {text}")
             found = (max if slowest else min)(times, key=lambda label: times[label])
             agrees = agrees and found == method
-        return Outcome("; ".join(shown), agrees)
+        return ClaimCheck("; ".join(shown), agrees)
 
     return check
 

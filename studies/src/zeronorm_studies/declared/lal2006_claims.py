@@ -9,7 +9,7 @@ from sklearn.feature_selection import SequentialFeatureSelector
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm_studies.models import linear_model
-from zeronorm_studies.results import Claim, Outcome, Results, significantly_lower
+from zeronorm_studies.results import Claim, ClaimCheck, Results, significantly_lower
 from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 N_TRAIN = (8, 12, 20, 30, 60, 120)
@@ -62,14 +62,14 @@ def quick() -> Plan:
     return Plan((_data(60, 10),), CONFIGURATIONS[:4], (SELECTED,), linear_model(COST))
 
 
-def _filters_first(results: Results) -> Outcome:
+def _filters_first(results: Results) -> ClaimCheck:
     data = f"{N_TRAIN[0]} points"
     filters = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[:2])
     embedded = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[2:4])
-    return Outcome(f"best filter {filters:.4f}, best embedded {embedded:.4f}", filters < embedded)
+    return ClaimCheck(f"best filter {filters:.4f}, best embedded {embedded:.4f}", filters < embedded)
 
 
-def _faster(results: Results) -> Outcome:
+def _faster(results: Results) -> ClaimCheck:
     ratios = []
     for data in results.plan.data:
         wrapper = np.median(results.values(data.label, WRAPPER, None, "fit_seconds"))
@@ -79,7 +79,7 @@ def _faster(results: Results) -> Outcome:
         )
         ratios.append(float(wrapper) / slowest)
     shown = f"wrapper / slowest embedded: {min(ratios):.1f} to {max(ratios):.1f}"
-    return Outcome(shown, min(ratios) > 1.0)
+    return ClaimCheck(shown, min(ratios) > 1.0)
 
 
 STUDY = Study(

@@ -7,7 +7,7 @@ from zeronorm_studies.models import tuned_squared_hinge_model
 from zeronorm_studies.pages import Section
 from zeronorm_studies.ranking import mean_rank_of, ranking_sections, winner_sections
 from zeronorm_studies.real_data import quick_data, real_data
-from zeronorm_studies.results import Claim, Outcome, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study
 
 SIZES = (5, 10, 20, 50)
@@ -40,11 +40,11 @@ def quick() -> Plan:
     return _plan([m for m in _selectors() if m.name in names], quick_data(2), (2, 5), 60.0)
 
 
-def _random_is_last(results: Results) -> Outcome:
+def _random_is_last(results: Results) -> ClaimCheck:
     size = min(size for size in results.plan.sizes if size is not None)
     ranks = mean_rank_of(results, size)
     worst = max(ranks, key=lambda config: ranks[config])
-    return Outcome(
+    return ClaimCheck(
         f"mean rank of random selection {ranks[RANDOM]:.2f}, largest: {worst} {ranks[worst]:.2f}",
         worst == RANDOM,
     )

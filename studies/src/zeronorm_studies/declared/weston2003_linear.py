@@ -9,8 +9,8 @@ from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import (
     Claim,
+    ClaimCheck,
     NotMeasured,
-    Outcome,
     PublishedFigure,
     Results,
     indistinguishable,
@@ -72,21 +72,21 @@ def share_of_split_pairs(results: Results, data: str, config: str) -> float:
     return sum(min(pair) < 3 <= max(pair) < 6 for pair in map(tuple, pairs)) / len(pairs)
 
 
-def _pairs_found(results: Results) -> Outcome:
+def _pairs_found(results: Results) -> ClaimCheck:
     arom, corr = (share_of_split_pairs(results, "30 points", config) for config in ("AROM l2", "corr"))
-    return Outcome(f"AROM l2 {arom:.0%}, corr {corr:.0%} of the draws", arom > corr)
+    return ClaimCheck(f"AROM l2 {arom:.0%}, corr {corr:.0%} of the draws", arom > corr)
 
 
-def _shares_and_errors_disagree(results: Results) -> Outcome:
+def _shares_and_errors_disagree(results: Results) -> ClaimCheck:
     """With the fewest points, a larger share of good pairs does not always mean a lower error."""
     configs = [config.label for config in CONFIGURATIONS if not config.keeps_all]
     shares = [share_of_split_pairs(results, "10 points", config) for config in configs]
     errors = [results.mean("10 points", config, 2) for config in configs]
     rank = float(spearmanr(shares, errors).statistic)
-    return Outcome(f"rank correlation of share and error over the methods: {rank:.2f}", rank > -1.0)
+    return ClaimCheck(f"rank correlation of share and error over the methods: {rank:.2f}", rank > -1.0)
 
 
-def _overfits(results: Results) -> Outcome:
+def _overfits(results: Results) -> ClaimCheck:
     means = {size: results.mean(f"{size} points", SVM_CONFIGURATION.label, None) for size in (10, 20, 30)}
     best = {
         size: min(results.mean(f"{size} points", config, 2) for config in ZERO_NORM) for size in (10, 20, 30)
@@ -94,7 +94,7 @@ def _overfits(results: Results) -> Outcome:
     shown = ", ".join(
         f"{size} points: SVM {means[size]:.4f}, best zero-norm {best[size]:.4f}" for size in means
     )
-    return Outcome(shown, all(means[size] > best[size] for size in (20, 30)))
+    return ClaimCheck(shown, all(means[size] > best[size] for size in (20, 30)))
 
 
 def _pair_section(results: Results) -> list[Section]:

@@ -11,7 +11,7 @@ from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation.significance import signed_rank
 from zeronorm_studies.models import linear_model
 from zeronorm_studies.real_data import colon, lymphoma
-from zeronorm_studies.results import Claim, Outcome, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Sample, Study, resplits
 
 HARD = 1e6
@@ -86,8 +86,8 @@ def claims(label: str, smallest: int) -> tuple[Claim, ...]:
     )
 
 
-def _no_differences(label: str, smallest: int) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _no_differences(label: str, smallest: int) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         configs = [config.label for config in results.plan.configs if not config.keeps_all]
         found = [
             (a, b, size, results.difference(label, a, b, size))
@@ -97,13 +97,13 @@ def _no_differences(label: str, smallest: int) -> Callable[[Results], Outcome]:
         ]
         different = [(a, b, size, d) for a, b, size, d in found if d.p_value < 0.05]
         shown = "; ".join(f"{a} − {b} at {size}: {d}" for a, b, size, d in different)
-        return Outcome(f"{len(different)} of {len(found)} pairs. {shown}", not different)
+        return ClaimCheck(f"{len(different)} of {len(found)} pairs. {shown}", not different)
 
     return check
 
 
-def _many_by_signed_rank(label: str) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _many_by_signed_rank(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         configs = [config.label for config in results.plan.configs if not config.keeps_all]
         p_values = [
             signed_rank(results.values(label, a, size), results.values(label, b, size)).p_value
@@ -111,23 +111,23 @@ def _many_by_signed_rank(label: str) -> Callable[[Results], Outcome]:
             for a, b in combinations(configs, 2)
         ]
         different = sum(p < 0.05 for p in p_values)
-        return Outcome(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
+        return ClaimCheck(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
 
     return check
 
 
-def _too_few(label: str, smallest: int) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _too_few(label: str, smallest: int) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
         best = min(means, key=lambda size: means[size])
         shown = f"{smallest} genes {means[smallest]:.4f}, best with {best}: {means[best]:.4f}"
-        return Outcome(shown, means[smallest] > means[best])
+        return ClaimCheck(shown, means[smallest] > means[best])
 
     return check
 
 
-def _order_of_times(label: str) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _order_of_times(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         size = results.plan.sizes[0]
         times = {
             config: float(np.median(results.values(label, config, size, "fit_seconds")))
@@ -135,18 +135,18 @@ def _order_of_times(label: str) -> Callable[[Results], Outcome]:
         }
         shown = ", ".join(f"{config} {seconds:.3g} s" for config, seconds in times.items())
         dual = (times["RFE"], times["AROM l2"])
-        return Outcome(shown, times["corr"] < min(dual) and max(dual) < times["FSV"])
+        return ClaimCheck(shown, times["corr"] < min(dual) and max(dual) < times["FSV"])
 
     return check
 
 
-def _few_are_enough(label: str) -> Callable[[Results], Outcome]:
-    def check(results: Results) -> Outcome:
+def _few_are_enough(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         every, error = results.mean_and_error(label, ALL, None)
         means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
         best = min(means, key=lambda size: means[size])
         shown = f"AROM with {best} features {means[best]:.4f}, all features {every:.4f} ± {error:.4f}"
-        return Outcome(shown, means[best] <= every + error)
+        return ClaimCheck(shown, means[best] <= every + error)
 
     return check
 

@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from zeronorm.datasets import make_polynomial_toy
 from zeronorm.models import KernelAROM
-from zeronorm_studies.results import Check, Claim, Outcome, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 TARGETS: dict[str, str | float] = {
@@ -49,33 +49,33 @@ def quick() -> Plan:
 
 
 def _better(target: str, than: str = POLYNOMIAL) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = results.difference(f"{target}, {LARGEST} points", AROM, than, None)
-        return Outcome(f"AROM − {than}: {found}", found.mean < 0 and found.p_value < 0.05)
+        return ClaimCheck(f"AROM − {than}: {found}", found.mean < 0 and found.p_value < 0.05)
 
     return check
 
 
 def _comparable(target: str) -> Check:
-    def check(results: Results) -> Outcome:
+    def check(results: Results) -> ClaimCheck:
         found = results.difference(f"{target}, {LARGEST} points", AROM, POLYNOMIAL, None)
-        return Outcome(f"AROM − {POLYNOMIAL}: {found}", found.mean <= 0.02)
+        return ClaimCheck(f"AROM − {POLYNOMIAL}: {found}", found.mean <= 0.02)
 
     return check
 
 
-def _linear_beats_polynomial(results: Results) -> Outcome:
+def _linear_beats_polynomial(results: Results) -> ClaimCheck:
     found = results.difference(f"(b) x1, {LARGEST} points", LINEAR, POLYNOMIAL, None)
-    return Outcome(f"{LINEAR} − {POLYNOMIAL}: {found}", found.mean < 0 and found.p_value < 0.05)
+    return ClaimCheck(f"{LINEAR} − {POLYNOMIAL}: {found}", found.mean < 0 and found.p_value < 0.05)
 
 
-def _largest_gain(results: Results) -> Outcome:
+def _largest_gain(results: Results) -> ClaimCheck:
     gains = {
         target[:3]: -results.difference(f"{target}, {LARGEST} points", AROM, POLYNOMIAL, None).mean
         for target in TARGETS
     }
     shown = ", ".join(f"{target} {gain:.4f}" for target, gain in gains.items())
-    return Outcome(f"SVM − AROM: {shown}", max(gains, key=lambda target: gains[target]) == "(b)")
+    return ClaimCheck(f"SVM − AROM: {shown}", max(gains, key=lambda target: gains[target]) == "(b)")
 
 
 STUDY = Study(

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm_studies.results import Claim, Outcome, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of
 
 ALL = "one-against-rest SVM, all features"
@@ -46,27 +46,27 @@ def quick() -> Plan:
     return Plan((folds("Brown yeast", wine, n_folds=4),), CONFIGURATIONS[:2], (3, 6, 9), _model())
 
 
-def _improves(results: Results) -> Outcome:
+def _improves(results: Results) -> ClaimCheck:
     every = results.mean("Brown yeast", ALL, None)
     means = {size: results.mean("Brown yeast", COUPLED, size) for size in results.plan.sizes}
     best = min(means, key=lambda size: means[size])
-    return Outcome(f"AROM with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
+    return ClaimCheck(f"AROM with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
 
 
-def _fewer_than_rfe(results: Results) -> Outcome:
+def _fewer_than_rfe(results: Results) -> ClaimCheck:
     smallest = {}
     for config in (COUPLED, RFE):
         means = np.asarray([results.mean("Brown yeast", config, size) for size in results.plan.sizes])
         smallest[config] = results.plan.sizes[int(np.argmin(means))]
     shown = ", ".join(f"{config}: best with {size}" for config, size in smallest.items())
-    return Outcome(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
+    return ClaimCheck(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
 
 
-def _rfe_improves(results: Results) -> Outcome:
+def _rfe_improves(results: Results) -> ClaimCheck:
     every = results.mean("Brown yeast", ALL, None)
     means = {size: results.mean("Brown yeast", RFE, size) for size in results.plan.sizes}
     best = min(means, key=lambda size: means[size])
-    return Outcome(f"RFE with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
+    return ClaimCheck(f"RFE with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
 
 
 STUDY = Study(
