@@ -78,8 +78,8 @@ def all_imported_modules(tree: ast.AST, package: tuple[str, ...], *, texts: bool
 def _imported_from(node: ast.ImportFrom, package: tuple[str, ...]) -> set[str]:
     base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
     module = ".".join(part for part in (base, node.module or "") if part)
-    files_of = EXPORTS.get(module, {})
-    return {files_of.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
+    modules_of = EXPORTS.get(module, {})
+    return {modules_of.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
 
 
 def names_a_module(value: object) -> bool:
