@@ -1,4 +1,4 @@
-"""Data on disk within a budget of memory, against reading the file as often; and Dask arrays against NumPy."""
+"""Data on disk within a memory budget, against as many plain passes over the file; and Dask arrays against NumPy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def packed(p: int) -> Iterator[tuple[Path, Any]]:
 
 
 def forget(stream: Any, offset: int = 0, n_bytes: int = 0) -> None:
-    """Take a part of a file (all of it by default) out of the cache of the system, where it lets us."""
+    """Remove a part of a file (all of it by default) from the cache of the operating system, where this is possible."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(stream.fileno(), offset, n_bytes, os.POSIX_FADV_DONTNEED)
 
@@ -76,16 +76,16 @@ def forget_file(file: Path) -> None:
         forget(stream)
 
 
-def plain_reading(file: Path, readings: float) -> float:
+def plain_passes(file: Path, passes: float) -> float:
     """Seconds to read a file so often, eight megabytes at a time, each time from the disk."""
-    memory, times = bytearray(8 << 20), math.ceil(readings)
+    memory, times = bytearray(8 << 20), math.ceil(passes)
     forget_file(file)
     start = time.perf_counter()
     for _ in range(times):
         with open(file, "rb", buffering=0) as stream:
             while n_read := stream.readinto(memory):
                 forget(stream, stream.tell() - n_read, n_read)
-    return (time.perf_counter() - start) * readings / times
+    return (time.perf_counter() - start) * passes / times
 
 
 def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, float, int]:
@@ -119,12 +119,12 @@ def fitted_from(file: Path, y: Any, name: str, budget: int) -> tuple[float, floa
 
 def _from_disk(name: str, p: int, budget: int) -> Measurement:
     with packed(p) as (file, y):
-        seconds, readings, added = fitted_from(file, y, name, budget)
-        plain = plain_reading(file, readings)
-    size = f"{readings:.1f} readings of {N * p * 4 / 1e9:.1f} GB"
+        seconds, passes, added = fitted_from(file, y, name, budget)
+        plain = plain_passes(file, passes)
+    size = f"{passes:.1f} passes of {N * p * 4 / 1e9:.1f} GB"
     note = f"{size} within {budget >> 20} MiB; the fit added {added >> 20} MiB"
-    target = f"at most {MOST:g} × reading the file as often"
-    return Measurement(seconds, target, seconds <= MOST * plain, "plain reading", plain, note)
+    target = f"at most {MOST:g} × as many plain passes over the file"
+    return Measurement(seconds, target, seconds <= MOST * plain, "plain passes", plain, note)
 
 
 def _enter(name: str, power: int, budget: int) -> None:
@@ -149,7 +149,7 @@ def _against_memory(name: str) -> Measurement:
 
 
 for _name in METHODS:
-    if _name != "Fisher":  # one reading of the file is most of what it does
+    if _name != "Fisher":  # one pass over the file is most of what it does
         job(f"disk {_name} against memory, 200x300000")(partial(_against_memory, _name))
     _enter(_name, 6, 128 << 20)
     _enter(_name, 7, 1 << 30)
@@ -164,7 +164,7 @@ def _dask_against_numpy(make: Callable[[], Any]) -> Measurement:
     chunked = da.from_array(X, chunks=(-1, p // 8))
     for data in (X, chunked):
         make().fit(data[:, :1000], y)  # compile
-    # In turn, so that both meet the same load of the machine.
+    # In turn, so that both meet the same load of the computer.
     pairs = [[timed(lambda data=data: make().fit(data, y))[0] for data in (chunked, X)] for _ in range(3)]
     ours, numpy = np.min(pairs, axis=0).tolist()
     return Measurement(ours, "at most 1.5 × the time of NumPy", ours <= 1.5 * numpy, "NumPy array", numpy)

@@ -125,11 +125,11 @@ def mutual_information() -> Measurement:
 
 
 def _one_pass(method: type, order: Literal["C", "F"] = "C", dtype: type = np.float64) -> Measurement:
-    """At most twice the time of reading the matrix once, the fastest reading there is: its sum."""
+    """At most twice the time of one pass over the matrix, the fastest one there is: its sum."""
     X = np.array(np.random.default_rng(0).random((1000, 100_000)), dtype=dtype, order=order)
     y = np.arange(1000) % 2
     selector = method(10).fit(X[:, :50].copy(order), y)
-    # In turn, so that both meet the same load of the machine.
+    # In turn, so that both meet the same load of the computer.
     pairs = [(timed(lambda: selector.fit(X, y))[0], timed(X.sum)[0]) for _ in range(5)]
     ours_s, read_s = (float(np.median(seconds)) for seconds in zip(*pairs, strict=True))
     target = "at most 2 × the time of reading the matrix once"

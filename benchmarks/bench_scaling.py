@@ -12,7 +12,7 @@ from zeronorm.engines.factor_descent._criterion import ScaledCriterion
 
 
 def _gradient_against_gram(limit: float, kernel: ScaledKernel) -> Measurement:
-    """One evaluation of R²W² with the slopes of all features: Gram matrix, machine, sphere and slopes together."""
+    """One evaluation of R²W² with the slopes of all features: Gram matrix, SVM, sphere and slopes together."""
     X, y = wide_problem(100, 10_000)
     design = as_design((X - X.mean(axis=0)) / X.std(axis=0))
     scale_sq = np.random.default_rng(0).uniform(0.5, 1.5, size=10_000)
@@ -20,7 +20,7 @@ def _gradient_against_gram(limit: float, kernel: ScaledKernel) -> Measurement:
         design, kernel, Summed(RadiusMargin(1.0, "radius", 1e-6)), 2.0 * y[:, None] - 1.0
     )
     objective(scale_sq)  # compile
-    # In turn, so that both meet the same load of the machine.
+    # In turn, so that both meet the same load of the computer.
     gradients, grams = [], []
     for k in range(15):
         objective.last = None
@@ -28,7 +28,7 @@ def _gradient_against_gram(limit: float, kernel: ScaledKernel) -> Measurement:
         gradients.append(timed(lambda at=shifted: objective(at))[0])
         grams.append(timed(lambda at=shifted: objective.design.gram(at))[0])
     ours, gram = float(np.median(gradients)), float(np.median(grams))
-    note = f"{ours / gram:.2f} × the Gram matrix; cold start of the machines"
+    note = f"{ours / gram:.2f} × the Gram matrix; cold start of the SVMs"
     return Measurement(
         ours, f"at most {limit:g} × the Gram matrix", ours <= limit * gram, "Gram matrix", gram, note
     )
@@ -72,5 +72,5 @@ def multiplicative_update() -> Measurement:
     measured = under(
         60.0, lambda: fitted.append(KernelMultiplicativeUpdate(100, C=10.0, stop_at=100).fit(X, y))
     )
-    note = f"{fitted[0].n_iter_} machines trained, {fitted[0].n_features_} features kept"
+    note = f"{fitted[0].n_iter_} SVMs trained, {fitted[0].n_features_} features kept"
     return Measurement(**{**measured.__dict__, "note": note})

@@ -22,7 +22,7 @@ LINEAR = (
     *("sparse-kernel-fisher", "ard", "perceptron-rfe"),
 )
 MOST_S = 120.0  # of the processor, one thread
-PATIENCE_S = 600.0  # on the clock, of a machine that others use too
+PATIENCE_S = 600.0  # wall time, on a computer that others use too
 
 
 def memory_of(name: str, shape: tuple[int, int], most_s: float | None = None) -> Measurement:
@@ -68,7 +68,7 @@ def l1_regression() -> Measurement:
 
 @job("sparse 100,000×10,000, MarginLP with the hard margin of classes that thousands of features separate")
 def hard_margin() -> Measurement:
-    """Both objectives prove the machine."""
+    """The solution is checked by comparing the primal and the dual objective."""
     X, y = sparse_problem(100_000, 10_000, DENSITY)
     MarginLP(2, C=1.0).fit(X[:60, :100], y[:60])  # compile
     start = time.process_time()

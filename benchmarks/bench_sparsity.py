@@ -1,4 +1,4 @@
-"""Sparsity terms: concave and ℓ1 machines, best subsets of logistic regression."""
+"""Sparsity terms: concave and ℓ1 SVMs, best subsets of logistic regression."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def against_liblinear(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _ in range(30):
-            middle = float(np.sqrt(low * high))
-            peer = LinearSVC(penalty="l1", dual=False, C=middle)
+            peer_C = float(np.sqrt(low * high))
+            peer = LinearSVC(penalty="l1", dual=False, C=peer_C)
             peer.fit(scaled.fit_transform(X), y)
             n_peer = int((peer.coef_ != 0).sum())
             if abs(n_peer - n_ours) <= 0.1 * n_ours:
                 break
-            low, high = (middle, high) if n_peer < n_ours else (low, middle)
+            low, high = (peer_C, high) if n_peer < n_ours else (low, peer_C)
         # Each side starts from the data as they are.
         peer_s, _ = timed(lambda: peer.fit(scaled.fit_transform(X), y), repeat=5)
     note = f"{n_ours} features, peer {n_peer}"
@@ -93,7 +93,7 @@ def l1_svm_liblinear_lymphoma() -> Measurement:
 
 
 def l1_svm_job(title: str, name: str, C: float) -> None:
-    """Enter the comparison on one data set at one price."""
+    """Register the comparison on one data set at one C."""
 
     @job(f"L1SVM against liblinear, {title}, C={C:g}")
     def measure() -> Measurement:
@@ -154,7 +154,7 @@ def against_highs(X: np.ndarray, y: np.ndarray, C: float) -> Measurement:
 
 
 def highs_job(title: str, name: str, C: float) -> None:
-    """Enter the comparison on one data set at one price."""
+    """Register the comparison on one data set at one C."""
 
     @job(f"ℓ1-SVM interior point against HiGHS, {title}, C={C:g}")
     def measure() -> Measurement:
@@ -205,7 +205,7 @@ def refitted(X: np.ndarray, y: np.ndarray, columns: np.ndarray) -> float:
 
 @job("ZeroNormLogistic sizes 1–19, 500×5000: objective")
 def best_subset_objective() -> Measurement:
-    """abess returns one size per call; without a price of features it returns the largest."""
+    """abess returns one size per call; without a penalty on the number of features it returns the largest."""
     from abess import LogisticRegression
 
     excesses, seconds, peer_seconds = [], [], []

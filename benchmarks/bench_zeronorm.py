@@ -1,4 +1,4 @@
-"""The zero-norm family: cost in units of one linear SVM, wide data, sparse kernel machines."""
+"""The zero-norm family: cost in units of one linear SVM, wide data, sparse kernel SVMs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def in_units_of_one_model(selector: AROM | ZeroNormSVM) -> Measurement:
     selector.fit(X, y)
     model.fit(Z, y)
     ours_s, _ = timed(lambda: selector.fit(X, y), repeat=11)
-    machine_s, _ = timed(lambda: model.fit(Z, y), repeat=11)
-    note = f"{ours_s / machine_s:.1f} × one machine, {selector.n_iter_} machines trained"
+    svm_s, _ = timed(lambda: model.fit(Z, y), repeat=11)
+    note = f"{ours_s / svm_s:.1f} × one SVM, {selector.n_iter_} SVMs trained"
     target = "at most 5 × one SVC(kernel='linear')"
-    return Measurement(ours_s, target, ours_s <= 5 * machine_s, "SVC(kernel='linear')", machine_s, note)
+    return Measurement(ours_s, target, ours_s <= 5 * svm_s, "SVC(kernel='linear')", svm_s, note)
 
 
 @job("ℓ2-AROM to 20 features, lymphoma 96×4026")
@@ -86,9 +86,9 @@ def few_vectors(name: str, n_folds: int, ours: SparseKernelSVC, model: SVC) -> M
         f"SVM {100 * accuracy:.2f} ± {100 * standard_error:.2f} % with {count:.1f}"
     )
     reached = our_accuracy >= accuracy - standard_error and our_count <= count / 10
-    our_s, machine_s = np.mean(seconds, axis=0)
+    our_s, svm_s = np.mean(seconds, axis=0)
     target = "accuracy within one standard error, a tenth of the vectors"
-    return Measurement(float(our_s), target, bool(reached), "SVC", float(machine_s), note)
+    return Measurement(float(our_s), target, bool(reached), "SVC", float(svm_s), note)
 
 
 @job("SparseKernelSVC, Titanic, 10 folds")
@@ -102,7 +102,7 @@ def twonorm() -> Measurement:
     return few_vectors("twonorm", 5, ours, SVC(C=1.0, gamma=0.01))
 
 
-# -- The price C chosen from the data --
+# -- The cost C chosen from the data --
 
 
 def chosen_cost(make: Callable[..., Any]) -> Measurement:
@@ -145,7 +145,7 @@ def processor_seconds(selector: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 @job("ZeroNormLogistic to 20 features, 200×10⁶, processor time")
 def zeronorm_logistic_wide() -> Measurement:
-    """The search with a coarse copy of the data against the same search that reads all data for every question."""
+    """The search with a coarse copy of the data against the same search with a pass over all data for every step."""
     y = np.arange(200) % 2
     X = np.random.default_rng(0).standard_normal((200, 10**6), dtype=np.float32)
     X[:, :20] += y[:, None]
@@ -160,5 +160,5 @@ def zeronorm_logistic_wide() -> Measurement:
         screening.COARSE_FROM = copied
     same = bool((ours.support_ == peer.support_).all())
     note = f"{'the same' if same else 'OTHER'} features; {ours_s / fisher_s:.0f} × FisherScore ({fisher_s:.2f} s)"
-    target = "at least 3 × faster than by readings alone, the same features"
-    return Measurement(ours_s, target, same and peer_s >= 3 * ours_s, "readings alone", peer_s, note)
+    target = "at least 3 × faster than by passes over the data alone, the same features"
+    return Measurement(ours_s, target, same and peer_s >= 3 * ours_s, "passes alone", peer_s, note)

@@ -1,4 +1,4 @@
-"""What many cores bring: each job in processes with one core and with all, and what the machine itself can do.
+"""Speed-up by many cores: each job in processes with one core and with all, beside the limits of the computer.
 
     python benchmarks/cores.py                        all jobs, one core and all cores
     python benchmarks/cores.py --cores 1,4,16         other numbers of cores
@@ -53,11 +53,11 @@ def plain_sum(n: int, p: int) -> Callable[[], Any]:
     from zeronorm._threads import available_threads, run_in_threads
 
     @reduction
-    def total(values, out, place):  # type: ignore[no-untyped-def]
+    def total(values, out, index):  # type: ignore[no-untyped-def]
         result = 0.0
         for i in range(values.shape[0]):
             result += values[i]
-        out[place] = result
+        out[index] = result
 
     X = normal(n, p)
     sums = np.zeros(n)

@@ -1,4 +1,4 @@
-"""What a device brings: operations of the Design and whole selections, on torch tensors.
+"""Speed-up by a device: operations of the Design and whole selections, on torch tensors.
 
     python benchmarks/gpu.py                          all jobs on the first CUDA device
     python benchmarks/gpu.py --only gram --only "RFE tall" --host   some jobs, selections on NumPy arrays too
@@ -147,12 +147,12 @@ def column_stats(setting: Setting) -> str:
     n, p = setting.size(2000, 500_000)
     X = tensor(n, p, setting.device)
     y = labels(n)
-    reading, _ = setting.timed(lambda: X.sum(dim=0))
+    one_pass, _ = setting.timed(lambda: X.sum(dim=0))
     design = as_design(X)
     seconds, _ = setting.timed(lambda: design.column_stats(y))
     alone, _ = setting.timed(design.column_stats)
     return (
-        f"{1e3 * seconds:9.2f} ms  {seconds / reading:5.1f} readings ({1e3 * reading:.2f} ms each); "
+        f"{1e3 * seconds:9.2f} ms  {seconds / one_pass:5.1f} passes ({1e3 * one_pass:.2f} ms each); "
         f"without classes {1e3 * alone:.2f} ms"
     )
 
@@ -273,7 +273,7 @@ def main() -> None:
     print(f"zeronorm {zeronorm.__version__}, torch {torch.__version__}, {name}, {time.strftime('%Y-%m-%d')}")
     sample = torch.empty((1, 1), device=given.device)
     for what, find in (
-        ("sums in one reading", kernels_for),
+        ("sums in one pass", kernels_for),
         ("differences of samples", difference_kernels_for),
     ):
         print(f"{what}:", "no kernels, in blocks" if find(sample) is None else "kernels of Triton")

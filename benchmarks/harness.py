@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row of the table. ``target`` says in words what is to be reached, ``reached`` whether it was."""
+    """One row of the table. ``target`` describes what is to be reached, ``reached`` is whether it was."""
 
     ours_s: float
     target: str
@@ -39,7 +39,7 @@ JOBS: dict[str, Job] = {}
 
 
 def job(name: str) -> Callable[[Callable[[], Measurement]], Callable[[], Measurement]]:
-    """Enter a function that returns a Measurement under ``name``."""
+    """Register a function that returns a Measurement under ``name``."""
 
     def enter(measure: Callable[[], Measurement]) -> Callable[[], Measurement]:
         JOBS[name] = Job(name, measure)

@@ -58,7 +58,7 @@ def peak_bytes(process: int | str = "self") -> int:
 
 
 def forget_peak() -> None:
-    """From now on the peak is that of what follows: making the data and compiling do not count."""
+    """Reset the peak memory, so that making the data and compiling do not count."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

@@ -1,4 +1,4 @@
-"""The page about the architecture is true: its steps are called, in its order, one inside the other."""
+"""The page about the architecture is right: the steps that it shows are called in that order and nesting."""
 
 from __future__ import annotations
 

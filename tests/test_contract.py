@@ -36,15 +36,15 @@ def _name(estimator):
     return " ".join(repr(estimator).split())
 
 
-def _told(name, error):
+def _described(name, error):
     return f"--- {name} ---\n{''.join(traceback.format_exception(error))}"
 
 
 # Every format of scipy once more, as a matrix: our own checks take both.
 REPEATED = {"check_estimator_sparse_matrix"}
-# What the base class does, before or after the method has its say, or what our own checks ask of every method more
-# strictly: the same selection from other types and orders, after pickling, in a second fit. One method of each family
-# shows that scikit-learn agrees; all of them do under the mark ``slow``.
+# Checks of what the base class does before or after the method, or of what our own checks test more strictly: the same
+# selection from other types and orders, after pickling, in a second fit. They run for one method of each family, and
+# for all methods under the mark ``slow``.
 OF_THE_BASE_CLASS = {
     "check_dict_unchanged",
     "check_dtype_object",
@@ -99,7 +99,7 @@ def _passes(estimator, without=()):
         except SkipTest:
             continue
         except Exception as error:
-            failed.append(_told(name, error))
+            failed.append(_described(name, error))
         else:
             n_passed += 1
     assert not failed, "\n".join(failed)
@@ -131,7 +131,7 @@ def test_all_scikit_learn_checks(estimator):
     _passes(estimator)
 
 
-# What does not depend on the parameters: the base class does it, before or after the method has its say.
+# Checks that do not depend on the parameters: the base class does it, before or after the method.
 OF_THE_CLASS = {
     "check_parameters_are_untouched",
     "check_path_answers_every_size",
@@ -195,5 +195,5 @@ def _keeps(selector, without=()):
         except SkipTest:
             continue  # what the method does not promise, with its reason in UNKEPT_CHECKS
         except Exception as error:
-            failed.append(_told(name, error))
+            failed.append(_described(name, error))
     assert not failed, "\n".join(failed)

@@ -43,8 +43,8 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatc
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for place, block in enumerate(blocks(page.read_text(encoding="utf-8"))):
-            exec(compile(block, f"{page.name}, block {place + 1}", "exec"), names)
+        for number, block in enumerate(blocks(page.read_text(encoding="utf-8"))):
+            exec(compile(block, f"{page.name}, block {number + 1}", "exec"), names)
 
 
 @pytest.mark.slow

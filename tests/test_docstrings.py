@@ -60,7 +60,7 @@ def parameters_of(thing):
     return dict(inspect.signature(thing).parameters)
 
 
-def default_in_words(thing, parameter):
+def default_as_text(thing, parameter):
     """As it is written in Python; what a field of a dataclass is filled with is made first."""
     made = (
         {f.name: f.default_factory for f in dataclasses.fields(thing)}
@@ -74,7 +74,7 @@ def default_in_words(thing, parameter):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_has_type_default_and_words(name):
+def test_every_parameter_has_type_default_and_text(name):
     thing = PUBLIC[name]
     found = documented(thing, "Parameters")
     for parameter in parameters_of(thing).values():
@@ -83,10 +83,10 @@ def test_every_parameter_has_type_default_and_words(name):
         assert shown in found, f"{shown} is not documented"
         type_text, words = found[shown]
         assert type_text, f"{shown} has no type"
-        assert words, f"{shown} has no words"
+        assert words, f"{shown} has no text"
         assert words[0].isupper() or not words[0].isalpha(), f"{shown}: {words!r} is half a sentence"
         if parameter.default is not inspect.Parameter.empty:
-            default = default_in_words(thing, parameter)
+            default = default_as_text(thing, parameter)
             assert type_text.endswith(f", default={default}"), (
                 f"{shown}: {type_text!r}, but the default is {default}"
             )
@@ -122,7 +122,7 @@ def test_the_list_of_things_without_own_example_is_short_and_current():
 
 
 def is_of(value, type_text):
-    """Whether a fitted value is of the documented type, as far as the words tell."""
+    """Whether a fitted value is of the documented type, as far as it is documented."""
     kinds = {
         "ndarray": np.ndarray,
         "int": (int, np.integer),

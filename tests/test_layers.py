@@ -78,8 +78,8 @@ def all_imported_modules(tree: ast.AST, package: tuple[str, ...], *, texts: bool
 def _imported_from(node: ast.ImportFrom, package: tuple[str, ...]) -> set[str]:
     base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
     module = ".".join(part for part in (base, node.module or "") if part)
-    backends = EXPORTS.get(module, {})
-    return {backends.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
+    modules_of = EXPORTS.get(module, {})
+    return {modules_of.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
 
 
 def names_a_module(value: object) -> bool:
@@ -161,9 +161,9 @@ def test_family_folders_hold_methods_only(family):
 
 def test_a_class_name_means_one_thing():
     """Classes that other files may import have names of their own."""
-    backends: dict[str, list[str]] = {}
+    files_of: dict[str, list[str]] = {}
     for file in [*FILES, *FILES_OF_STUDIES]:
         for node in parsed(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                backends.setdefault(node.name, []).append(str(file))
-    assert {name: files for name, files in backends.items() if len(files) > 1} == {}
+                files_of.setdefault(node.name, []).append(str(file))
+    assert {name: files for name, files in files_of.items() if len(files) > 1} == {}

@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_told_to_end_takes_its_tests_along(tmp_path, number):
+def test_a_run_that_gets_a_signal_ends_its_tests(tmp_path, number):
     noted = tmp_path / "pid"
     test = tmp_path / "test_that_waits.py"
     test.write_text(

@@ -16,7 +16,7 @@ import zeronorm
 SOURCE = Path(zeronorm.__file__).parents[1]
 
 FILTER = '''
-"""A filter: the largest spread first."""
+"""A filter: the largest standard deviation first."""
 import numpy as np
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
@@ -94,7 +94,7 @@ from zeronorm.design import Design, register_backend
 
 
 class Columns:
-    """What users have."""
+    """The container that users pass."""
 
     def __init__(self, *columns):
         self.columns_ = [np.asarray(column, dtype=float) for column in columns]
@@ -107,8 +107,8 @@ class ColumnsDesign(Design):
         self.columns = columns
 
     def _fill(self, columns, out):
-        for place, k in enumerate(np.arange(len(self.columns))[columns]):
-            out[:, place] = self.columns[k]
+        for index, k in enumerate(np.arange(len(self.columns))[columns]):
+            out[:, index] = self.columns[k]
 
     def _take(self, columns):
         chosen = np.arange(len(self.columns))[columns]
@@ -147,7 +147,7 @@ class PseudoHuber(Loss):
 '''
 
 COMMAND = '''
-"""A command: it says how many letters a word has."""
+"""A command: it counts the letters of a word."""
 
 
 def add_to(app):
@@ -257,7 +257,7 @@ FILES = {
 ONE_AFTER_THE_OTHER = """
 import contextlib, io, json, sys, traceback
 
-told = {}
+printed_by = {}
 for name, code in json.load(sys.stdin).items():
     said, error = io.StringIO(), None
     try:
@@ -265,8 +265,8 @@ for name, code in json.load(sys.stdin).items():
             exec(code, {"__name__": "__main__"})
     except BaseException:
         error = traceback.format_exc()
-    told[name] = said.getvalue(), error
-print(json.dumps(told))
+    printed_by[name] = said.getvalue(), error
+print(json.dumps(printed_by))
 """
 
 
@@ -297,7 +297,7 @@ def run_outside(folder, files, code, given=""):
 
 
 def write_tables(folder):
-    """40 samples, the third column with the largest spread; and a file of a format that comes from outside."""
+    """40 samples, the third column with the largest standard deviation; and a file of a format from outside."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5)) * [1.0, 1.0, 3.0, 1.0, 1.0]
     rows = [",".join([f"{v:.6f}" for v in x] + [["no", "yes"][int(x[0] > 0)]]) for x in X]
@@ -309,7 +309,7 @@ def write_tables(folder):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def printed_by(tmp_path_factory):
     """What the code of each file printed, and its error: one process for all, as starting one takes longest."""
     folder = tmp_path_factory.mktemp("outside")
     write_tables(folder)
@@ -329,15 +329,15 @@ def told(tmp_path_factory):
         ("letters", ["8 letters", "sentence too long for the"]),
     ],
 )
-def test_what_one_file_adds_appears_everywhere(told, name, printed):
-    said, error = told[name]
+def test_what_one_file_adds_appears_everywhere(printed_by, name, printed):
+    said, error = printed_by[name]
     assert error is None, error
     for text in printed:
         assert text in said
 
 
-def test_an_unknown_format_names_those_from_outside(told):
-    assert ".bars" in told["format"][0].splitlines()[-1]
+def test_an_unknown_format_names_those_from_outside(printed_by):
+    assert ".bars" in printed_by["format"][0].splitlines()[-1]
 
 
 def test_a_broken_extension_says_so(tmp_path):

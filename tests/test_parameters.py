@@ -39,7 +39,7 @@ def _attempt(estimator, name):
         except AttributeError as error:
             if (
                 name == "importance_getter"
-            ):  # a missing attribute is this error in scikit-learn, whose place RFE takes
+            ):  # a missing attribute is this error in scikit-learn, which RFE replaces
                 return None
             return f"{type(error).__name__}: {error}"
         except Exception as error:
@@ -84,7 +84,7 @@ def test_nothing_talks_unless_asked():
     assert {found.default for _, name, found in PARAMETERS if name == "verbose"} == {False}
 
 
-def test_exceptions_to_the_vocabulary_have_a_reason_and_a_place():
+def test_exceptions_to_the_vocabulary_have_a_reason_and_exist():
     for method in METHODS:
         for name, (kind, reason) in method.cls._parameter_exceptions.items():
             where = f"{method.cls.__name__}.{name}"

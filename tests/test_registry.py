@@ -131,7 +131,7 @@ print(json.dumps({
     "features": result.features,
     "named by its module": get_method("last-again").cls.__name__,
     "methods": [method.name for method in all_methods()],
-    "home of fisher": get_method("fisher").cls.__module__,
+    "module of fisher": get_method("fisher").cls.__module__,
 }))
 """
 
@@ -153,7 +153,7 @@ def with_packages(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     *printed, found = done.stdout.splitlines()
-    return json.loads(found) | {"printed": "\n".join(printed), "told": done.stderr}
+    return json.loads(found) | {"printed": "\n".join(printed), "stderr": done.stderr}
 
 
 def test_import_gradients_in_nothing_heavy(with_packages):
@@ -179,13 +179,13 @@ def test_a_package_outside_may_name_only_its_module(with_packages):
 def test_a_broken_package_outside_only_loses_its_own_method(with_packages):
     added = {"last-first", "last-again"}
     assert sorted(with_packages["methods"]) == sorted({m.name for m in all_methods()} | added)
-    told = "'broken' adds the method 'lost' to zeronorm, but it cannot be loaded"
-    assert told in with_packages["told"]
+    message = "'broken' adds the method 'lost' to zeronorm, but it cannot be loaded"
+    assert message in with_packages["stderr"]
 
 
 def test_a_package_outside_cannot_take_a_known_name(with_packages):
-    assert with_packages["home of fisher"] == "zeronorm.selectors.filters._fisher"
-    assert "registered twice" in with_packages["told"]
+    assert with_packages["module of fisher"] == "zeronorm.selectors.filters._fisher"
+    assert "registered twice" in with_packages["stderr"]
 
 
 def test_parameters_come_from_signature_and_docstring():

@@ -78,7 +78,7 @@ def test_the_command_line_parser_has_one_limit():
     assert {found for text in others for found in re.findall(r"typer([<>=][^'\", \n]*)", text)} <= {limit}
 
 
-def test_the_version_stands_in_one_place():
+def test_the_version_is_written_once():
     assert "version" in PROJECT["dynamic"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [zeronorm.__version__]

@@ -1,4 +1,4 @@
-"""Which functions of a package a call goes through."""
+"""Trace of the functions of a package that a call enters."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The list of methods: it feeds the command line, the method cards, the benchmarks and the contract tests.
+"""The list of methods, for the command line, the method cards, the benchmarks and the contract tests.
 
 ``@register`` adds a class when its module is imported. So that ``import zeronorm`` stays light, public
 names resolve through a generated index, the ``__init__.pyi`` of their package; after adding a method run
 ``make index``, which rewrites that one file. A test fails when it is stale.
 
-A package outside adds methods by decorating its classes with ``@register`` and naming them, or the modules
-they are in, as entry points of the group ``zeronorm.selectors``. Modules that enter something else (a chart, a
-metric, a file format, a backend, a loss) are named in the group ``zeronorm.extensions``, functions that add a command
-to a ``typer.Typer`` in the group ``zeronorm.commands``.
+Another package adds methods by decorating its classes with ``@register`` and naming them, or their modules, as entry
+points of the group ``zeronorm.selectors``. Modules that register something else (a chart, a metric, a file format, a
+backend, a loss) are named in the group ``zeronorm.extensions``, functions that add a command to a ``typer.Typer`` in
+the group ``zeronorm.commands``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ COMMANDS = "zeronorm.commands"
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """What the registry knows about one method.
+    """The entry of one method in the registry.
 
     ``reference`` names papers by authors and year, separated by semicolons. ``papers`` holds the full text and the
-    link (a DOI or an address) of those that docs/references.csv does not have. ``cost`` is in the number of samples n
-    and of features p, ``oracle`` what the tests compare the method with, ``avoid`` when not to use it, ``misprints``
-    what its papers print wrongly.
+    link (a DOI or an address) of those that docs/references.csv does not have. ``cost`` is the computing time in terms
+    of n samples and p features, ``oracle`` what the tests compare the method with, ``avoid`` when not to use it,
+    ``misprints`` the known misprints of its papers.
     """
 
     name: str
@@ -94,7 +94,7 @@ def register(
     misprints: str = "",
     papers: Mapping[str, tuple[str, str]] | None = None,
 ) -> Callable[[T], T]:
-    """Class decorator that enters a method under ``name``; `MethodInfo` says what the other words mean."""
+    """Class decorator that registers a method under ``name``; `MethodInfo` describes the other arguments."""
     if kind not in KINDS:
         raise ValueError(f"The 'kind' of method {name!r} must be one of {KINDS}. Got {kind!r} instead.")
     params = (test_params,) if isinstance(test_params, Mapping) else tuple(test_params)
@@ -137,7 +137,7 @@ def names_in_sources() -> list[str]:
 
 @cache
 def _methods_of_other_packages() -> frozenset[str]:
-    """Names of the methods that installed packages announce."""
+    """Names of the methods that other installed packages add."""
     found: set[str] = set()
     use_entry_points(ENTRY_POINTS, "method", lambda point: found.update(_announced(point.load())))
     return frozenset(found)
@@ -147,17 +147,17 @@ def _methods_of_other_packages() -> frozenset[str]:
 def load_extensions() -> None:
     """Import, once, the modules that installed packages name in the group ``zeronorm.extensions``.
 
-    Whoever looks up a chart, a metric, a file format, a backend or a loss by name calls this first.
+    Functions that look up a chart, a metric, a file format, a backend or a loss by name call this first.
     """
     use_entry_points(EXTENSIONS, "extension", lambda point: point.load())
 
 
 def use_entry_points(group: str, kind: str, use: Callable[[metadata.EntryPoint], Any]) -> None:
-    """Hand each entry point of a group to ``use``; a package that is broken only loses its own, with a warning."""
+    """Call ``use`` with each entry point of a group; one that cannot be loaded gives a warning and is left out."""
     for point in metadata.entry_points(group=group):
         try:
             use(point)
-        except Exception as error:  # whatever another package does wrong must not stop this one
+        except Exception as error:  # an error in another package must not stop this one
             package = point.dist.name if point.dist is not None else point.value
             warnings.warn(
                 f"The package {package!r} adds the {kind} {point.name!r} to zeronorm, but it cannot be loaded "
@@ -168,7 +168,7 @@ def use_entry_points(group: str, kind: str, use: Callable[[metadata.EntryPoint],
 
 
 def _announced(found: Any) -> set[str]:
-    """Names of the registered methods in what an entry point leads to: a class, or a module of classes."""
+    """Names of the registered methods in the object of an entry point: a class, or a module of classes."""
     if inspect.ismodule(found):
         names = {m.name for m in _METHODS.values() if m.cls.__module__ == found.__name__}
     else:
@@ -184,7 +184,7 @@ def get_method(name: str) -> MethodInfo:
 
     own = _METHODS.get(name)
     if own is not None and own.cls.__module__.startswith("zeronorm."):
-        return own  # without a look at all the others
+        return own  # without importing all the others
     known = {m.name: m for m in all_methods()}
     if name in known:
         return known[name]
@@ -263,25 +263,25 @@ def _registered_classes(source: str) -> list[tuple[str, str, str]]:
 
 
 def scan_sources(package: Path) -> dict[str, list[str]]:
-    """The imports in the stub of each package with lazy names, read from the sources without importing them."""
-    lines: dict[str, list[str]] = {backend: [] for backend in sorted(set(PACKAGE_OF_KIND.values()))}
+    """Import lines of the stub of each package with lazy names, from the sources, without importing them."""
+    lines: dict[str, list[str]] = {package_name: [] for package_name in sorted(set(PACKAGE_OF_KIND.values()))}
     for folder in ("selectors", "models", "transformers"):
         for file in sorted((package / folder).rglob("*.py")):
             module = ".".join(("zeronorm", *file.relative_to(package).with_suffix("").parts))
             for cls, method, kind in _registered_classes(file.read_text(encoding="utf-8")):
                 lines[PACKAGE_OF_KIND[kind]].append(f"from {module} import {cls} as {cls}  # {method}")
-    for backend, names in EXTRA_EXPORTS.items():
+    for package_name, names in EXTRA_EXPORTS.items():
         for name, module in names.items():
             relative = Path(*module.split(".")[1:])
             if (package / relative).with_suffix(".py").exists() or (package / relative).is_dir():
-                lines[backend].append(f"from {module} import {name} as {name}")
+                lines[package_name].append(f"from {module} import {name} as {name}")
     return lines
 
 
-def render_stub(backend: str, imports: list[str]) -> str:
+def render_stub(package_name: str, imports: list[str]) -> str:
     """Text of the ``.pyi`` of a package with lazy names."""
     lines = sorted(imports, key=lambda line: (line.split()[1], line.split()[3]))
-    if backend == "zeronorm":
+    if package_name == "zeronorm":
         lines += ["", "__version__: str"]
     lines += ["", "__all__: list[str]", ""]
     return "\n".join(lines)
@@ -290,8 +290,8 @@ def render_stub(backend: str, imports: list[str]) -> str:
 def generated_files(package: Path) -> dict[Path, str]:
     """All generated files with their texts."""
     return {
-        package.joinpath(*backend.split(".")[1:], "__init__.pyi"): render_stub(backend, imports)
-        for backend, imports in scan_sources(package).items()
+        package.joinpath(*package_name.split(".")[1:], "__init__.pyi"): render_stub(package_name, imports)
+        for package_name, imports in scan_sources(package).items()
     }
 
 

@@ -12,8 +12,8 @@ from scipy import stats
 from zeronorm.resampling._journal import Journal
 from zeronorm_studies import runner as workers
 from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
-from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results
-from zeronorm_studies.runner import failed_cell, run_capped, run_study
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
+from zeronorm_studies.runner import failed_task, run_capped, run_study
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -75,14 +75,14 @@ def test_published_figures_are_compared_by_standard_errors(published, verdict):
     results = results_with({"a": values})
     mean, error = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
     assert (abs(published / 100 - mean) <= 2 * error) == (verdict == "agrees")
-    assert PublishedFigure("x", "toy", "a", 1, published).scorer(results).verdict == verdict
+    assert PublishedFigure("x", "toy", "a", 1, published).compare(results).verdict == verdict
 
 
 @pytest.mark.parametrize(("n_test", "verdict"), [(None, "differs"), (2000, "differs"), (100, "agrees")])
 def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verdict):
     """27 % of 100 samples are known to 4.4 points, of 2000 to 1.0; ours, 20 %, to 2.7."""
     results = results_with({"a": [0.1, 0.2, 0.3, 0.2, 0.1, 0.3, 0.2, 0.2]})
-    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).scorer(results)
+    finding = PublishedFigure("x", "toy", "a", 1, 27.0, one_division_of=n_test).compare(results)
     assert finding.verdict == verdict
     if n_test == 100:
         assert "(4.44, 100 samples)" in finding.rule
@@ -91,8 +91,8 @@ def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verd
 @pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
 def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
     figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
-    assert figure.scorer(results_with({"a": [0.0734]})).verdict == verdict
-    assert figure.scorer(results_with({"a": [0.083]})).verdict == "differs"
+    assert figure.compare(results_with({"a": [0.0734]})).verdict == verdict
+    assert figure.compare(results_with({"a": [0.083]})).verdict == "differs"
 
 
 def test_standard_error_of_resplits_is_corrected():
@@ -120,7 +120,7 @@ def test_a_trial_without_result_is_not_averaged_away():
     results.rows[1]["error"] = "timeout: too long"
     with pytest.raises(NotMeasured, match="1 of 3 trials: timeout"):
         results.mean("toy", "a", 1)
-    finding = PublishedFigure("x", "toy", "a", 1, 20.0).scorer(results)
+    finding = PublishedFigure("x", "toy", "a", 1, 20.0).compare(results)
     assert finding.verdict == "not measured"
 
 
@@ -148,8 +148,8 @@ def test_a_study_resumes_from_its_journal(tmp_path, monkeypatch):
     assert len(files) == 6
     files[0].unlink()
     computed = []
-    original = workers.run_cell
-    monkeypatch.setattr(workers, "run_cell", lambda *args: computed.append(args) or original(*args))
+    original = workers.run_task
+    monkeypatch.setattr(workers, "run_task", lambda *args: computed.append(args) or original(*args))
     again = run_study(made, in_process=True, journal=tmp_path)
     assert len(computed) == 1
     assert [r["error_rate"] for r in again.rows] == [r["error_rate"] for r in first.rows]
@@ -167,19 +167,19 @@ def test_the_relevant_feature_gives_the_lower_error():
     assert results.mean("toy", "Fisher", 1) < results.mean("toy", "random", 1)
 
 
-def test_a_cell_that_takes_too_long_is_a_timeout_and_other_trials_are_not_tried_where_the_plan_says_so():
+def test_a_task_that_takes_too_long_is_a_timeout_and_other_trials_are_not_tried_where_the_plan_says_so():
     made = get_study("systematic")
     assert made.quick().one_timeout_is_enough
-    cells = dict(run_capped(made.quick, [(0, 1, 0), (0, 1, 1)], n_jobs=1, cap_s=1e-6))
-    assert list(cells) == [(0, 1, 0), (0, 1, 1)]
-    assert {row["error"] for row in cells[0, 1, 0]["rows"]} == {"timeout: not finished after 1e-06 s"}
-    assert "an earlier trial took too long" in cells[0, 1, 1]["rows"][0]["error"]
+    results = dict(run_capped(made.quick, [(0, 1, 0), (0, 1, 1)], n_jobs=1, cap_s=1e-6))
+    assert list(results) == [(0, 1, 0), (0, 1, 1)]
+    assert {row["error"] for row in results[0, 1, 0]["rows"]} == {"timeout: not finished after 1e-06 s"}
+    assert "an earlier trial took too long" in results[0, 1, 1]["rows"][0]["error"]
 
 
 def test_timeouts_are_results_and_are_tried_again_under_a_larger_cap(tmp_path):
     made = study(plan)
     run_study(made, in_process=True, journal=tmp_path)
-    late = failed_cell(plan(), TWO_CONFIGURATIONS[0], "timeout: not finished after 5 s", 5.0)
+    late = failed_task(plan(), TWO_CONFIGURATIONS[0], "timeout: not finished after 5 s", 5.0)
     journal = Journal(tmp_path)
     for key in journal.finished():
         journal.write(key, late)
@@ -197,11 +197,11 @@ def test_processes_and_this_process_agree():
     assert [row["selected"] for row in here.rows] == [row["selected"] for row in there.rows]
 
 
-def test_claims_are_judged_by_their_check():
+def test_claims_are_decided_by_their_check():
     results = results_with({"a": [0.1, 0.2]})
     for agrees, verdict in ((True, "agrees"), (False, "differs")):
-        claim = Claim("x", "y", "rule", lambda r, agrees=agrees: Judged("seen", agrees))
-        assert claim.scorer(results).verdict == verdict
+        claim = Claim("x", "y", "rule", lambda r, agrees=agrees: ClaimCheck("seen", agrees))
+        assert claim.compare(results).verdict == verdict
 
 
 def test_pages_escape_what_they_show():
@@ -255,7 +255,7 @@ def test_folds_cover_every_sample_once():
     assert sorted(np.concatenate([data.draw(t).test for t in range(3)])) == list(range(30))
 
 
-def test_missing_values_are_filled_from_the_training_part_only():
+def test_missing_values_are_filled_from_the_training_set_only():
     X, y = sample()
     X[5:10, 1] = np.nan
     data = resplits("s", lambda: (X, y), n_trials=1, test_size=0.3)
@@ -265,7 +265,7 @@ def test_missing_values_are_filled_from_the_training_part_only():
     assert np.isnan(X[5, 1])
 
 
-def test_generated_training_parts_have_both_classes():
+def test_generated_training_sets_have_both_classes():
     def make(n, random_state):
         y = np.r_[np.ones(5, dtype=int), np.zeros(n - 5, dtype=int)]
         return np.arange(float(n))[:, None], y, None
@@ -275,7 +275,7 @@ def test_generated_training_parts_have_both_classes():
     assert sorted(trial.X[:, 0]) == list(range(25))
 
 
-def test_cells_through_the_parallel_backend_in_force_are_the_same(tmp_path):
+def test_tasks_through_the_parallel_backend_in_force_are_the_same(tmp_path):
     def what(results):
         return [{key: value for key, value in row.items() if "seconds" not in key} for row in results.rows]
 

@@ -6,7 +6,7 @@ from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation import evaluate
 from zeronorm.evaluation._records import columns_of
 from zeronorm_studies.declared.lal2006_claims import make_wrapper
-from zeronorm_studies.pages import build_page, scorer, to_html, to_markdown
+from zeronorm_studies.pages import build_page, compare_all, to_html, to_markdown
 from zeronorm_studies.runner import run_study
 from zeronorm_studies.study import NAMES, all_studies, get_study
 
@@ -20,7 +20,7 @@ def test_quick_version_bears_out_its_claims(name, monkeypatch):
     monkeypatch.delenv("ZERONORM_DATA", raising=False)
     study = get_study(name)
     results = run_study(study, quick=True)
-    findings = scorer(study, results, quick=True)
+    findings = compare_all(study, results, quick=True)
     measured = {f.what: (f.verdict, f.ours) for f in findings if f.origin != "figure"}
     assert all(verdict == "agrees" for verdict, _ in measured.values()), measured
     assert bool(measured) == (name not in WITHOUT_QUICK_CLAIM)
@@ -53,7 +53,7 @@ def test_expectations_refer_to_configurations_of_the_full_plan(name):
             assert expectation.data in data
 
 
-def test_the_wrapper_of_the_full_version_can_be_judged():
+def test_the_wrapper_of_the_full_version_can_be_scored():
     """The quick version leaves it out for its time."""
     X, y, _ = make_linear_toy(60, n_features=8, random_state=0)
     found = columns_of(evaluate({"wrapper": make_wrapper()}, X, y, cv=2, sizes=(None,)))

@@ -17,7 +17,7 @@ from zeronorm_studies.guyon_tables import (
 from zeronorm_studies.results import NotMeasured, Results
 from zeronorm_studies.study import Configuration, Data, Plan
 
-CELLS = {"A": ("a", 1), "B": ("b", 1)}
+CONFIGURATIONS = {"A": ("a", 1), "B": ("b", 1)}
 
 
 def sample(n=60, p=8):
@@ -69,7 +69,7 @@ def results_of(a, b):
 
 def test_tables_show_ours_and_the_published_score():
     results = results_of([1] * 20, [0] * 10 + [1] * 10)
-    found = measured_matrix(results, "d", CELLS)
+    found = measured_matrix(results, "d", CONFIGURATIONS)
     published = PublishedMatrix(("B", "A"), ((2,),))
     table = matrix_table(found, ("B", "A"), published)
     assert table.rows == (("1. B", "50.00", "-3 (2)"), ("2. A", "3 (-2)", "0.00"))
@@ -79,9 +79,9 @@ def test_tables_show_ours_and_the_published_score():
 @pytest.mark.parametrize(("score", "agrees"), [(2, True), (-2, False)])
 def test_directions_are_counted(score, agrees):
     results = results_of([1] * 20, [0] * 10 + [1] * 10)
-    judged = same_directions("d", CELLS, PublishedMatrix(("A", "B"), ((score,),)), 0.1)(results)
-    assert judged.agrees is agrees
-    assert judged.ours.startswith("of 1 pairs")
+    outcome = same_directions("d", CONFIGURATIONS, PublishedMatrix(("A", "B"), ((score,),)), 0.1)(results)
+    assert outcome.agrees is agrees
+    assert outcome.ours.startswith("of 1 pairs")
 
 
 def test_a_matrix_needs_two_methods():
@@ -96,7 +96,7 @@ def test_published_tables_are_whole_and_declared(table):
     errors = [error for _, _, error in table.rows]
     assert errors == sorted(errors)
     asked = {(config.label, size) for config in full().configs for size in config.sizes or (None,)}
-    assert set(table.cells.values()) <= asked
+    assert set(table.configurations.values()) <= asked
     assert table.matrix.score(table.rows[0][0], table.rows[-1][0]) == 3
 
 

@@ -1,4 +1,4 @@
-"""Measures of learned laws, and the words of the spam data."""
+"""Metrics of learned distributions over features, and the words of the spam data."""
 
 import os
 
@@ -44,7 +44,7 @@ def test_weights_are_read_off_distributions_votes_and_trees(iris):
         tree: tree.feature_importances_,
     }
     for model, weights in expected.items():
-        found = [weight_metric("x", place).function(model, X, y) for place in range(4)]
+        found = [weight_metric("x", index).function(model, X, y) for index in range(4)]
         assert found == pytest.approx(list(weights))
 
 
@@ -71,7 +71,7 @@ def test_the_mean_energy_of_a_distribution_that_does_not_learn_is_that_of_the_un
     assert mean_energy(distribution, X, y) == pytest.approx(uniform, abs=0.01)
 
 
-def test_voters_are_judged_one_by_one(iris):
+def test_voters_are_scored_one_by_one(iris):
     X, y = iris
     names = np.asarray(["a", "b", "c"])[y]
     vote = voters(SETTINGS, 4, DecisionTreeClassifier(max_depth=1)).fit(X, names)

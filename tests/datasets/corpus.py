@@ -1,4 +1,4 @@
-"""A corpus of files as they come: each with the expected table or the expected message."""
+"""A corpus of files as users have them, each with the expected table or the expected message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PHENOTYPES = "sample,y,age\n" + "".join(f"s{i + 1},{label},{30 + i * i}\n" for i
 
 @dataclass
 class Good:
-    """A file and the table it should give; where nothing is said, that of PLAIN."""
+    """A file and the table it should give; by default that of PLAIN."""
 
     name: str
     content: Any
@@ -171,7 +171,7 @@ GOOD = {
     "gaps": Good(
         "d.csv",
         PLAIN.replace("2.0,8.0", ",8.0").replace("2.5,1.0", "NA,1.0"),
-        "training part",
+        "training samples",
         values=columns(GAPS, Z),
     ),
     "dots and dashes among numbers": Good(

@@ -23,13 +23,13 @@ def check_message(error, message):
 
 
 @pytest.fixture(params=["whole", "row by row"])
-def way_of_reading(request, monkeypatch):
+def reader_choice(request, monkeypatch):
     """Text tables are read as a whole, and very wide ones row by row."""
     if request.param == "row by row":
         monkeypatch.setattr(delimited, "WIDE", 1)
 
 
-@pytest.mark.usefixtures("way_of_reading")
+@pytest.mark.usefixtures("reader_choice")
 @pytest.mark.parametrize("case", GOOD)
 def test_the_expected_table(case, tmp_path):
     good = GOOD[case]
@@ -44,7 +44,7 @@ def test_the_expected_table(case, tmp_path):
     assert not any(word in " ".join(table.notes).lower() for word in (*FOREIGN, "--"))
 
 
-@pytest.mark.usefixtures("way_of_reading")
+@pytest.mark.usefixtures("reader_choice")
 @pytest.mark.parametrize("case", BAD)
 def test_the_expected_message(case, tmp_path, monkeypatch):
     name, content, message = BAD[case]

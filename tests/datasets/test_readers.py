@@ -50,7 +50,7 @@ NOT_ROW_BY_ROW = {
     "text further down": "g1,g2,y\n" + "1,2,a\n" * 101 + "1,low,b\n",
     "quoted number": 'id,g1,g2,y\ns1,1,"2",a\ns2,3,4,b\n',
     "separator in a text": 'id,g1,g2,y\n"s,1",1,2,a\n"s,2",3,4,b\n',
-    "number after a gap in words": "g1,g2,y\n.,2,a\n1,2,b\n" + "1,2,a\n" * 100,
+    "number after a missing value": "g1,g2,y\n.,2,a\n1,2,b\n" + "1,2,a\n" * 100,
 }
 VALUES = np.random.default_rng(0).normal(size=60)
 LABELS = np.where(VALUES > 0.0, "ill", "well").tolist()
@@ -148,14 +148,14 @@ def test_samples_in_columns(tmp_path):
     assert table.y.tolist() == ["a", "b", "a", "b"]
 
 
-@pytest.mark.parametrize("place", [1, 99, 100, 149])
-def test_numbers_may_turn_out_to_be_text_in_any_row(place, tmp_path):
+@pytest.mark.parametrize("row", [1, 99, 100, 149])
+def test_numbers_may_turn_out_to_be_text_in_any_row(row, tmp_path):
     """The types of columns are guessed from the first hundred rows."""
     rows = [[i % 50, "7", "ab"[i % 2]] for i in range(150)]
-    rows[place][1] = "many"
+    rows[row][1] = "many"
     table = read_table(write_csv(tmp_path / "d.csv", ["x", "size", "y"], rows), "y")
     assert table.feature_names.tolist() == ["x", "size=many"]
-    assert np.flatnonzero(table.X[:, 1]).tolist() == [place]
+    assert np.flatnonzero(table.X[:, 1]).tolist() == [row]
 
 
 def test_decimal_comma(tmp_path):
@@ -252,7 +252,7 @@ def test_reading_row_by_row_gives_the_same_table(case, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.values, expected.values)
     np.testing.assert_array_equal(found.positions, expected.positions)
     assert found.names == expected.names
-    assert {place: list(cells) for place, cells in found.texts.items()} == dict(expected.texts)
+    assert {row: list(cells) for row, cells in found.texts.items()} == dict(expected.texts)
 
 
 def test_a_file_without_a_header_may_have_text(tmp_path):

@@ -1,4 +1,4 @@
-"""What becomes of columns: tasks, categories, identifiers, missing values, groups."""
+"""Handling of columns: tasks, categories, identifiers, missing values, groups."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ A = [f"{value:.3f}" for value in VALUES[::-1]]
 THOUSANDS = [f"{3000 * value:,.1f}" for value in VALUES]  # most of them have a separator
 MONEY = [f"${1000 + 300 * value:,.2f}" for value in VALUES]
 COMMAS = [f"{value:.3f}".replace(".", ",") for value in VALUES]
-DATES = [f"2021-{1 + place % 12:02d}-{1 + place % 28:02d}" for place in range(60)]
+DATES = [f"2021-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(60)]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_missing_values_by_choice():
     assert np.isnan(gaps.X[1, 0])
     assert gaps.n_missing == 1
     assert "c=(missing)" in gaps.feature_names
-    assert any("median" in note and "training part" in note for note in gaps.notes)
+    assert any("median" in note and "training samples" in note for note in gaps.notes)
     fewer_rows = table_of(columns, missing="drop-rows")
     assert fewer_rows.n_samples == 6
     assert fewer_rows.y.tolist() == [LABELS[i] for i in (0, 3, 4, 5, 6, 7)]
@@ -285,14 +285,14 @@ def test_numbers_with_separators_of_thousands_are_no_identifiers(tmp_path):
         ([date[5:7] + "/" + date[8:] + "/2021" for date in DATES], "'y' holds dates, such as '01/01/2021'"),
     ],
 )
-def test_a_target_of_numbers_in_disguise_is_told_as_such(tmp_path, target, said, task):
-    """A remedy that leads to the next error is none."""
+def test_a_target_of_numbers_in_disguise_has_its_message(tmp_path, target, said, task):
+    """The remedy of the message must work."""
     with pytest.raises(DataError, match=said):
         read_table(written(tmp_path, a=A, y=target), target="y", task=task)
 
 
 def test_a_target_of_names_is_no_measurement(tmp_path):
-    names = [f"P{place}" for place in range(60)]
+    names = [f"P{i}" for i in range(60)]
     with pytest.raises(
         DataError, match=r"holds another text in each of the 60 samples, like an identifier\. Choose"
     ):
@@ -308,20 +308,20 @@ def test_a_target_of_names_is_no_measurement(tmp_path):
 
 
 def test_classes_may_look_like_numbers_with_signs(tmp_path):
-    doses = [("<5", "5-10", ">10")[place % 3] for place in range(60)]
+    doses = [("<5", "5-10", ">10")[i % 3] for i in range(60)]
     assert read_table(written(tmp_path, a=A, y=doses), target="y").task == "classification"
-    shares = [("10%", "20%", "30%")[place % 3] for place in range(60)]
+    shares = [("10%", "20%", "30%")[i % 3] for i in range(60)]
     assert read_table(written(tmp_path, a=A, y=shares), target="y").task == "classification"
 
 
 def test_dates_that_are_left_out_are_called_dates(tmp_path):
-    days = [f"2021-{1 + place // 28:02d}-{1 + place % 28:02d}" for place in range(60)]
+    days = [f"2021-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(60)]
     table = read_table(written(tmp_path, a=A, visit=days, y=STATES), target="y")
     assert any("'visit' holds dates" in note and "Turn them into numbers" in note for note in table.notes)
     assert not any("identifiers" in note and "'visit'" in note for note in table.notes)
 
 
-def test_an_infinite_value_is_told_with_its_row(tmp_path):
+def test_an_infinite_value_is_reported_with_its_row(tmp_path):
     cells = [*A[:5], "inf", *A[6:]]
     with pytest.raises(DataError, match="The column 'b' holds infinite values, first in data row 6"):
         read_table(written(tmp_path, a=A, b=cells, y=STATES), target="y")
@@ -335,7 +335,7 @@ def test_a_name_is_proposed_once():
 
 def test_a_target_that_is_a_row_asks_to_transpose(tmp_path):
     """Tables of genes have a sample in each column."""
-    header = "gene," + ",".join(f"S{place}" for place in range(60))
+    header = "gene," + ",".join(f"S{i}" for i in range(60))
     file = tmp_path / "table.csv"
     file.write_text("\n".join([header, "status," + ",".join(STATES), "G1," + ",".join(A)]) + "\n")
     with pytest.raises(

@@ -71,12 +71,12 @@ def workbook(sheets):
 
 
 def _cell(value, row, column):
-    place = f"{chr(65 + column)}{row}"
+    reference = f"{chr(65 + column)}{row}"
     if value is None:
         return ""
     if isinstance(value, str):
-        return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
-    return f'<c r="{place}"><v>{value}</v></c>'
+        return f'<c r="{reference}" t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c r="{reference}"><v>{value}</v></c>'
 
 
 def opendocument(rows):

@@ -9,12 +9,12 @@ from zeronorm import FisherScore, SelectionPath, evaluate
 from zeronorm.evaluation import METRICS
 
 
-def parts(truth, predictions, n_parts=5, repeats=1, **more):
-    """Rows of records, the samples dealt out to the test parts in turn."""
+def fold_rows(truth, predictions, n_folds=5, repeats=1, **more):
+    """Rows of records; the samples are assigned to the test folds in turn."""
     truth, predictions = np.asarray(truth), np.asarray(predictions)
     rows = []
-    for split in range(n_parts * repeats):
-        test = np.arange(split % n_parts, truth.size, n_parts)
+    for split in range(n_folds * repeats):
+        test = np.arange(split % n_folds, truth.size, n_folds)
         row = {"test_rows": test, "truth": truth[test], "predictions": predictions[test]}
         row |= {"n_test": test.size, "n_train": truth.size - test.size}
         row |= {name: np.asarray(values)[test] for name, values in more.items()}
@@ -41,7 +41,7 @@ def records_of_three():
 
 
 def records_with_errors(*counts):
-    """One test part of 60 samples, and a method for each number of errors."""
+    """One test fold of 60 samples, and a method for each number of errors."""
     return pl.DataFrame(
         [
             {

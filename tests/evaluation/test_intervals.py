@@ -9,7 +9,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluation.made_rows import parts
+from evaluation.made_rows import fold_rows
 from zeronorm import RandomSelector, evaluate
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.evaluation._summary import error_curves
@@ -18,8 +18,8 @@ from zeronorm.evaluation.significance._pooled import placements, why_no_interval
 from zeronorm.resampling._metrics import as_metric
 
 
-def residual_rows(y, predictions, n_parts):
-    rows = parts(y > 0, y > 0, n_parts=n_parts)
+def residual_rows(y, predictions, n_folds):
+    rows = fold_rows(y > 0, y > 0, n_folds=n_folds)
     for row in rows:
         test = row["test_rows"]
         row |= {"truth": y[test], "predictions": predictions[test]}
@@ -30,11 +30,11 @@ def residual_rows(y, predictions, n_parts):
 def test_no_errors_are_not_certainty():
     """0 of 40: Wilson's interval for 40 samples reaches 8.8 %; the correction for overlap widens it a little."""
     y = np.arange(40) % 2
-    low, high = metric_interval(METRICS["error_rate"], parts(y, y))
+    low, high = metric_interval(METRICS["error_rate"], fold_rows(y, y))
     _, wilson = proportion_confint(0, 40, method="wilson")
     assert low == 0.0
     assert wilson <= high < 1.4 * wilson
-    again = metric_interval(METRICS["error_rate"], parts(y, y, repeats=10))
+    again = metric_interval(METRICS["error_rate"], fold_rows(y, y, repeats=10))
     assert again[1] >= wilson  # repeating the same success tells nothing new
 
 
@@ -43,8 +43,8 @@ def test_one_bad_part_does_not_blow_the_interval_up(name):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.arange(100) % 2)
     predictions = y.copy()
-    predictions[::5] = 1 - y[::5]  # all errors in the first part
-    low, high = metric_interval(METRICS[name], parts(y, predictions))
+    predictions[::5] = 1 - y[::5]  # all errors in the first fold
+    low, high = metric_interval(METRICS[name], fold_rows(y, predictions))
     assert 0.08 < low < 0.2 < high < 0.4
 
 
@@ -53,7 +53,7 @@ def test_samples_of_one_group_count_less():
     patients = np.repeat(np.arange(20), 10)
     y = np.arange(200) % 2
     wrong = (rng.random(20) < 0.3)[patients]  # patients are right or wrong as a whole
-    rows = parts(y, np.where(wrong, 1 - y, y), test_groups=patients)
+    rows = fold_rows(y, np.where(wrong, 1 - y, y), test_groups=patients)
     alone = [{key: value for key, value in row.items() if key != "test_groups"} for row in rows]
     narrow = np.diff(metric_interval(METRICS["error_rate"], alone))[0]
     wide = np.diff(metric_interval(METRICS["error_rate"], rows))[0]
@@ -71,7 +71,7 @@ def test_placements_average_to_the_area():
 
 def test_perfect_areas_have_an_interval():
     y = np.arange(40) % 2
-    rows = parts(y, y, decision=y - 0.5)
+    rows = fold_rows(y, y, decision=y - 0.5)
     for row in rows:
         row["auc"] = 1.0
     low, high = metric_interval(METRICS["auc"], rows)
@@ -80,24 +80,24 @@ def test_perfect_areas_have_an_interval():
 
 def test_exact_fits_have_no_interval():
     y = np.linspace(0, 1, 20)
-    rows = [row | {"mse": 0.0} for row in parts(y, y)]
+    rows = [row | {"mse": 0.0} for row in fold_rows(y, y)]
     assert metric_interval(METRICS["mse"], rows) is None
 
 
 def test_no_interval_has_a_reason():
     y = np.linspace(0, 1, 20)
-    rows = [row | {"mse": 0.0, "loss": 0.2} for row in parts(y, y)]
-    assert "same in all test parts" in why_no_interval(METRICS["mse"], rows)
+    rows = [row | {"mse": 0.0, "loss": 0.2} for row in fold_rows(y, y)]
+    assert "same in all test folds" in why_no_interval(METRICS["mse"], rows)
     loss = Metric("loss", lambda t, p: 0.2, response="predict_proba")
     assert metric_interval(loss, rows) is None
-    assert "same in all test parts" in why_no_interval(loss, rows)
+    assert "same in all test folds" in why_no_interval(loss, rows)
     two = [rows[0], rows[1] | {"loss": 0.3}]
     assert metric_interval(loss, two) is None
-    assert "needs at least 3 test parts" in why_no_interval(loss, two)
+    assert "needs at least 3 test folds" in why_no_interval(loss, two)
 
 
-@pytest.mark.parametrize(("n_parts", "factor"), [(2, 1.26), (10, 1.5), (100, 3.0)])
-def test_residuals_get_halls_interval_with_the_factor_of_the_parts(n_parts, factor):
+@pytest.mark.parametrize(("n_folds", "factor"), [(2, 1.26), (10, 1.5), (100, 3.0)])
+def test_residuals_get_halls_interval_with_the_factor_of_the_parts(n_folds, factor):
     """By hand, of 100 squared normal residuals: variance 1.2 + 0.03 k times that of independent samples, 3 at most."""
     rng = np.random.default_rng(5)
     y, error = rng.normal(size=(2, 100))
@@ -109,7 +109,7 @@ def test_residuals_get_halls_interval_with_the_factor_of_the_parts(n_parts, fact
         - np.sqrt(factor * scale / 100) * 3 / skewness * (np.cbrt(1 + skewness * (t - skewness / 6)) - 1)
         for t in stats.t.ppf([0.975, 0.025], 99)
     ]
-    assert metric_interval(METRICS["mse"], residual_rows(y, y + error, n_parts)) == pytest.approx(limits)
+    assert metric_interval(METRICS["mse"], residual_rows(y, y + error, n_folds)) == pytest.approx(limits)
 
 
 def test_squared_residuals_are_taken_for_no_less_scale_than_normal_ones():
@@ -130,29 +130,29 @@ def test_the_interval_of_residuals_follows_the_unit(name, power, unit):
     np.testing.assert_allclose(other, np.array(plain) * unit**power, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("n_parts", "excess"), [(2, 0.28), (10, 1.4), (20, 2.8), (200, 9.0)])
-def test_more_folds_widen_an_interval(n_parts, excess):
+@pytest.mark.parametrize(("n_folds", "excess"), [(2, 0.28), (10, 1.4), (20, 2.8), (200, 9.0)])
+def test_more_folds_widen_an_interval(n_folds, excess):
     """1.96 standard errors lie between half and each limit p, with 1 + 0.14 k (4p(1 - p))^1.5 the variance."""
     y = np.arange(200) % 2
     wrong = np.where(np.arange(200) // 2 % 4 < 2, 1 - y, y)  # half of each class
-    for limit in metric_interval(METRICS["error_rate"], parts(y, wrong, n_parts=n_parts)):
+    for limit in metric_interval(METRICS["error_rate"], fold_rows(y, wrong, n_folds=n_folds)):
         factor = 1 + excess * (4 * limit * (1 - limit)) ** 1.5
         error = np.sqrt(factor * limit * (1 - limit) / 200)
         assert abs(limit - 0.5) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
 
 
-def new_divisions(y, wrong, n_parts, seed=0):
-    """Rows of one pass for each row of ``wrong``, every pass with a division of its own."""
+def new_divisions(y, wrong, n_folds, seed=0):
+    """Rows of one repetition for each row of ``wrong``, each with other folds."""
     rng, rows = np.random.default_rng(seed), []
     for outcomes in wrong:
         order = rng.permutation(y.size)
-        found = parts(y[order], np.where(outcomes, 1 - y, y)[order], n_parts=n_parts)
+        found = fold_rows(y[order], np.where(outcomes, 1 - y, y)[order], n_folds=n_folds)
         rows += [row | {"test_rows": order[row["test_rows"]]} for row in found]
     return rows
 
 
-@pytest.mark.parametrize(("n_parts", "changed"), [(10, 2), (10, 40), (2, 40)])
-def test_what_repeats_change_decides_the_width(n_parts, changed):
+@pytest.mark.parametrize(("n_folds", "changed"), [(10, 2), (10, 40), (2, 40)])
+def test_what_repeats_change_decides_the_width(n_folds, changed):
     """By hand, of 200 samples: ``changed`` of them err in one of two passes, others always, 0.25 each on average."""
     y, always = np.arange(200) % 2, 50 - changed // 2
     wrong = np.zeros((2, 200), dtype=bool)
@@ -160,28 +160,28 @@ def test_what_repeats_change_decides_the_width(n_parts, changed):
     wrong[0, always : always + changed // 2] = wrong[1, always + changed // 2 : always + changed] = True
     p = 52 / 204  # two pseudo-errors of each kind
     disagreed = (changed / 200 / 2) / (p * (1 - p))
-    most = 0.1 + 0.3 * n_parts * disagreed
-    for limit in metric_interval(METRICS["error_rate"], new_divisions(y, wrong, n_parts)):
-        excess = min(most, 0.14 * n_parts * (4 * limit * (1 - limit)) ** 1.5)
+    most = 0.1 + 0.3 * n_folds * disagreed
+    for limit in metric_interval(METRICS["error_rate"], new_divisions(y, wrong, n_folds)):
+        excess = min(most, 0.14 * n_folds * (4 * limit * (1 - limit)) ** 1.5)
         error = np.sqrt(max(0.3, 1 + excess - disagreed / 2) * limit * (1 - limit) / 200)
         assert abs(limit - 0.25) == pytest.approx(stats.norm.ppf(0.975) * error, rel=1e-6)
 
 
-@pytest.mark.parametrize("n_parts", [5, 10])
-def test_the_same_division_again_tells_nothing_new(n_parts):
-    """Agreement of repeats that are no new divisions is no sign of stability."""
+@pytest.mark.parametrize("n_folds", [5, 10])
+def test_the_same_division_again_tells_nothing_new(n_folds):
+    """Repeats with the same folds always agree, which is no sign of stability."""
     y = np.arange(100) % 2
     wrong = np.where(np.arange(100) % 3 == 0, 1 - y, y)
-    once, again = (parts(y, wrong, n_parts=n_parts, repeats=repeats) for repeats in (1, 5))
+    once, again = (fold_rows(y, wrong, n_folds=n_folds, repeats=repeats) for repeats in (1, 5))
     for name in ("error_rate", "balanced_error_rate"):
         assert metric_interval(METRICS[name], again) == pytest.approx(metric_interval(METRICS[name], once))
 
 
 def test_areas_get_the_factor_of_the_parts():
-    """By hand: 40 samples in five parts, 1 + (0.1 + 0.14 k)(4a(1 - a))^1.5 times Newcombe's variance."""
+    """By hand: 40 samples in five folds, 1 + (0.1 + 0.14 k)(4a(1 - a))^1.5 times Newcombe's variance."""
     rng = np.random.default_rng(3)
     y = np.arange(40) % 2
-    rows = parts(y, y, decision=rng.normal(size=40) + y)
+    rows = fold_rows(y, y, decision=rng.normal(size=40) + y)
     for row in rows:
         row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
     area = np.mean([row["auc"] for row in rows])
@@ -199,7 +199,7 @@ def test_groups_widen_an_interval(grouped):
     n, y, patients = 60, np.arange(60) % 2, np.arange(60) // 4
     wrong = (rng.random(n) < np.repeat(rng.uniform(0.1, 0.6, 15), 4)).astype(float)
     more = {"test_groups": patients} if grouped else {}
-    rows = parts(y, np.where(wrong > 0, 1 - y, y), **more)
+    rows = fold_rows(y, np.where(wrong > 0, 1 - y, y), **more)
     sums = np.bincount(patients, weights=wrong - wrong.mean())
     together = 15 / 14 * np.sum(sums**2) / np.sum((wrong - wrong.mean()) ** 2) if grouped else 1.0
     assert grouped == (together > 1)
@@ -211,18 +211,18 @@ def test_groups_widen_an_interval(grouped):
 
 def test_groups_without_scale_count_as_one_sample_each():
     y = np.arange(40) % 2
-    rows = parts(y, y, test_groups=np.arange(40) // 4)
+    rows = fold_rows(y, y, test_groups=np.arange(40) // 4)
     _, high = metric_interval(METRICS["error_rate"], rows)
     factor = 1 + 0.7 * (4 * high * (1 - high)) ** 1.5
     assert high == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(factor * high * (1 - high) / 10), rel=1e-6)
 
 
 def test_the_interval_of_an_area_by_hand():
-    """Hanley and McNeil's variance with the mean class size, its first term once for each part, times the factor."""
+    """Hanley and McNeil's variance with the mean class size, its first term once for each fold, times the factor."""
     rng = np.random.default_rng(2)
     y = np.arange(60) % 3 // 2  # 40 and 20
     decision = rng.normal(size=60) + y
-    rows = parts(y, y, n_parts=4, decision=decision)
+    rows = fold_rows(y, y, n_folds=4, decision=decision)
     for row in rows:
         row["auc"] = METRICS["auc"].function(row["truth"], row["decision"], [0, 1])
     area = np.mean([row["auc"] for row in rows])
@@ -239,7 +239,7 @@ def test_other_functions_of_predictions_get_the_jackknife(grouped):
     rng = np.random.default_rng(6)
     y = rng.normal(size=36)
     predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
-    rows = parts(y, predictions, n_parts=3, **({"test_groups": patients} if grouped else {}))
+    rows = fold_rows(y, predictions, n_folds=3, **({"test_groups": patients} if grouped else {}))
     metric = as_metric("explained_variance")
     for row in rows:
         row[metric.name] = metric.function(row["truth"], row["predictions"])
@@ -254,13 +254,13 @@ def test_other_functions_of_predictions_get_the_jackknife(grouped):
     assert high == pytest.approx(min(1.0, whole + half))
 
 
-@pytest.mark.parametrize(("grouped", "n_parts"), [(False, 3), (True, 3), (False, 36)])
-def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped, n_parts):
+@pytest.mark.parametrize(("grouped", "n_folds"), [(False, 3), (True, 3), (False, 36)])
+def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped, n_folds):
     """By hand: the logarithm of mean squared residual over variance, whose variance is that of single samples."""
     rng = np.random.default_rng(6)
     y = rng.normal(size=36) + 5.0
     predictions, patients = y + rng.normal(size=36), np.arange(36) // 3
-    rows = parts(y, predictions, n_parts=n_parts, **({"test_groups": patients} if grouped else {}))
+    rows = fold_rows(y, predictions, n_folds=n_folds, **({"test_groups": patients} if grouped else {}))
     for row in rows:
         row["r2"] = METRICS["r2"].for_target(y).function(row["truth"], row["predictions"])
     squares, variation = (y - predictions) ** 2, (y - y.mean()) ** 2
@@ -270,11 +270,11 @@ def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped, 
     if grouped:
         totals = by_sample.reshape(12, 3).sum(axis=1)
         variance, degrees = variance * max(1.0, 12 / 11 * np.sum(totals**2) / np.sum(by_sample**2)), 11
-    half = stats.t.ppf(0.975, degrees) * np.sqrt(min(6.0, 1.7 + 0.15 * n_parts) * variance)
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(min(6.0, 1.7 + 0.15 * n_folds) * variance)
     low, high = metric_interval(METRICS["r2"], rows)
     assert low == pytest.approx(1 - unexplained * np.exp(half))
     assert high == pytest.approx(1 - unexplained * np.exp(-half))
-    exact = parts(y, y, n_parts=3)
+    exact = fold_rows(y, y, n_folds=3)
     for row in exact:
         row["r2"] = 1.0
     assert metric_interval(METRICS["r2"], exact) is None
@@ -282,7 +282,7 @@ def test_the_interval_of_r2_is_that_of_the_share_it_leaves_unexplained(grouped, 
 
 @pytest.mark.parametrize("n_folds", [5, 10, 30])
 def test_r2_of_few_samples_is_that_of_all_of_them(n_folds):
-    """Ten parts of three samples each had a mean R² of -2.4 where the predictions explained 0.43 of the variation."""
+    """Ten folds of three samples each had a mean R² of -2.4 where the predictions explained 0.43 of the variation."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     y = X[:, 0] + X[:, 1] + rng.normal(size=30)
@@ -308,7 +308,7 @@ def test_a_mean_over_classes_has_the_wider_of_two_intervals(few, many, wider):
     predictions = np.where(np.arange(100) // 2 < np.where(y == 0, few, many), 1 - y, y)
     shares = np.asarray([few + 1, many + 1]) / 52
     variance = np.sum(shares * (1 - shares) / 52) / 4
-    _, high = metric_interval(METRICS["balanced_error_rate"], parts(y, predictions))
+    _, high = metric_interval(METRICS["balanced_error_rate"], fold_rows(y, predictions))
     z = stats.norm.ppf(0.975) * np.sqrt(1 + 0.7 * (4 * high * (1 - high)) ** 1.5)
     beyond = {
         "Bonett": high - shares.mean() - z * np.sqrt(variance),

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from evaluation.made_rows import parts
+from evaluation.made_rows import fold_rows
 from zeronorm import FisherScore, evaluate
 from zeronorm.evaluation import METRICS, Metric, register_metric
 from zeronorm.evaluation._summary import compare, error_curves, primary_metric
@@ -17,11 +17,11 @@ from zeronorm.evaluation.significance._pooled import why_no_interval
 from zeronorm.resampling._metrics import as_metric
 
 
-def scorer_rows(name, y, predictions, n_parts=5):
+def scorer_rows(name, y, predictions, n_folds=5):
     metric = as_metric(name)
     return metric, [
         row | {name: metric.function(row["truth"], row["predictions"])}
-        for row in parts(y, predictions, n_parts)
+        for row in fold_rows(y, predictions, n_folds)
     ]
 
 
@@ -71,7 +71,7 @@ def test_accuracies_have_the_interval_of_the_errors(name, same):
 
 
 def test_the_jackknife_of_labels_adds_two_samples_to_each_class():
-    """By hand, for the recall of 50 samples with 10 misses in 5 parts: one of each kind is added."""
+    """By hand, for the recall of 50 samples with 10 misses in 5 folds: one of each kind is added."""
     y = np.arange(100) % 2
     predictions = np.where((np.arange(100) < 20) & (y == 1), 0, y)
     metric, rows = scorer_rows("recall", y, predictions)
@@ -90,15 +90,15 @@ def test_losses_of_models_that_hardly_err_have_no_interval():
     y = np.arange(100) % 2
     for errors, is_there in ((4, False), (5, True)):
         predictions = np.where(np.arange(100) < errors, 1 - y, y)
-        rows = [row | {"neg_log_loss": -0.1 - 0.01 * i} for i, row in enumerate(parts(y, predictions))]
+        rows = [row | {"neg_log_loss": -0.1 - 0.01 * i} for i, row in enumerate(fold_rows(y, predictions))]
         assert (metric_interval(as_metric("neg_log_loss"), rows) is not None) == is_there
         assert ("5 wrong predictions" in why_no_interval(as_metric("neg_log_loss"), rows)) != is_there
 
 
 def test_average_precision_needs_samples_of_each_class_in_a_part():
     y = np.arange(100) % 2
-    for n_parts, is_there in ((20, False), (10, True)):
-        rows = parts(y, np.where(np.arange(100) % 6 == 0, 1 - y, y), n_parts)
+    for n_folds, is_there in ((20, False), (10, True)):
+        rows = fold_rows(y, np.where(np.arange(100) % 6 == 0, 1 - y, y), n_folds)
         rows = [row | {"average_precision": 0.8 + 0.01 * i} for i, row in enumerate(rows)]
         assert (metric_interval(as_metric("average_precision"), rows) is not None) == is_there
         assert ("samples of each class" in why_no_interval(as_metric("average_precision"), rows)) != is_there
@@ -116,7 +116,7 @@ def test_r2_has_an_interval_around_its_value():
 
 
 def test_intervals_of_other_metrics_count_the_overlap_of_training_parts():
-    """By hand: the variance of the mean is s² (1/J + n_test/n_train + 0.35) with the J parts of one pass."""
+    """By hand: the variance of the mean is s² (1/J + n_test/n_train + 0.35) with the J folds of one repetition."""
     for passes in (1, 3):
         values = np.tile([0.1, 0.2, 0.15, 0.3, 0.25], passes)
         rows = [{"mse": value, "n_test": 20, "n_train": 80} for value in values]

@@ -1,4 +1,4 @@
-"""Interrupted work: nothing finished is repeated, nothing unfinished is believed."""
+"""Interrupted runs: no finished task is repeated, no damaged result is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_data(n=24, p=8, seed=0):
 
 @register("test-counting", family="filters", tasks=("binary",), reference="")
 class Counting(BaseSelector):
-    """Random order; counts its fits and can be told to fail."""
+    """A random order; counts its fits and fails on request."""
 
     fits = 0
     is_broken = False
@@ -145,7 +145,7 @@ def test_a_changed_number_that_is_still_valid_json_is_not_believed(tmp_path):
     assert journal.read("key") is None
     journal.write("other", {"error_rate": 0.5})
     (tmp_path / "key.json").write_text((tmp_path / "other.json").read_text())
-    assert journal.read("key") is None  # a whole cell, but of other work
+    assert journal.read("key") is None  # a whole result, but of another task
 
 
 def test_cells_of_another_version_are_not_believed(run, monkeypatch):
@@ -156,7 +156,7 @@ def test_cells_of_another_version_are_not_believed(run, monkeypatch):
 
 
 def test_two_runs_in_one_folder_at_the_same_time(run, tmp_path):
-    """Cells written twice are the same cells, and nothing but cells stays in the folder."""
+    """Results written twice are the same, and the folder holds nothing but results."""
     expected, _ = run(journal=None)
     with ThreadPoolExecutor(2) as pool:
         found = [future.result() for future in [pool.submit(run) for _ in range(2)]]
@@ -200,7 +200,7 @@ def test_a_disk_that_fails_in_the_middle_keeps_finished_cells(run, tmp_path, mon
 
     def replace(source, target):
         calls.append(target)
-        if len(calls) == 4:  # the probe at the start, two cells, then the failure
+        if len(calls) == 4:  # the probe at the start, two tasks, then the failure
             raise OSError(28, "No space left on device")
         real_replace(source, target)
 
@@ -222,7 +222,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", write_text)
-    with pytest.raises(OSError, match=r"No space left on device.*free the place"):
+    with pytest.raises(OSError, match=r"No space left on device.*free disk space"):
         journal.write("key", {"a": 1})
     assert list(tmp_path.iterdir()) == []
 

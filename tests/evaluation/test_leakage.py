@@ -1,4 +1,4 @@
-"""Nothing that is held out may help: for every registered selector, and a cheat that must be caught.
+"""No selector may use held-out data: checks for every registered selector, and a cheat that they must find.
 
 A selector is given by a function of the full data, so that the cheat can look at all of it.
 """

@@ -6,31 +6,31 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.made_rows import parts
+from evaluation.made_rows import fold_rows
 from zeronorm.evaluation import METRICS
 from zeronorm.evaluation.significance import paired_test
-from zeronorm.evaluation.significance._pooled import excess_of_parts, placements
+from zeronorm.evaluation.significance._pooled import excess_of_folds, placements
 
 
-@pytest.mark.parametrize(("n_parts", "factor"), [(20, 5.0), (200, 9.0)])
-def test_more_than_ten_folds_widen_a_difference(n_parts, factor):
-    """One more for every five parts, nine at most; at p = 1/2 the paired test has 3.25 with ten parts."""
+@pytest.mark.parametrize(("n_folds", "factor"), [(20, 5.0), (200, 9.0)])
+def test_more_than_ten_folds_widen_a_difference(n_folds, factor):
+    """The factor is one more for every five folds, nine at most; at p = 1/2 it is 3.25 with ten folds."""
     y = np.arange(200) % 2
     wrong = [np.where((np.arange(200) // 2 + shift) % 4 < 2, 1 - y, y) for shift in (0, 1)]
     width = {}
-    for k in (10, n_parts):
-        a, b = (parts(y, predicted, n_parts=k) for predicted in wrong)
+    for k in (10, n_folds):
+        a, b = (fold_rows(y, predicted, n_folds=k) for predicted in wrong)
         effect = paired_test(METRICS["error_rate"], a, b)[1]
         width[k] = effect.high - effect.low
-    assert width[n_parts] / width[10] == pytest.approx(np.sqrt(factor / 3.25))
+    assert width[n_folds] / width[10] == pytest.approx(np.sqrt(factor / 3.25))
 
 
 def test_equal_differences_are_not_certainty():
-    """One more error in each of five parts: 5 against 0 discordant samples of 50."""
+    """One more error in each of five folds: 5 against 0 discordant samples of 50."""
     y = np.zeros(50, dtype=int)
     worse = y.copy()
     worse[:5] = 1
-    p_value, effect = paired_test(METRICS["error_rate"], parts(y, worse), parts(y, y))
+    p_value, effect = paired_test(METRICS["error_rate"], fold_rows(y, worse), fold_rows(y, y))
     assert 0.05 < p_value < 0.3
     assert effect.estimate == pytest.approx(0.1)
     assert effect.low < 0 < effect.estimate < effect.high
@@ -45,7 +45,7 @@ def test_the_paired_test_by_hand(name):
     wrong = rng.random((2, 2, 60)) < np.repeat(rng.uniform(0.1, 0.7, (2, 1, 20)), 3, axis=2)
     predictions = y + rng.normal(size=(2, 2, 60)) if is_residual else np.where(wrong, 1 - y, y)
     outcomes = (predictions - y) ** 2 if is_residual else wrong.astype(float)
-    a, b = ([r for one in passes for r in parts(y, one, test_groups=patients)] for passes in predictions)
+    a, b = ([r for one in passes for r in fold_rows(y, one, test_groups=patients)] for passes in predictions)
     for row in (*a, *b):
         row["mse"] = np.mean((row["predictions"] - row["truth"]) ** 2)
     by_pass = outcomes[0] - outcomes[1]
@@ -73,15 +73,15 @@ def test_the_paired_test_by_hand(name):
 
 
 @pytest.mark.parametrize("n", [24, 38, 40, 43, 147])
-def test_ten_parts_of_unequal_size_are_not_more_than_ten(n):
-    """Mean sizes of the parts give 10.000000000000002 for some n."""
+def test_ten_folds_of_unequal_size_are_not_more_than_ten(n):
+    """Mean sizes of the folds give 10.000000000000002 for some n."""
     y = np.arange(n) % 2
-    assert excess_of_parts(1.5, parts(y, y, n_parts=10)) == 1.5
-    assert excess_of_parts(1.5, parts(y, y, n_parts=11)) == pytest.approx(2.2)
+    assert excess_of_folds(1.5, fold_rows(y, y, n_folds=10)) == 1.5
+    assert excess_of_folds(1.5, fold_rows(y, y, n_folds=11)) == pytest.approx(2.2)
 
 
 def area_rows(y, decision, passes):
-    """Rows of ``passes`` draws of decisions, one test part each."""
+    """Rows of ``passes`` draws of decisions, one test fold each."""
     rows = []
     for values in decision[:passes]:
         row = {
@@ -97,7 +97,7 @@ def area_rows(y, decision, passes):
 
 @pytest.mark.parametrize("name", ["error_rate", "auc"])
 def test_further_passes_do_not_make_a_difference_more_certain(name):
-    """Ten passes average the noise of the passes out, not what a new data set would change."""
+    """Ten repetitions average out the noise between them, not what a new data set would change."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     noise = rng.normal(size=(2, 10, 60))

@@ -154,7 +154,7 @@ def test_regression():
 
 @pytest.mark.parametrize("settings", [{}, {"task": "regression"}])
 def test_r2_counts_the_variation_of_the_whole_target_whoever_knows_the_task(settings):
-    """The selector alone may know that the target is a quantity."""
+    """A selector may treat the target as real values while the task is classification."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     y = np.round(10.0 * X[:, 0] + rng.normal(size=30))
@@ -176,7 +176,7 @@ def test_r2_counts_the_variation_of_the_whole_target_whoever_knows_the_task(sett
 
 @register("test-first", family="filters", tasks=("regression",), reference="")
 class FirstFeatures(NoisyOrder):
-    """Columns in the order they stand, for a real target."""
+    """Ranks columns in their order, for a real target."""
 
     def _select(self, problem):
         return SelectionPath(order=np.arange(problem.n_features))
@@ -204,7 +204,7 @@ def test_predictions_that_are_not_finite_are_errors(tmp_path):
     X, y = make_data()
     arguments = {"cv": 2, "sizes": [1], "task": "regression", "estimator": Overflowing()}
     for journal in (None, tmp_path):
-        with pytest.warns(FitFailedWarning, match="2 of 2 cells"):
+        with pytest.warns(FitFailedWarning, match="2 of 2 tasks"):
             records = evaluate(FirstFeatures(), X, y, journal=journal, **arguments)
         assert "predictions that are not finite for 20 of 20" in records["error"][0]
         assert records["predictions"].null_count() == 2
@@ -249,8 +249,8 @@ class FailsOnEvenRows(NoisyOrder):
 def test_failing_cells_are_recorded_and_the_rest_goes_on():
     X, y = make_data()
     rows = np.arange(40)
-    pairs = [(rows[1:], rows[:1]), (rows[:-1], rows[-1:])]  # the first training part starts with class 1
-    with pytest.warns(FitFailedWarning, match=r"1 of 4 cells failed: bad \(1\)"):
+    pairs = [(rows[1:], rows[:1]), (rows[:-1], rows[-1:])]  # the first training set starts with class 1
+    with pytest.warns(FitFailedWarning, match=r"1 of 4 tasks failed: bad \(1\)"):
         records = evaluate({"bad": FailsOnEvenRows(), "good": FisherScore()}, X, y, cv=pairs, sizes=[1, 2])
     assert records["error"].to_list() == ["ValueError: cannot work with this"] * 2 + [None] * 6
     assert records["error_rate"].null_count() == 2
@@ -269,7 +269,7 @@ def test_metric_undefined_on_a_fold_is_an_error_of_that_row_only():
     assert records["error_rate"].null_count() == 0
     assert records["predictions"].null_count() == 0
     assert "one class only" in records["error"][0]
-    assert "'nan' is nan on this test part" in records["error"][1]
+    assert "'nan' is nan on this test fold" in records["error"][1]
 
 
 @register("test-unfinished", family="filters", tasks=("binary", "multiclass"), reference="")

@@ -31,7 +31,7 @@ BAD_INPUT = {
     "no size": ({"sizes": []}, "'sizes' parameter is empty"),
     "overlap": ({"cv": [(np.arange(30), np.arange(25, 40))]}, "Split 0 of 'cv' overlaps: 5 rows"),
     "no splits": ({"cv": []}, "no splits|Cannot"),
-    "empty test part": ({"cv": [(np.arange(30), [])]}, "empty test part"),
+    "empty test set": ({"cv": [(np.arange(30), [])]}, "empty test set"),
     "row outside": ({"cv": [(np.arange(30), [40])]}, "names row 40"),
     "divided groups": ({"cv": KFold(4), "groups": np.zeros(40)}, "divides sample groups"),
     "short groups": ({"groups": np.zeros(3)}, "'groups' has 3 entries"),
@@ -143,6 +143,6 @@ def test_selectors_from_elsewhere_searches_and_pipelines():
 def test_a_pipeline_that_drops_columns_is_refused():
     X, y = make_data()
     X[:, 0] = 1.0
-    with pytest.warns(FitFailedWarning, match="2 of 2 cells failed"):
+    with pytest.warns(FitFailedWarning, match="2 of 2 tasks failed"):
         records = evaluate(make_pipeline(VarianceThreshold(), FisherScore()), X, y, cv=2, sizes=[2])
     assert "only steps that keep the columns" in records["error"][0]

@@ -100,7 +100,7 @@ def test_the_common_variance_is_a_number_of_at_least_0(common):
 
 
 def test_repeats_add_no_samples_to_the_corrected_t():
-    """The same five parts, twice: the same test as once."""
+    """The same five folds twice give the same test as once."""
     a, b = np.random.default_rng(0).normal(size=(2, 5))
     once = corrected_resampled_t(a, b, n_train=80, n_test=20)
     twice = corrected_resampled_t(np.tile(a, 2), np.tile(b, 2), n_train=80, n_test=20, n_repeats=2)
@@ -110,18 +110,18 @@ def test_repeats_add_no_samples_to_the_corrected_t():
 
 
 def test_corrected_t_without_scale():
-    """Equal methods do not differ; the same difference in all parts has no spread to be judged by."""
+    """Equal methods do not differ; the same difference in all folds has no variance to test it with."""
     equal = corrected_resampled_t([1, 1, 1, 1], [1, 1, 1, 1], n_train=8, n_test=4)
     assert (equal.statistic, equal.df, equal.p_value) == (0.0, 3, 1.0)
     assert (equal.difference.estimate, equal.difference.low, equal.difference.high) == (0.0, 0.0, 0.0)
-    with pytest.raises(ValueError, match=r"needs differences that vary. Got 0.1 on all 3 test parts"):
+    with pytest.raises(ValueError, match=r"needs differences that vary. Got 0.1 on all 3 test folds"):
         corrected_resampled_t([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], n_train=8, n_test=4)
 
 
-@pytest.mark.parametrize(("n_parts", "n_test"), [(2, 20), (10, 2)])
-def test_corrected_t_is_refused_where_it_rejects_too_often(n_parts, n_test):
-    values = np.random.default_rng(0).normal(size=(2, n_parts))
-    with pytest.raises(ValueError, match=f"at least 3 test parts.*Got {n_parts} parts of {n_test} samples"):
+@pytest.mark.parametrize(("n_folds", "n_test"), [(2, 20), (10, 2)])
+def test_corrected_t_is_refused_where_it_rejects_too_often(n_folds, n_test):
+    values = np.random.default_rng(0).normal(size=(2, n_folds))
+    with pytest.raises(ValueError, match=f"at least 3 test folds.*Got {n_folds} folds of {n_test} samples"):
         corrected_resampled_t(*values, n_train=40, n_test=n_test)
 
 

@@ -107,7 +107,7 @@ def test_unstable_selections_are_covered_in_a_small_simulation(simulate):
 
 
 def test_scorers_are_covered_in_a_small_simulation(simulate):
-    """F1, Matthews' correlation and others from predictions, log loss and others from the test parts."""
+    """F1, Matthews' correlation and others from predictions, log loss and others from the test folds."""
     rows = list(simulate.other_metrics(sets=40, seed=1, quick=True))
     assert {row["metric"] for row in rows} == {*simulate.RATIOS, *simulate.MODEL_METRICS}
     covered = [row for row in rows if row[FITTED] != "refused"]

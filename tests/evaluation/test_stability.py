@@ -1,4 +1,4 @@
-"""Stability of selected subsets: laws, values by hand, coverage."""
+"""Stability of selected subsets: properties, values by hand, coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One case of the matrix: fit, look at the result, and name what happened."""
+"""One case of the matrix: fit, check the result, and classify the outcome."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ ACCEPTED, REJECTED, HANG, DEATH = "accepted", "rejected", "hang", "process death
 DEFECTS = (FOREIGN, WRONG, ARITHMETIC, ACCEPTED, REJECTED, HANG, DEATH)
 
 OUR_KINDS = (ValueError, TypeError, RuntimeError, MemoryError)
-# What libraries below say when a bad value reaches them: true, but not in terms of the caller's input.
-FOREIGN_WORDS = re.compile(
+# Messages of the libraries below when a bad value reaches them: right, but not about the caller's input.
+FOREIGN_TEXTS = re.compile(
     r"broadcast|ufunc|has no attribute|unsupported operand|' object is not|zero-size array|out of bounds|"
     r"must not contain infs|did not converge$|Singular matrix|cannot convert float|setting an array element|"
     r"not supported between|list index|need at least one array|unhashable|numba|Traceback|math domain|"
     r"math range|too many values|not enough values|positional argument|unexpected keyword|illegal value|"
     r"Buffer dtype|Internal work array|\bmkl|LAPACK|zero-dimensional"
 )
-# A path is the caller's own word, whatever letters it holds; the names of temporary folders are random.
+# Paths are the caller's text and may hold anything; the names of temporary folders are random.
 PATHS = re.compile(r"'/[^']*'")
 
 
-# Where a refusal may be spoken: here, or in the checks of input of scikit-learn, which name the input too.
+# Packages that may raise the error: ours, or the input checks of scikit-learn, which name the input too.
 BACKENDS = ("zeronorm", "sklearn/utils", "sklearn/model_selection")
 
 
@@ -52,7 +52,7 @@ def attempt(selector: Any, row_name: str) -> tuple[str, str]:
     regression = is_regression(selector)
     row = ROWS[row_name]
     case = row.make(*clean_data(regression), regression)
-    selector = _told(selector, case)
+    selector = _with_params(selector, case)
     if selector is None:
         return DOES_NOT_APPLY, ""
     with warnings.catch_warnings(record=True) as said:
@@ -60,16 +60,16 @@ def attempt(selector: Any, row_name: str) -> tuple[str, str]:
         try:
             selector.fit(case.X, case.y, **case.fit_params)
         except Exception as error:
-            return judged_refusal(error, row.allowed)
+            return classified_error(error, row.allowed)
     doubt = [w for w in said if issubclass(w.category, RuntimeWarning) and "encountered" in str(w.message)]
     if doubt:
         return ARITHMETIC, f"{doubt[0].message} ({doubt[0].filename}:{doubt[0].lineno})"
     if row.allowed == REFUSED:
         return ACCEPTED, f"selected {np.flatnonzero(selector.support_).tolist()}"
-    return _judged_result(selector)
+    return _classified_result(selector)
 
 
-def _told(selector: Any, case: Case) -> Any:
+def _with_params(selector: Any, case: Case) -> Any:
     """A clone with the parameters of the case, or None where it has no such parameter."""
     if case.fit_params and not has_fit_parameter(selector, "sample_weight"):
         return None
@@ -78,8 +78,8 @@ def _told(selector: Any, case: Case) -> Any:
     return clone(selector).set_params(**case.params)
 
 
-def judged_refusal(error: Exception, allowed: str) -> tuple[str, str]:
-    """Whether an error is one of ours, in words of the caller."""
+def classified_error(error: Exception, allowed: str) -> tuple[str, str]:
+    """Classify an error: clear if it is one of ours and about the caller's input."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     seen = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
     text = str(error)
@@ -87,14 +87,14 @@ def judged_refusal(error: Exception, allowed: str) -> tuple[str, str]:
         "builtins",
         "zeronorm",
     )
-    readable = len(text.split()) >= 4 and not FOREIGN_WORDS.search(PATHS.sub("", text))
-    spoken_here = any(backend in frame.filename for backend in BACKENDS)
-    if not (own_kind and readable and spoken_here):
+    readable = len(text.split()) >= 4 and not FOREIGN_TEXTS.search(PATHS.sub("", text))
+    raised_here = any(backend in frame.filename for backend in BACKENDS)
+    if not (own_kind and readable and raised_here):
         return FOREIGN, seen
     return (REJECTED, seen) if allowed == WORKS else (CLEAR_REFUSAL, seen)
 
 
-def _judged_result(selector: Any) -> tuple[str, str]:
+def _classified_result(selector: Any) -> tuple[str, str]:
     p = selector.n_features_in_
     if sorted(selector.path_.order) != list(range(p)):
         return WRONG, f"the order is no permutation: {selector.path_.order}"

@@ -1,4 +1,4 @@
-"""A worker that dies or sleeps when told, for the test of the runner."""
+"""A worker that dies or sleeps on request, for the test of the runner."""
 
 from __future__ import annotations
 

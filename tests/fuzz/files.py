@@ -17,7 +17,7 @@ import scipy.io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from fuzz.attempt import FOREIGN, RIGHT, judged_refusal
+from fuzz.attempt import FOREIGN, RIGHT, classified_error
 from fuzz.inputs import ANY, clean_data
 from zeronorm.datasets import read_table
 
@@ -244,7 +244,7 @@ def _read(path: Path, target: str) -> tuple[str, str]:
         try:
             table = read_table(path, target)
         except Exception as error:
-            return judged_refusal(error, ANY)
+            return classified_error(error, ANY)
         except BaseException as error:  # polars panics are no Exception
             return FOREIGN, f"{type(error).__name__}: {error}"
     n, p = table.X.shape

@@ -1,4 +1,4 @@
-"""The table of odd and bad inputs: each row makes X, y, and what the selector is told besides.
+"""The table of odd and bad inputs: each row makes X, y and parameters of the selector.
 
 A row says what is allowed: ``ANY`` outcome that is no defect, only a fit that ``WORKS``, or only a ``REFUSED``
 one. "Works" is asked of inputs that merely look strange, "refused" of those that no answer could be right for.
@@ -72,9 +72,9 @@ def _y(name: str, allowed: str, change: Callable[[np.ndarray], Any]) -> None:
     _add(name, allowed, lambda X, y, regression: Case(X, change(y)))
 
 
-def _with(X: np.ndarray, place: Any, value: Any) -> np.ndarray:
+def _with(X: np.ndarray, index: Any, value: Any) -> np.ndarray:
     changed = X.copy()
-    changed[place] = value
+    changed[index] = value
     return changed
 
 
@@ -100,7 +100,7 @@ _x("a string", REFUSED, lambda X: "no such file.npy")
 _x("None", REFUSED, lambda X: None)
 _x("a generator", REFUSED, lambda X: (row for row in X))
 
-# -- homes and orders -----------------------------------------------------------------------------------
+# -- containers and memory orders -----------------------------------------------------------------------
 
 
 def _mapped(X: np.ndarray, mode: str) -> np.memmap:
@@ -237,10 +237,10 @@ def _thin(X: np.ndarray) -> np.ndarray:
     return np.where(np.abs(X) > 0.7, X, 0.0)
 
 
-def _damaged(array: str, place: Any, value: Any, make: Any = sparse.csr_array) -> Callable[..., Any]:
+def _damaged(array: str, index: Any, value: Any, make: Any = sparse.csr_array) -> Callable[..., Any]:
     def change(X: np.ndarray) -> Any:
         matrix = make(_thin(X))
-        getattr(matrix, array)[place] = value
+        getattr(matrix, array)[index] = value
         return matrix
 
     return change
@@ -341,10 +341,10 @@ _x(
 )
 _x("a series", REFUSED, lambda X: pd.Series(X[:, 0]))
 
-# -- what the selector is told --------------------------------------------------------------------------
+# -- parameters of the selector -------------------------------------------------------------------------
 
 
-def _told(name: str, allowed: str, **params: Any) -> None:
+def _params(name: str, allowed: str, **params: Any) -> None:
     _add(name, allowed, lambda X, y, regression: Case(X, y, params=params))
 
 
@@ -352,31 +352,31 @@ def _weighted(name: str, allowed: str, weight: Any) -> None:
     _add(name, allowed, lambda X, y, regression: Case(X, y, fit_params={"sample_weight": weight}))
 
 
-_told("groups as labels", ANY, feature_groups=np.arange(P) // 2)
-_told("groups of text", ANY, feature_groups=list("aabbccdd"))
-_told("groups as a dict", ANY, feature_groups={"one": [0, 1, 2], "two": [3, 4], "three": [5, 6, 7]})
-_told("groups, one for all", ANY, feature_groups=[0] * P)
-_told("groups too short", REFUSED, feature_groups=[0, 1])
-_told("groups with NaN", REFUSED, feature_groups=[np.nan, *range(P - 1)])
-_told("groups with None", REFUSED, feature_groups=[None, *range(P - 1)])
-_told("groups that overlap", REFUSED, feature_groups={"one": [0, 1, 2], "two": [2, 3]})
-_told("groups beyond the columns", REFUSED, feature_groups={"one": [0, 99]})
-_told("groups in two dimensions", REFUSED, feature_groups=np.zeros((2, P)))
-_told("groups by a number", REFUSED, feature_groups=3)
-_told("groups and size that do not fit", ANY, feature_groups=[0] * P, n_features_to_select=2)
-_told("kept features", ANY, always_keep=[7, 0])
-_told("kept features as a mask", ANY, always_keep=np.arange(P) == 2)
-_told("kept features from the end", ANY, always_keep=[-1])
-_told("kept features beyond the columns", REFUSED, always_keep=[99])
-_told("kept features by name without names", REFUSED, always_keep=["gene 2"])
-_told("kept features as text", REFUSED, always_keep="gene 2")
-_told("kept features of NaN", REFUSED, always_keep=[np.nan])
-_told("more kept than wanted", ANY, always_keep=[1, 2, 3], n_features_to_select=2)
-_told("kept and groups", ANY, always_keep=[3], feature_groups=np.arange(P) // 2)
+_params("groups as labels", ANY, feature_groups=np.arange(P) // 2)
+_params("groups of text", ANY, feature_groups=list("aabbccdd"))
+_params("groups as a dict", ANY, feature_groups={"one": [0, 1, 2], "two": [3, 4], "three": [5, 6, 7]})
+_params("groups, one for all", ANY, feature_groups=[0] * P)
+_params("groups too short", REFUSED, feature_groups=[0, 1])
+_params("groups with NaN", REFUSED, feature_groups=[np.nan, *range(P - 1)])
+_params("groups with None", REFUSED, feature_groups=[None, *range(P - 1)])
+_params("groups that overlap", REFUSED, feature_groups={"one": [0, 1, 2], "two": [2, 3]})
+_params("groups beyond the columns", REFUSED, feature_groups={"one": [0, 99]})
+_params("groups in two dimensions", REFUSED, feature_groups=np.zeros((2, P)))
+_params("groups by a number", REFUSED, feature_groups=3)
+_params("groups and size that do not fit", ANY, feature_groups=[0] * P, n_features_to_select=2)
+_params("kept features", ANY, always_keep=[7, 0])
+_params("kept features as a mask", ANY, always_keep=np.arange(P) == 2)
+_params("kept features from the end", ANY, always_keep=[-1])
+_params("kept features beyond the columns", REFUSED, always_keep=[99])
+_params("kept features by name without names", REFUSED, always_keep=["gene 2"])
+_params("kept features as text", REFUSED, always_keep="gene 2")
+_params("kept features of NaN", REFUSED, always_keep=[np.nan])
+_params("more kept than wanted", ANY, always_keep=[1, 2, 3], n_features_to_select=2)
+_params("kept and groups", ANY, always_keep=[3], feature_groups=np.arange(P) // 2)
 for _size in (1, P, 0.5, 1.0, np.int64(3), np.float32(0.5)):
-    _told(f"size {_size!r}", WORKS, n_features_to_select=_size)
+    _params(f"size {_size!r}", WORKS, n_features_to_select=_size)
 for _size in (0, -1, P + 1, 0.0, 1.5, np.nan, np.inf, "3", True, [3], 10**30):
-    _told(f"size {_size!r}", REFUSED, n_features_to_select=_size)
+    _params(f"size {_size!r}", REFUSED, n_features_to_select=_size)
 _weighted("weights of one", WORKS, np.ones(N))
 _weighted("weights of many sizes", ANY, np.logspace(-8, 8, N))
 _weighted("weights mostly zero", ANY, (np.arange(N) < 3).astype(float))

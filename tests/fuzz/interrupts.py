@@ -1,4 +1,4 @@
-"""Ctrl-C during a fit: how much of the processor's time passes until it is heard.
+"""Ctrl-C during a fit: the processor time until the fit stops.
 
 ``python -m fuzz.interrupts NAME …`` fits each selector on growing data, sends itself the signal after a while, and
 prints one JSON line per selector: its name, the outcome and the seconds. The processor's time is counted, as the

@@ -1,4 +1,4 @@
-"""Runs cases in worker processes, so that a hang or a crash costs one case and is counted as what it is."""
+"""Runs cases in worker processes, so that a hang or a crash ends only one case and is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged files of every format: a table or an error that says so; no hang, no crash, no memory for nothing."""
+"""Damaged files of every format: a table or a clear error; no hang, no crash, no excessive memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from fuzz.attempt import CLEAR_REFUSAL, PATHS, judged_refusal
+from fuzz.attempt import CLEAR_REFUSAL, PATHS, classified_error
 from fuzz.files import ACCIDENTS, FORMATS, MEMORY, WRONG_TABLE, attempt_file, good_file, mutated
 from fuzz.inputs import ANY
 from fuzz.runner import run_cases, table
@@ -67,8 +67,8 @@ def _without_folder(kind, seen):
 def test_a_fork_reads_as_a_new_process_does():
     """In the worker a fork reads; here each file has a process of its own, as for users."""
     cases = [("mat", 1), ("compressed mat", 2), ("h5ad", 0), ("h5ad", 3)]
-    told = [(kind, seen.split(" (")[0]) for _, kind, seen in run_cases("fuzz.worker files", cases, LIMIT_S)]
-    assert [_without_folder(kind, seen) for kind, seen in told] == [
+    found = [(kind, seen.split(" (")[0]) for _, kind, seen in run_cases("fuzz.worker files", cases, LIMIT_S)]
+    assert [_without_folder(kind, seen) for kind, seen in found] == [
         _without_folder(kind, seen[:600].split(" (")[0])
         for kind, seen in (attempt_file(*case) for case in cases)
     ]
@@ -80,7 +80,7 @@ def test_the_name_of_a_folder_is_no_word_of_a_library(tmp_path):
     path.write_bytes(good_file("mat")[:150])
     with pytest.raises(ValueError, match="damaged") as refused:
         read_table(path, "y")
-    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+    assert classified_error(refused.value, ANY)[0] == CLEAR_REFUSAL
 
 
 def test_a_file_on_which_hdf5_does_not_end_is_refused(tmp_path, monkeypatch):
@@ -95,27 +95,27 @@ def test_a_file_on_which_hdf5_does_not_end_is_refused(tmp_path, monkeypatch):
         read_table(path, "label")
 
 
-@pytest.mark.parametrize("place", [6, 8, 10], ids=["version", "password", "compression"])
-def test_an_archive_that_asks_for_what_python_does_not_know_is_refused(place, tmp_path):
+@pytest.mark.parametrize("offset", [6, 8, 10], ids=["version", "password", "compression"])
+def test_an_archive_that_asks_for_what_python_does_not_know_is_refused(offset, tmp_path):
     path, content = tmp_path / "damaged.npz", bytearray(good_file("npz"))
-    content[content.index(b"PK\x01\x02") + place] = 99  # in the directory at the end
+    content[content.index(b"PK\x01\x02") + offset] = 99  # in the directory at the end
     path.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read as a NumPy archive: it is damaged") as refused:
         read_table(path, "y")
-    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+    assert classified_error(refused.value, ANY)[0] == CLEAR_REFUSAL
 
 
-def test_damage_inside_hdf5_is_told_in_our_own_words(tmp_path, monkeypatch):
+def test_damage_inside_hdf5_has_our_message(tmp_path, monkeypatch):
     path = tmp_path / "damaged.h5ad"
     path.write_bytes(good_file("h5ad"))
-    told = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
-    walk = subprocess.CompletedProcess("", 1, b"", told)
+    message = b"Traceback (most recent call last):\nRuntimeError: iterating (integer offset out of bounds)"
+    walk = subprocess.CompletedProcess("", 1, b"", message)
     monkeypatch.setattr("zeronorm.datasets.readers._matrices._read_elsewhere", lambda path, program: walk)
     with pytest.raises(
         DataError, match="not an h5ad file: its groups and attributes cannot be read"
     ) as refused:
         read_table(path, "label")
-    assert judged_refusal(refused.value, ANY)[0] == CLEAR_REFUSAL
+    assert classified_error(refused.value, ANY)[0] == CLEAR_REFUSAL
 
 
 def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):

@@ -42,11 +42,11 @@ def test_the_whole_matrix(selector):
     _report(list(run_cases("fuzz.worker matrix", [(selector, row) for row in ROWS], LIMIT_S)))
 
 
-# -- the judge itself: what it must call a defect ------------------------------------------------------
+# -- the classification itself: what must count as a defect ---------------------------------------------
 
 
 class Faulty(BaseEstimator):
-    """A filter with a fault that the judge must notice."""
+    """A filter with a fault that the classification must find."""
 
     def __init__(self, fault=None):
         self.fault = fault

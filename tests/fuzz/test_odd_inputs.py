@@ -1,4 +1,4 @@
-"""Odd inputs of single selectors: taken as they are meant, or refused in words."""
+"""Odd inputs of single selectors: used as they are meant, or refused with a message."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_elimination_takes_a_target_of_one_column():
 
 @pytest.mark.filterwarnings("ignore:The (least populated|smallest) class")
 @pytest.mark.parametrize("selector", [RFECV(cv=2), IntervalSelector(cv=2)])
-def test_a_training_part_of_one_class_is_named(selector):
+def test_a_training_set_of_one_class_is_named(selector):
     with pytest.raises(ValueError, match=r"holds only the class 0.*Use fewer folds"):
         selector.fit(X, (np.arange(len(Y)) == 5).astype(int))
 
@@ -70,7 +70,7 @@ def test_an_estimator_says_itself_that_one_class_is_too_few():
         ),
     ],
 )
-def test_tables_of_unlike_cells_are_refused_in_words(rows, message):
+def test_tables_of_unlike_cells_are_refused_with_a_message(rows, message):
     with pytest.raises(ValueError, match=message):
         FisherScore().fit(rows, [0, 1])
 

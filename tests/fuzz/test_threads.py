@@ -91,8 +91,8 @@ FORKS_AND_INTERRUPTS = """
 
 
 @pytest.fixture(scope="module")
-def told():
-    """How forked fits ended, and how long fits took to hear Ctrl-C.
+def outcomes_of_fits():
+    """How forked fits ended, and how long fits took to stop after Ctrl-C.
 
     In a process of its own, as the threads that a test run has started must not matter; one for both, as its start
     takes longest.
@@ -104,8 +104,8 @@ def told():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_after_a_fit_can_fit(told):
-    assert told[0] == ["0"] * len(KINDS)
+def test_a_fork_after_a_fit_can_fit(outcomes_of_fits):
+    assert outcomes_of_fits[0] == ["0"] * len(KINDS)
 
 
 def test_workers_inside_workers_give_the_same():
@@ -124,8 +124,8 @@ def _late(outcomes):
     return [found for found in outcomes if isinstance(found[2], float) and found[2] > HEARD_WITHIN_S]
 
 
-def test_ctrl_c_is_heard_in_long_fits(told):
-    outcomes = told[1]
+def test_ctrl_c_is_heard_in_long_fits(outcomes_of_fits):
+    outcomes = outcomes_of_fits[1]
     assert len(outcomes) == 3
     assert sum(found[1] not in ("ends too soon", "refuses") for found in outcomes) >= 2
     assert not _late(outcomes)

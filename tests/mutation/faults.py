@@ -166,7 +166,7 @@ NAMED_FAULTS = (
         ("tests/datasets/test_generators.py",),
     ),
     Fault(
-        "intervals of the curves take test parts for independent",
+        "intervals of the curves take test folds for independent",
         "evaluation/significance/_pooled.py",
         'return float(np.mean([row["n_test"] / row["n_train"] for row in rows]))',
         "return 0.0",

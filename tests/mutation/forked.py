@@ -1,6 +1,6 @@
-"""A run of pytest in a process that forks from one which has read the large libraries already.
+"""A run of pytest in a process that is forked from one in which the large libraries are loaded.
 
-Reading them takes longer than most tests. The package itself is read anew by each run, so that a fault can be in it.
+Loading them takes longer than most tests. Each run imports the package itself, so that it can hold a fault.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ READ_BEFORE = [
 
 
 def run(
-    arguments: list[str], settings: dict[str, str], places: tuple[str, str], memory: int, output: str
+    arguments: list[str], settings: dict[str, str], folders: tuple[str, str], memory: int, output: str
 ) -> None:
     """As ``python -m pytest`` for the tests of a folder, standing in another; what it says goes to a file."""
-    root, standing = places
+    root, standing = folders
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.chdir(standing)

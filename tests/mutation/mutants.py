@@ -34,8 +34,8 @@ NAMES_LEFT_OUT = {
     r"\w*(TOL|TOLERANCE|ROUNDING|EPSILON|PRECISION|JITTER|NOISE|ULPS)|_?(NEARLY_)?DEPENDENT|INDEPENDENT|TIED|FLAT"
     r"|SATURATION|SUFFICIENT|CLOSED?|EXACT|OPTIMAL|ACCEPTABLE|TINY|NO_SLACK|ZERO_WEIGHT|_EQUAL|WRONG_SIDE|PATH_END"
     r"|ROUGHLY|_SERIES_BELOW|_?NEGLIGIBLE\w*|SMALLEST_(PIVOT|CURVATURE)|_?LEAST_(CURVATURE|CHANGE|GAIN)"
-    r"|_BARRIER_FACTOR|_DROWNED|TO_THE_BOUND|FAR|FAINT|OPEN|PULLS|ROOM|WEIGHTS|SMALLEST_SHARE|GROWTH|STIFFNESS"
-    r"|SHORTEST_STEP|LARGEST_(PRICE|VALUE|ALPHA)|_FARTHEST|_REST|_START_RIDGE|RIDGE": "how exactly, not what",
+    r"|_BARRIER_FACTOR|_DROWNED|TO_THE_BOUND|FAR|FAINT|OPEN|ROOM|WEIGHTS|SMALLEST_SHARE|GROWTH|STIFFNESS"
+    r"|SHORTEST_STEP|LARGEST_(COST|VALUE|ALPHA)|_FARTHEST|_REST|_START_RIDGE|RIDGE": "how exactly, not what",
 }
 KEYWORDS_LEFT_OUT = {
     r"dtype|copy|out|check_finite|overwrite_\w+|assume_\w+|casting|subok|buffering|maxsize": "how fast, not what",
@@ -43,7 +43,7 @@ KEYWORDS_LEFT_OUT = {
     "strict|encoding|newline|exist_ok|stacklevel|frozen|eq|repr|slots|kw_only": "a guard, or plain letters anyway",
     "remedy|message|hint|doc|description|category|source|misprints|name|label": "wording",
 }
-# The two arguments say the same in either order, or a type error follows.
+# The order of the two arguments does not matter, or a type error follows.
 SYMMETRIC = (
     r"(np\.|math\.|xp\.)?(minimum|maximum|min|max|add|multiply|dot|vdot|inner|allclose|isclose|array_equal|logical_and"
     r"|logical_or|logical_xor|intersect1d|union1d|hypot|equal|not_equal|gcd|fmax|fmin)|zip|isinstance|issubclass"
@@ -61,7 +61,7 @@ def _why_not(name: str, table: dict[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of a file: the text between two places becomes another."""
+    """One change of a file: the text between two positions is replaced."""
 
     file: str  # relative to src/zeronorm
     function: str  # with the classes and functions around it
@@ -82,7 +82,7 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What a judgement is filed under: it holds as long as the line reads the same."""
+        """The key of an entry in ``no_change.py``, which is valid as long as the line does not change."""
         return self.file, self.function, self.text, self.meaning
 
 
@@ -120,7 +120,7 @@ def mutants_of(file: Path, source: Path) -> list[Mutant]:
 
 
 def is_program(text: str) -> bool:
-    """A bracket that begins at a dropped sign may be left open."""
+    """Whether the changed text can be parsed: dropping a sign may leave a bracket open."""
     try:
         ast.parse(text)
     except SyntaxError:
@@ -136,12 +136,12 @@ class _Drawing:
         for line in text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line.encode()))
 
-    def place(self, node: ast.AST, end: bool = False) -> int:
+    def offset(self, node: ast.AST, end: bool = False) -> int:
         row, column = (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)  # type: ignore[attr-defined]
         return len(self.bytes[: self.starts[row - 1] + column].decode())
 
     def of(self, node: ast.AST) -> str:
-        return self.text[self.place(node) : self.place(node, True)]
+        return self.text[self.offset(node) : self.offset(node, True)]
 
     def mutants(self) -> Iterator[Mutant]:
         yield from self._within(ast.parse(self.text), (), None)
@@ -234,8 +234,8 @@ class _Drawing:
             for left, right in zip(node.values[:-1], node.values[1:], strict=True):
                 yield from self._swaps(node.op, left, right)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
-            dropped = self.text[self.place(node) : self.place(node.operand)]
-            yield self.place(node), self.place(node.operand), "", f"drop {dropped.strip()!r}"
+            dropped = self.text[self.offset(node) : self.offset(node.operand)]
+            yield self.offset(node), self.offset(node.operand), "", f"drop {dropped.strip()!r}"
         elif isinstance(node, ast.Constant):
             yield from self._other_number(node)
         elif isinstance(node, ast.Call):
@@ -244,7 +244,7 @@ class _Drawing:
             yield from self._other_statement(node)
 
     def _swaps(self, operator: ast.AST, left: ast.AST, right: ast.AST) -> Iterator[Change]:
-        start, end = self.place(left, True), self.place(right)
+        start, end = self.offset(left, True), self.offset(right)
         for old, new in SWAPS.get(type(operator), ()):
             gap = self.text[start:end]
             if gap.count(old) == 1 and "#" not in gap:
@@ -260,7 +260,7 @@ class _Drawing:
             new = repr(1.0 if value == 0.0 else 2.0 * value)
         else:
             return
-        yield self.place(node), self.place(node, True), new, f"{self.of(node)} → {new}"
+        yield self.offset(node), self.offset(node, True), new, f"{self.of(node)} → {new}"
 
     def _other_call(self, node: ast.Call) -> Iterator[Change]:
         called = self.of(node.func)
@@ -271,24 +271,24 @@ class _Drawing:
         if len(first_two) == 2 and plain and not re.fullmatch(SYMMETRIC, called):
             one, two = (self.of(part) for part in first_two)
             if one != two and "np." not in one + two:  # a number for a type: an error at once
-                between = self.text[self.place(first_two[0], True) : self.place(first_two[1])]
+                between = self.text[self.offset(first_two[0], True) : self.offset(first_two[1])]
                 yield (
-                    self.place(first_two[0]),
-                    self.place(first_two[1], True),
+                    self.offset(first_two[0]),
+                    self.offset(first_two[1], True),
                     f"{two}{between}{one}",
                     f"{called}: swap {one} and {two}",
                 )
         for keyword in node.keywords:
             if keyword.arg is None or _why_not(keyword.arg, KEYWORDS_LEFT_OUT):
                 continue
-            start, end = self.place(keyword), self.place(keyword.value, True)
+            start, end = self.offset(keyword), self.offset(keyword.value, True)
             rest = self.text[end:]
             end += len(rest) - len(rest.lstrip(" ,\n")) if rest.lstrip().startswith(",") else 0
             yield start, end, "", f"{called}: without {keyword.arg}="
 
     def _other_statement(self, node: ast.AST) -> Iterator[Change]:
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            start, end, test = self.place(node.test), self.place(node.test, True), self.of(node.test)
+            start, end, test = self.offset(node.test), self.offset(node.test, True), self.of(node.test)
             if "TYPE_CHECKING" in test or self._mentions_left_out(node.test):
                 return
             short = " ".join(test.split())[:60]
@@ -298,13 +298,13 @@ class _Drawing:
         elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)) or isinstance(
             node, ast.AugAssign
         ):
-            yield self.place(node), self.place(node, True), "pass", f"leave out {self._short(node)}"
+            yield self.offset(node), self.offset(node, True), "pass", f"leave out {self._short(node)}"
         elif isinstance(node, ast.Assign) and not isinstance(node.targets[0], (ast.Name, ast.Tuple)):
             if re.fullmatch(r"self\.(\w+) = \1", self.of(node)):
                 return  # of a constructor: one check of all methods finds each of them, which would flatter the tests
-            yield self.place(node), self.place(node, True), "pass", f"leave out {self._short(node)}"
+            yield self.offset(node), self.offset(node, True), "pass", f"leave out {self._short(node)}"
         elif isinstance(node, (ast.Break, ast.Continue)):
-            yield self.place(node), self.place(node, True), "pass", f"leave out {self._short(node)}"
+            yield self.offset(node), self.offset(node, True), "pass", f"leave out {self._short(node)}"
 
     def _short(self, node: ast.AST) -> str:
         return " ".join(self.of(node).split())[:60]
@@ -347,7 +347,7 @@ def _is_compiled(node: ast.FunctionDef) -> bool:
 
 
 class Reach:
-    """Tests, by their number, that a change of a place can reach, from the lines that each test ran."""
+    """Tests, by number, that a change at a position can affect, from the lines that each test ran."""
 
     def __init__(self, source: Path, ran: dict[str, dict[int, set[int]]]) -> None:
         self.ran = ran
@@ -417,12 +417,12 @@ class Reach:
 
     def _of_file(self, file: str) -> set[int]:
         own = set().union(*self.ran.get(file, {}).values())
-        names = [name for name, places in self.kernels.items() if any(place == file for place, _ in places)]
+        names = [name for name, found in self.kernels.items() if any(path == file for path, _ in found)]
         return own.union(*(self.of_kernel(name) for name in names))
 
     def _kernel_at(self, file: str, line: int) -> str | None:
-        here = ((name, *place) for name, places in self.kernels.items() for place in places)
-        return next((name for name, place, lines in here if place == file and line in lines), None)
+        here = ((name, *position) for name, found in self.kernels.items() for position in found)
+        return next((name for name, path, lines in here if path == file and line in lines), None)
 
     def _function_at(self, file: str, line: int) -> ast.FunctionDef | None:
         inside = [node for node in self.functions[file] if node.lineno <= line <= (node.end_lineno or 0)]

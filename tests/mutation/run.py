@@ -2,8 +2,8 @@
 
 ``python tests/mutation/run.py`` first learns which lines each test runs (once for each state of the sources), then
 tries the named faults of ``faults.py`` and random ones in the packages given. A fault that no test notices survives;
-survivors are listed with their place, to be judged: ``judged.py`` holds those that change no result. Among the faults
-there are trials without any, which must survive. Learning is quicker with Python 3.12 or newer.
+survivors are listed with their position, to be examined: ``no_change.py`` holds those that change no result. Some
+trials have no fault and must survive. Learning is faster with Python 3.12 or newer.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import forked
 from faults import NAMED_FAULTS
-from judged import CHANGES_NOTHING
 from mutants import Mutant, Reach, is_program, mutants_of
+from no_change import CHANGES_NOTHING
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "zeronorm"
-PLACE = ROOT / ".cache" / "mutation"
+CACHE = ROOT / ".cache" / "mutation"
 PACKAGES = ("design", "solvers", "selectors", "evaluation", "workflow")
 KILLED, LATE, SURVIVED, UNREACHED, JUDGED = "killed", "killed by time", "survived", "unreached", "no change"
 LOST, CONTROL, ALARM = "lost", "control", "false alarm"
@@ -54,7 +54,7 @@ TESTS_LEFT_OUT = (
 # They look at the defaults of a function or class, whose name ends their own, without calling it.
 TESTS_OF_DEFAULTS = (
     "tests/solvers/test_solver_defaults.py::test_the_defaults",
-    "tests/test_docstrings.py::test_every_parameter_has_type_default_and_words",
+    "tests/test_docstrings.py::test_every_parameter_has_type_default_and_text",
     "tests/test_parameters.py::test_the_docstring_describes_every_parameter_with_type_and_default",
 )
 TESTS_AT_A_TIME = 120
@@ -100,7 +100,7 @@ def environment(**more: str) -> dict[str, str]:
     settings = {
         **os.environ,
         "PYTHONPATH": path,
-        "NUMBA_CACHE_DIR": str(PLACE / f"numba-{fingerprint('src')}"),
+        "NUMBA_CACHE_DIR": str(CACHE / f"numba-{fingerprint('src')}"),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -130,9 +130,9 @@ def pytest(
     settings = environment(ZERONORM_TRIAL=str(folder / "orders.json"), **more)
     output, standing = folder / "output", folder / "standing"
     standing.mkdir(exist_ok=True)  # a fault may let a test write where it stands
-    places = (str(ROOT), str(standing))
+    folders = (str(ROOT), str(standing))
     process = FORKING.Process(
-        target=forked.run, args=(arguments, settings, places, MEMORY_LIMIT, str(output))
+        target=forked.run, args=(arguments, settings, folders, MEMORY_LIMIT, str(output))
     )
     process.start()
     assert process.pid is not None
@@ -157,7 +157,7 @@ def end_with_children(pid: int) -> None:
 
 
 def end_when_asked() -> None:
-    """A run that is told to end takes along the processes that run tests, which do not hear of it themselves."""
+    """On a signal to end, also end the processes that run tests, which do not get the signal."""
 
     def end(number: int, _: object) -> None:
         STOPPED.set()
@@ -192,7 +192,7 @@ class Map:
 
 def lines_of_tests(jobs: int, chosen: list[str]) -> Map:
     """From the cache or by running the tests; a test file is run again when it or the sources have changed."""
-    kept = PLACE / f"lines-{fingerprint('src', 'tests/mutation/inside')}"
+    kept = CACHE / f"lines-{fingerprint('src', 'tests/mutation/inside')}"
     kept.mkdir(parents=True, exist_ok=True)
     parts = _parts_of_tests(chosen)
     print(f"{sum(len(tests) for _, tests in parts)} tests in {len(parts)} parts", flush=True)
@@ -235,16 +235,16 @@ def _parts_of_tests(chosen: list[str]) -> list[tuple[str, list[str]]]:
 
 def _lines_of_part(file: str, tests: list[str], kept: Path) -> dict:
     key = hashlib.sha256("\n".join([(ROOT / file).read_text("utf-8"), *tests]).encode()).hexdigest()[:16]
-    place = kept / f"{key}.json.gz"
-    if place.exists():
-        return json.loads(gzip.decompress(place.read_bytes()))
+    stored = kept / f"{key}.json.gz"
+    if stored.exists():
+        return json.loads(gzip.decompress(stored.read_bytes()))
     with tempfile.TemporaryDirectory(prefix="zeronorm-lines-") as folder:
         ran = Path(folder) / "ran.json"
         orders = {"tests": dict.fromkeys(tests, 0.0), "ran": str(ran)}
         _, output, _ = pytest([file], orders, Path(folder), 900.0, ZERONORM_WATCH=str(SOURCE))
         if ran.exists():
             found = ran.read_bytes()
-            place.write_bytes(gzip.compress(found, 1))
+            stored.write_bytes(gzip.compress(found, 1))
             return json.loads(found)
     print(f"lost: {file}\n{output[-2000:]}", flush=True)
     return {"passed": [], "others": tests}
@@ -319,12 +319,12 @@ def outcome_of(trial: Trial) -> Outcome:
 
 
 def name_of(test: str) -> str:
-    """The test by its place in the repository: pytest tells the way from where it stands."""
+    """The path of the test in the repository; pytest prints it relative to its working directory."""
     return re.sub(rf"^[./]*{re.escape(str(ROOT)[1:])}/", "", test)
 
 
-def judged(result: Outcome) -> Outcome:
-    """Whether a survivor was found to change nothing, and whether a trial without a fault has survived."""
+def classified(result: Outcome) -> Outcome:
+    """The outcome with survivors that are known to change nothing, and failed trials without a fault, marked."""
     if result.package == CONTROL and result.outcome != SURVIVED:
         return Outcome(**{**asdict(result), "outcome": ALARM})
     if result.outcome in (SURVIVED, UNREACHED) and result.key in CHANGES_NOTHING:
@@ -349,7 +349,7 @@ def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float)
     reach = Reach(SOURCE, known.ran)
     trials: list[Trial] = []
     for package, some in mutants.items():
-        for place, mutant in enumerate(some):
+        for number, mutant in enumerate(some):
             numbers = reach.tests(mutant)
             tests = chosen_tests(numbers, known, mutant.file, budget_s)
             if reach.is_definition(mutant):
@@ -360,7 +360,7 @@ def random_trials(mutants: dict[str, list[Mutant]], known: Map, budget_s: float)
             trials.append(
                 Trial(package, mutant.name, mutant.key, mutant.file, mutant.applied_to(text), *same)
             )
-            if place % CONTROL_EVERY == 0 and tests:
+            if number % CONTROL_EVERY == 0 and tests:
                 trials.append(Trial(CONTROL, mutant.name, mutant.key, mutant.file, text, *same))
     return trials
 
@@ -472,7 +472,7 @@ def try_all(trials: list[Trial], jobs: int, deadline: float, out: Path | None) -
     def attempt(trial: Trial) -> Outcome | None:
         if STOPPED.is_set() or time.monotonic() >= deadline:
             return None
-        return judged(outcome_of(trial))
+        return classified(outcome_of(trial))
 
     with ThreadPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(attempt, trial) for trial in trials]):

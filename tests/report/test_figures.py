@@ -177,7 +177,7 @@ def test_the_sentence_claims_no_more_than_the_tests():
         "a is significantly better than c; between it and b no significant difference was found."
     )
     only = choose_method({"a": [0.9, 0.8], "b": [0.1, 0.2]}, {"a": 3, "b": 2}, n_train=20, n_test=10)
-    assert "too few test parts to test the differences" in only.sentence
+    assert "too few test folds to test the differences" in only.sentence
     assert only.worse == ()
 
 

@@ -1,4 +1,4 @@
-"""The fold loop reads the columns of all sizes once; the cells are those of reading them for each size."""
+"""The fold loop reads the columns of all sizes once; the results are the same as reading them for each size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta._auto import KnownPath
 
 
-def cells(X, y, sizes, estimator, selector=None, is_strict=True):
+def task_results(X, y, sizes, estimator, selector=None, is_strict=True):
     plan = FoldPlan(
         X, y, None, sizes, estimator, [], (METRICS["error_rate"], METRICS["auc"]), seed=0, is_strict=is_strict
     )
@@ -33,15 +33,15 @@ def cells(X, y, sizes, estimator, selector=None, is_strict=True):
     found = run_tasks(plan, tasks, n_jobs=None, progress=Progress(), description="")
     return [
         {key: value for key, value in size.items() if key != "seconds"}
-        for cell in found.values()
-        for size in cell["sizes"]
+        for result in found.values()
+        for size in result["sizes"]
     ]
 
 
 def cells_of_each_size(X, y, sizes, *more, **settings):
-    """The same cells, of which each size is asked for alone: its columns are read for it."""
-    alone = [cells(X, y, (size,), *more, **settings) for size in sizes]
-    return [cell for fold in zip(*alone, strict=True) for cell in fold]
+    """The results of one run per size, in which the columns are read for that size."""
+    alone = [task_results(X, y, (size,), *more, **settings) for size in sizes]
+    return [result for fold in zip(*alone, strict=True) for result in fold]
 
 
 @pytest.mark.parametrize("sizes", [(1, 3, 8), (8, 2), (5,), (2, None)])
@@ -54,26 +54,26 @@ def test_columns_that_are_read_once_give_the_same_cells(sizes, order, monkeypatc
     read = []
     gather = folds._ReadColumns.take
     monkeypatch.setattr(folds._ReadColumns, "take", lambda self, c: read.append(c) or gather(self, c))
-    once = cells(as_design(X), y, sizes, estimator)
+    once = task_results(as_design(X), y, sizes, estimator)
     assert len(read) == (2 * len(once) if len(sizes) > 1 and None not in sizes else 0)
     assert once == cells_of_each_size(as_design(X), y, sizes, estimator)
     assert len(once) == 3 * len(sizes)
 
 
 def predicted(X, y, task, sizes, estimator, columns=None, n_jobs=None, n_methods=2, **settings):
-    """Cells of several tasks a fold where nothing but predictions is asked."""
+    """Results of several tasks per fold that need predictions only."""
     metric = METRICS["r2" if task == "regression" else "error_rate"]
     plan = FoldPlan(X, y, None, sizes, estimator, [], (metric,), seed=0, **settings)
     splits = make_splits(3, y, None, target=Real if task == "regression" else Labels, seed=0)
     paths = [SelectionPath(order=np.roll(np.arange(X.shape[1]), 3 * shift)) for shift in range(n_methods)]
     tasks = [
-        FoldTask("", KnownPath(path), [], split, f"{split.index} {place}", columns=columns)
+        FoldTask("", KnownPath(path), [], split, f"{split.index} {number}", columns=columns)
         for split in splits
-        for place, path in enumerate(paths)
+        for number, path in enumerate(paths)
     ]
     found = run_tasks(plan, tasks, n_jobs=n_jobs, progress=Progress(), description="")
     return [[size.get(key) for key in ("selected", "predictions", "metrics", "error")]
-            for cell in found.values() for size in cell["sizes"]]  # fmt: skip
+            for result in found.values() for size in result["sizes"]]  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -121,22 +121,22 @@ def test_a_column_that_was_not_read_is_no_other_column():
     X = as_design(np.random.default_rng(1).normal(size=(45, 9)))
     estimator = default_estimator(Labels, n_samples=45)
     found = predicted(X, y, "classification", (1, 4), estimator, columns=np.array([0, 1, 2, 4]))
-    assert [cell[-1] is not None for cell in found[:4]] == [False, True, True, True]
-    assert all("was not read" in cell[-1] for cell in found[1:4])
+    assert [result[-1] is not None for result in found[:4]] == [False, True, True, True]
+    assert all("was not read" in result[-1] for result in found[1:4])
 
 
-def test_the_predictor_has_words_for_a_missing_number():
+def test_a_missing_number_is_an_error_of_the_predictor():
     y = np.arange(45) % 2
     X = np.random.default_rng(1).normal(size=(45, 9))
     X[3, 2] = np.nan
     estimator = default_estimator(Labels, n_samples=45)
     found = predicted(as_design(X, allow_nan=True), y, "classification", (1, 4), estimator, n_methods=1)
-    assert [cell[-1] is None for cell in found] == [True, False] * 3
-    assert all("contains NaN" in cell[-1] for cell in found[1::2])
+    assert [result[-1] is None for result in found] == [True, False] * 3
+    assert all("contains NaN" in result[-1] for result in found[1::2])
 
 
 class NotNested(BaseEstimator):
-    """Of one feature the third is the best, of two the first and the second."""
+    """A path that is not nested: the third feature is the best one, the first two are the best pair."""
 
     def fit(self, X, y):
         order = np.r_[2, 0, 1, 3 : X.shape[1]]
@@ -149,8 +149,8 @@ def test_subsets_that_are_not_nested_are_read_too():
     y = np.arange(45) % 2
     X = rng.normal(size=(45, 12)) + y[:, None] * rng.random(12)
     estimator = default_estimator(Labels, n_samples=45)
-    once = cells(as_design(X), y, (1, 2), estimator, NotNested())
-    assert [cell["selected"] for cell in once[:2]] == [[2], [0, 1]]
+    once = task_results(as_design(X), y, (1, 2), estimator, NotNested())
+    assert [result["selected"] for result in once[:2]] == [[2], [0, 1]]
     assert once == cells_of_each_size(as_design(X), y, (1, 2), estimator, NotNested())
 
 
@@ -159,8 +159,8 @@ def test_a_size_that_cannot_be_is_refused_alone():
     X = np.random.default_rng(2).normal(size=(45, 6))
     estimator = default_estimator(Labels, n_samples=45)
     selector = FisherScore(3, always_keep=[4, 5])
-    once = cells(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
-    assert [cell["error"] is not None for cell in once[:3]] == [True, False, False]
+    once = task_results(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
+    assert [result["error"] is not None for result in once[:3]] == [True, False, False]
     assert once == cells_of_each_size(as_design(X), y, (1, 2, 3), estimator, selector, is_strict=False)
 
 

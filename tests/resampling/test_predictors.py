@@ -28,7 +28,7 @@ def columns_as_they_come(seed):
 
 
 def assert_same_model(ours, X, y, **model):
-    """The same predictions, values and score on the last samples as the pipeline of scaler and machine."""
+    """The same predictions, values and score on the last samples as the pipeline of scaler and SVM."""
     ours = clone(ours).fit(X[:40], y[:40])
     model = SVC(random_state=0, tol=1e-10, **model)
     reference = make_pipeline(StandardScaler(), model).fit(X[:40], y[:40])
@@ -174,7 +174,7 @@ def test_the_samples_of_each_class_are_looked_up_once_for_the_same_target(dtype,
     assert (again is members) == is_kept
 
 
-def test_targets_with_the_same_bytes_and_other_types_are_told_apart():
+def test_targets_with_the_same_bytes_and_other_types_are_distinguished():
     whole = np.array([0, 1, 0, 1])
     as_numbers = whole.view(np.float64)
     assert pairwise_svm._members_of_classes(whole)[0].tolist() == [0, 1]

@@ -47,7 +47,7 @@ def test_repeats_that_cannot_differ_are_refused(cv):
 
 
 def test_a_splitter_without_a_seed_follows_the_seed_of_the_run():
-    """Also one that always shuffles and says nothing of it; the user's own object stays as it is."""
+    """Also a splitter that always shuffles and has no such parameter; the user's object is not changed."""
     splitter, y = ShuffleSplit(3, test_size=0.25), np.linspace(0, 1, 40)
     first, again, other = (
         [split.test.tolist() for split in make_splits(splitter, y, None, target=Real, seed=seed)]
@@ -60,11 +60,11 @@ def test_a_splitter_without_a_seed_follows_the_seed_of_the_run():
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (([], [1, 2]), "Split 0 of 'cv' has an empty training part"),
-        (([1, 2], []), "Split 0 of 'cv' has an empty test part"),
+        (([], [1, 2]), "Split 0 of 'cv' has an empty training set"),
+        (([1, 2], []), "Split 0 of 'cv' has an empty test set"),
         (([0, 1, 2], [2, 3]), "Split 0 of 'cv' overlaps: 1 rows"),
-        (([0, 1], [2, 6]), r"names row 6 in its test part, but there are 6 samples \(0 to 5\)"),
-        (([-1, 1], [2, 3]), "names row -1 in its training part"),
+        (([0, 1], [2, 6]), r"names row 6 in its test set, but there are 6 samples \(0 to 5\)"),
+        (([-1, 1], [2, 3]), "names row -1 in its training set"),
     ],
 )
 def test_splits_that_cannot_be_are_refused(split, message):
@@ -132,7 +132,7 @@ def test_groups_are_in_the_records():
 
 @register("test-in-order", family="filters", tasks=("binary",), reference="")
 class InOrder(BaseSelector):
-    """Columns in the order they stand."""
+    """Ranks columns in their order."""
 
     def __init__(self, n_features_to_select=None):
         self.n_features_to_select = n_features_to_select
@@ -142,7 +142,7 @@ class InOrder(BaseSelector):
 
 
 def test_the_one_standard_error_rule_reaches_the_selection():
-    """The first feature says nearly all; the second adds less than a standard error."""
+    """The first feature predicts nearly all; the second adds less than a standard error."""
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 6)) + np.outer(y, [2.0, 0.4, 0.0, 0.0, 0.0, 0.0])

@@ -56,7 +56,7 @@ def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metri
     found = result.procedure
     assert (found["low"], found["no_interval"]) == (
         None,
-        "no interval: the value is the same in all test parts",
+        "no interval: the value is the same in all test folds",
     )
     assert found["no_interval"] in error_sentence(found)
     assert found["beats_chance"] is None

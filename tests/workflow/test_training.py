@@ -56,7 +56,7 @@ def test_gaps_are_filled_and_the_features_found(gappy):
     result = zeronorm.select(X, y, **QUICK)
     assert set(result.features) == {"x1", "x2"}
     assert result.procedure["failed"] == []
-    assert any("training part" in note for note in result.notes)
+    assert any("training samples" in note for note in result.notes)
 
 
 def records_of(X, y, **settings):

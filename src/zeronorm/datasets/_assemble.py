@@ -1,4 +1,4 @@
-"""From a raw table and the user's wishes to a table that a selector can use."""
+"""A raw table and the user's options turned into a table that a selector can use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from zeronorm.design import Design
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user says about a table.
+    """The user's options for reading a table.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class TableOptions:
     id : str or None, default=None
         Column with the names of the samples.
     missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
-        What to do with missing values. "median" leaves gaps in the table, which ``select`` fills with
-        medians of each training part.
+        What to do with missing values. "median" leaves them in the table; ``select`` fills them with
+        the medians of the training samples of each fold.
     drop_unlabelled : bool, default=False
         Whether to leave out samples without a value in the target. Otherwise they are an error.
     min_class_size : int, default=0
@@ -92,9 +92,9 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     raw : RawTable
         What the reader of a file format returned.
     options : TableOptions
-        What the user says about the table.
+        The user's options.
     source : str, default=''
-        Where the data come from, in words.
+        Description of where the data come from.
 
     Returns
     -------
@@ -154,13 +154,13 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
 
 
 def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
-    y, target_name, place = _take_target(raw, options)
-    groups, group_places = _sample_groups(raw, options)
-    left_out = [*([] if place is None else [place]), *group_places]
+    y, target_name, position = _take_target(raw, options)
+    groups, group_positions = _sample_groups(raw, options)
+    left_out = [*([] if position is None else [position]), *group_positions]
     ignored = set()
     for name in options.ignore:
-        places, samples = _ignored(raw, name)
-        left_out += places
+        positions, samples = _ignored(raw, name)
+        left_out += positions
         ignored |= samples
     if options.only:
         wanted = {p for name in options.only for p in matching(raw.names, name, "only")}
@@ -169,19 +169,21 @@ def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
         ]
     draft = Draft(raw.without(left_out), y, groups, target_name, raw.notes)
     if ignored:
-        draft = draft.rows(np.asarray([place not in ignored for place in range(raw.n_samples)]))
+        draft = draft.rows(np.asarray([position not in ignored for position in range(raw.n_samples)]))
     return draft
 
 
-def _names_samples(raw: RawTable, place: int, options: TableOptions) -> bool:
-    """Whether a column of text names the samples, so that it is of use without being a feature."""
-    if raw.names[place] == options.id:
+def _names_samples(raw: RawTable, position: int, options: TableOptions) -> bool:
+    """Whether a text column holds the names of the samples, which are not a feature."""
+    if raw.names[position] == options.id:
         return True
-    return raw.sample_ids is None and place in raw.texts and encoding.is_text_identifier(raw.texts[place])
+    return (
+        raw.sample_ids is None and position in raw.texts and encoding.is_text_identifier(raw.texts[position])
+    )
 
 
 def _ignored(raw: RawTable, name: str) -> tuple[list[int], set[int]]:
-    """Columns called so, or samples, where a transposed table names them."""
+    """Positions of the columns of this name or, in a transposed table, the samples of this name."""
     try:
         return matching(raw.names, name, "ignore"), set()
     except DataError:
@@ -195,12 +197,12 @@ def _ignored(raw: RawTable, name: str) -> tuple[list[int], set[int]]:
 
 
 def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], str, int | None]:
-    """The target, its name, and its place when it is a column."""
+    """The target, its name, and its position when it is a column."""
     name = options.target or raw.default_target
     if name is None:
         candidates = list(raw.targets) or list(raw.names)
         raise DataError(
-            f"Say which column to predict ({parameter('target')}). The columns are {shown_list(candidates)}."
+            f"Name the column to predict ({parameter('target')}). The columns are {shown_list(candidates)}."
         )
     if name in raw.targets:
         return np.asarray(raw.targets[name]), name, None
@@ -210,26 +212,26 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
             f"{shown_list(list(raw.targets))}. Choose one of them.",
             "target",
         )
-    places = [place for place, known in enumerate(raw.names) if known == name]
-    if not places and name in (raw.texts.get(0) or raw.sample_ids or ()):
+    positions = [position for position, known in enumerate(raw.names) if known == name]
+    if not positions and name in (raw.texts.get(0) or raw.sample_ids or ()):
         raise DataError(
             f"names {shown(name)}, but the table has no such column. A row is called so; if "
             f"samples are in columns, {setting('transpose', True, 'set')}.",
             "target",
         )
-    if not places and raw.sample_ids is not None:
+    if not positions and raw.sample_ids is not None:
         raise DataError(
             f"{no_such_column(raw.names, name, 'target').message.marked} If the target stands in another file, with a "
             f"row per sample, join it ({parameter('samples')})."
         )
-    if not places:
+    if not positions:
         raise no_such_column(raw.names, name, "target")
-    if len(places) > 1:
+    if len(positions) > 1:
         raise DataError(
-            f"names {shown(name)}, the name of {len(places)} columns. Rename all but one.",
+            f"names {shown(name)}, the name of {len(positions)} columns. Rename all but one.",
             "target",
         )
-    return raw.column(places[0]), name, places[0]
+    return raw.column(positions[0]), name, positions[0]
 
 
 def _sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] | None, list[int]]:
@@ -238,27 +240,27 @@ def _sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] |
     if name is None:
         return None, []
     if name in raw.targets:
-        labels, places = np.asarray(raw.targets[name]), []
+        labels, positions = np.asarray(raw.targets[name]), []
     else:
-        places = matching(raw.names, name, "sample_groups")
-        labels = raw.column(places[0])
+        positions = matching(raw.names, name, "sample_groups")
+        labels = raw.column(positions[0])
     if missing_labels(labels).any():
         raise DataError(
             f"The column {shown(name)} of the sample groups has missing values. Fill them, so that every sample "
             "belongs to a group."
         )
-    return labels, places
+    return labels, positions
 
 
 def _take_ids(draft: Draft, options: TableOptions) -> Draft:
-    """The column that names the samples, where the user says which."""
+    """The draft with the names of the samples taken from the user's column ``id``."""
     if options.id is None or options.id in draft.raw.targets:
         return draft
-    place = matching(draft.raw.names, options.id, "id")[0]
-    if place not in draft.raw.texts and place not in draft.raw.positions:
+    position = matching(draft.raw.names, options.id, "id")[0]
+    if position not in draft.raw.texts and position not in draft.raw.positions:
         return draft
-    cells = [_as_id(cell) for cell in draft.raw.column(place)]
-    return replace(draft, raw=replace(draft.raw.without([place]), sample_ids=cells))
+    cells = [_as_id(cell) for cell in draft.raw.column(position)]
+    return replace(draft, raw=replace(draft.raw.without([position]), sample_ids=cells))
 
 
 def _as_id(cell: Any) -> str:
@@ -268,53 +270,53 @@ def _as_id(cell: Any) -> str:
 def _use_distinct_names(draft: Draft) -> Draft:
     raw = draft.raw
     used = sorted({*raw.positions.tolist(), *raw.texts})
-    found, repeated = distinct_names([raw.names[place] for place in used])
+    found, repeated = distinct_names([raw.names[position] for position in used])
     if not repeated:
         return draft
     names = list(raw.names)
-    for place, name in zip(used, found, strict=True):
-        names[place] = name
-    renamed = [name for place, name in zip(used, found, strict=True) if name != raw.names[place]]
-    words = (
+    for position, name in zip(used, found, strict=True):
+        names[position] = name
+    renamed = [name for position, name in zip(used, found, strict=True) if name != raw.names[position]]
+    start = (
         "1 column has the name of another one and was"
         if len(renamed) == 1
         else (
             f"{len(renamed)} columns have the name of another one, such as {shown_list(repeated, 3)}, and were"
         )
     )
-    return replace(draft, raw=replace(raw, names=names)).noted(f"{words} renamed, like {shown(renamed[0])}.")
+    return replace(draft, raw=replace(raw, names=names)).noted(f"{start} renamed, like {shown(renamed[0])}.")
 
 
 def _declare_categories(raw: RawTable, names: Sequence[str]) -> RawTable:
     for name in names:
-        for place in matching(raw.names, name, "categorical"):
-            if place in raw.texts or place not in raw.positions:
+        for position in matching(raw.names, name, "categorical"):
+            if position in raw.texts or position not in raw.positions:
                 continue
-            codes = raw.column(place)
+            codes = raw.column(position)
             cells = [None if np.isnan(v) else f"{v:g}" for v in codes]
-            raw = raw.without([place])
-            raw = replace(raw, texts={**raw.texts, place: cells})
+            raw = raw.without([position])
+            raw = replace(raw, texts={**raw.texts, position: cells})
     return raw
 
 
 def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, list[str], list[str]]:
-    """The draft without columns that name a sample, a patient or a batch; names of both kinds."""
+    """The draft without columns that identify samples, patients or batches, and the names of these columns."""
     raw = draft.raw
     wanted = {p for name in options.categorical for p in matching(raw.names, name, "categorical")}
     index = [p for p in raw.positions.tolist() if encoding.is_row_index(raw.names[p], raw, p)]
     identifiers: list[int] = []
     grouping: list[int] = []
     dates: list[int] = []
-    for place, cells in raw.texts.items():
-        if place in wanted:
+    for position, cells in raw.texts.items():
+        if position in wanted:
             continue
-        encoding.check_not_numbers(raw.names[place], cells)
+        encoding.check_not_numbers(raw.names[position], cells)
         if encoding.is_text_identifier(cells):
             has_dates = are_dates([cell for cell in cells if cell is not None])
-            (dates if has_dates else identifiers).append(place)
+            (dates if has_dates else identifiers).append(position)
         elif encoding.is_text_grouping(cells):
-            grouping.append(place)
-    names = [raw.names[place] for place in identifiers]
+            grouping.append(position)
+    names = [raw.names[position] for position in identifiers]
     if index:
         draft = draft.noted("The first column only counts the rows and was left out.")
     if names:
@@ -324,14 +326,14 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
         )
     draft = draft.noted(
         *(
-            f"The column {shown(raw.names[place])} holds dates and was left out. {DATES_AS_NUMBERS}"
-            for place in dates
+            f"The column {shown(raw.names[position])} holds dates and was left out. {DATES_AS_NUMBERS}"
+            for position in dates
         )
     )
     draft = draft.noted(*(encoding.grouping_note(raw.names[p], raw.texts[p]) for p in grouping))
     if raw.sample_ids is None and identifiers:
         raw = replace(raw, sample_ids=["" if cell is None else cell for cell in raw.texts[identifiers[0]]])
-    grouping_names = [raw.names[place] for place in grouping]
+    grouping_names = [raw.names[position] for position in grouping]
     return (
         replace(draft, raw=raw.without([*index, *identifiers, *dates, *grouping])),
         names,
@@ -345,20 +347,20 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
 def _encode_texts(
     raw: RawTable,
 ) -> tuple[Any, list[str], NDArray[np.intp], NDArray[np.intp] | None, tuple[str, ...]]:
-    """All features in the order of the file, with the levels of a text column as one group; notes."""
+    """All features in the order of the file, with the levels of a text column as one group, and notes."""
     names = raw.numeric_names()
     sources = raw.positions
     if not raw.texts:
         return raw.values, names, sources, None, ()
     blocks = []
-    for place, cells in raw.texts.items():
+    for position, cells in raw.texts.items():
         encoded = encoding.encode(cells)
         blocks.append(encoded.indicators)
-        names += [f"{raw.names[place]}={level}" for level in encoded.levels]
-        sources = np.concatenate([sources, np.full(len(encoded.levels), place, dtype=np.intp)])
+        names += [f"{raw.names[position]}={level}" for level in encoded.levels]
+        sources = np.concatenate([sources, np.full(len(encoded.levels), position, dtype=np.intp)])
     note = (
         f"{counted(len(raw.texts), 'text column')} became {counted(sum(b.shape[1] for b in blocks), 'column')} of "
-        f"zeros and ones: {shown_list([raw.names[place] for place in raw.texts])}."
+        f"zeros and ones: {shown_list([raw.names[position] for position in raw.texts])}."
     )
     if any(b.shape[1] > 1 for b in blocks):
         note += " Those of one text column are selected together or not at all."

@@ -1,4 +1,4 @@
-"""Data sets by name: of this package or scikit-learn, in the folder ``ZERONORM_DATA`` or the cache, from OpenML."""
+"""Data sets by name: from this package, scikit-learn, the folder ``ZERONORM_DATA``, the cache, or OpenML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES = Path(__file__).parent / "files"  # with their origin and licence in LICE
 
 @dataclass(frozen=True)
 class KnownData:
-    """One entry: what it is, where it is from, its size for checking a copy, its number at OpenML if it has one."""
+    """One data set of the list: its description, origin, size (to check a copy) and number at OpenML, if any."""
 
     name: str
     about: str
@@ -192,7 +192,7 @@ def load_dataset(name: str, *, download: bool = True, random_state: int | None =
 
 
 def unknown_name(name: str) -> DataError:
-    """The error for a name that is not in the list, with those that may be meant."""
+    """The error for a name that is not in the list, with similar names."""
     close = difflib.get_close_matches(name, known_names(), n=3)
     hint = f"Did you mean {shown_list(close)}?" if close else "`zeronorm datasets` lists them."
     return DataError(f"There is no data set named {shown(name)}. {hint}")
@@ -234,7 +234,7 @@ def _of_this_package(entry: Bundled) -> tuple[Any, Any, Any]:
 
 
 def how_to_get(entry: KnownData) -> str:
-    """What to do for a data set that is not on this machine."""
+    """Instructions for a data set that is not on this machine."""
     return (
         f"It is from {entry.origin}. Save it with numpy.savez as {entry.name}.npz, with X of {entry.n_samples} samples "
         f"and {entry.n_features} features and the labels y, in the folder that the environment variable "
@@ -280,15 +280,15 @@ def _check_size(entry: KnownData, raw: RawTable, file: Path) -> None:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """What the list of data sets shows about one of them."""
+    """The description of one data set for the list of data sets."""
     if name in GENERATORS:
         doc = (GENERATORS[name].__doc__ or "").strip().splitlines()[0]
         return _row(name, doc, None, None, "synthetic", "It is drawn anew from the seed.")
     if name in BUNDLED:
         found = BUNDLED[name]
-        backend = "scikit-learn" if found.loader else "zeronorm"
-        how = f"It comes with {backend}. {found.origin}".rstrip()
-        return _row(name, found.about, found.n_samples, found.n_features, f"with {backend}", how)
+        provider = "scikit-learn" if found.loader else "zeronorm"
+        how = f"It comes with {provider}. {found.origin}".rstrip()
+        return _row(name, found.about, found.n_samples, found.n_features, f"with {provider}", how)
     entry, local = KNOWN[name], find_local(name)
     if local is not None:
         where, how = "on this machine", f"It is in {local}. It is from {entry.origin}."
@@ -360,6 +360,6 @@ def _download(address: str) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """The cause in words, without the names of classes and the numbers of the system."""
+    """The cause as a text, without class names and error numbers."""
     cause = getattr(error, "reason", error)
     return str(getattr(cause, "strerror", None) or cause or "no answer").rstrip(".")

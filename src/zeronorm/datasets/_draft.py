@@ -1,4 +1,4 @@
-"""A table on its way to a selector: samples that cannot be used, missing values, and the task."""
+"""Preparation of a table: samples that cannot be used, missing values, and the task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from zeronorm.selection.target import TASKS
 
 @dataclass(frozen=True)
 class Draft:
-    """A table on its way: columns that may still be features, what is known about the samples, and the notes."""
+    """A table in preparation: possible features, target and groups of the samples, and notes."""
 
     raw: RawTable
     y: NDArray[Any]
@@ -85,31 +85,34 @@ def rows_with_missing(raw: RawTable) -> NDArray[np.bool_]:
 def handle_missing(draft: Draft, choice: encoding.MissingChoice) -> Draft:
     raw = draft.raw
     counts = encoding.missing_per_column(raw.values)
-    text_counts = {place: sum(cell is None for cell in cells) for place, cells in raw.texts.items()}
+    text_counts = {position: sum(cell is None for cell in cells) for position, cells in raw.texts.items()}
     if not counts.any() and not any(text_counts.values()):
         return draft
     if choice == "error":
         all_counts = np.concatenate([counts, np.asarray(list(text_counts.values()), dtype=np.intp)])
-        names = [*raw.numeric_names(), *(raw.names[place] for place in text_counts)]
+        names = [*raw.numeric_names(), *(raw.names[position] for position in text_counts)]
         raise encoding.complain(all_counts, names, raw.n_samples)
     if choice == "drop-columns":
-        incomplete = [*raw.positions[counts > 0], *(place for place, count in text_counts.items() if count)]
-        dropped = replace(draft, raw=raw.without(int(place) for place in incomplete))
+        incomplete = [
+            *raw.positions[counts > 0],
+            *(position for position, count in text_counts.items() if count),
+        ]
+        dropped = replace(draft, raw=raw.without(int(position) for position in incomplete))
         return dropped.noted(f"Dropped: {counted(len(incomplete), 'column')} with missing values.")
     empty = np.flatnonzero(counts == raw.n_samples)
     if empty.size:
         names = [raw.numeric_names()[i] for i in empty]
-        words = (
+        start = (
             "1 column has no values at all and was"
             if empty.size == 1
             else (f"{empty.size} columns have no values at all and were")
         )
         draft = replace(draft, raw=raw.without(raw.positions[empty].tolist()))
-        draft = draft.noted(f"{words} left out: {shown_list(names)}.")
+        draft = draft.noted(f"{start} left out: {shown_list(names)}.")
     filled = counts[counts < raw.n_samples]
     if filled.any():
         draft = draft.noted(
-            f"Missing numbers are filled in with the median of the column in the training part of each fold: "
+            f"Missing numbers are filled in with the median of the column in the training samples of each fold: "
             f"{counted(int(filled.sum()), 'number')} in {counted(int(np.count_nonzero(filled)), 'column')}."
         )
     if any(text_counts.values()):

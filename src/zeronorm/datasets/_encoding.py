@@ -1,4 +1,4 @@
-"""Columns made usable: texts as indicators, identifiers found, gaps filled, groups of features read."""
+"""Encoding of text columns, detection of identifiers, missing values, and files of feature groups."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def encode(cells: Sequence[str | None]) -> EncodedColumn:
 
 
 def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
-    """Refuse a text column that is a column of numbers spoilt by a few cells."""
+    """Raise an error for a text column that is a column of numbers with a few cells of text."""
     present = [cell for cell in cells if cell is not None]
     if has_decimal_commas(present):
         raise DataError(
@@ -67,7 +67,7 @@ def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
         row, cell = odd[0]
         raise DataError(
             f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "
-            f"Correct these cells, leave the column out ({parameter('ignore')}), or say that it holds categories "
+            f"Correct these cells, leave the column out ({parameter('ignore')}), or declare that it holds categories "
             f"({parameter('categorical')})."
         )
     decorated = first_decorated(present) if len(set(present)) > 2 else None
@@ -112,7 +112,7 @@ def is_text_grouping(cells: Sequence[str | None]) -> bool:
 
 
 def grouping_note(name: str, cells: Sequence[str | None]) -> str:
-    """What is said about a column that was set aside because it looks like a patient or a batch."""
+    """The note about a column that is not a feature because it looks like a patient or a batch."""
     levels = len({cell for cell in cells if cell is not None})
     return Message(
         f"The text column {shown(name)} seems to hold patients or batches: it has {levels} different values, with "
@@ -122,7 +122,7 @@ def grouping_note(name: str, cells: Sequence[str | None]) -> str:
 
 
 def numeric_groupings(X: Any, names: Sequence[str]) -> list[int]:
-    """Columns of whole numbers that are named like patients or batches and repeat."""
+    """Columns of repeated whole numbers whose names are like those of patients or batches."""
     if hasattr(X, "tocsr") or isinstance(X, Design):
         return []
     found = []
@@ -136,7 +136,7 @@ def numeric_groupings(X: Any, names: Sequence[str]) -> list[int]:
 
 
 def groupings_apart(columns: Mapping[str, NDArray[Any]], target: str) -> list[str]:
-    """Columns beside the features, other than the target, that look like patients or batches."""
+    """Candidate targets, other than the target itself, that look like patients or batches."""
     found = []
     for name, values in columns.items():
         if name == target:
@@ -151,11 +151,11 @@ def groupings_apart(columns: Mapping[str, NDArray[Any]], target: str) -> list[st
     return found
 
 
-def is_row_index(name: str, raw: RawTable, place: int) -> bool:
-    """Whether the first column has no name of its own and only counts the rows, as pandas and R write it."""
-    if place != 0 or name not in UNNAMED:
+def is_row_index(name: str, raw: RawTable, position: int) -> bool:
+    """Whether a column is the first, has no name and only counts the rows, as pandas and R write it."""
+    if position != 0 or name not in UNNAMED:
         return False
-    values = raw.column(place)
+    values = raw.column(position)
     return len(values) > 2 and values[0] in (0.0, 1.0) and bool(np.all(np.diff(values) == 1.0))
 
 
@@ -176,7 +176,7 @@ def is_identifier_name(name: str) -> bool:
 def numeric_identifiers(X: Any, names: Sequence[str]) -> NDArray[np.intp]:
     """Columns of whole numbers, all different, that are named like an identifier or count the rows.
 
-    Only such columns are looked at closely, so that 10^5 measured columns cost one look at two rows.
+    Only columns whose name or first two rows fit are checked fully, so that 10^5 columns take little time.
     """
     n_samples = X.shape[0]
     if n_samples < 3 or hasattr(X, "tocsr") or isinstance(X, Design):
@@ -202,7 +202,7 @@ MISSING_CHOICES: tuple[str, ...] = get_args(MissingChoice)
 
 
 def missing_per_column(X: Any) -> NDArray[np.intp]:
-    """How many values each column misses; data that stay on disk were checked and miss none."""
+    """Number of missing values in each column; data that stay on disk were checked and have none."""
     if isinstance(X, Design):
         return np.zeros(X.n_features, dtype=np.intp)
     if hasattr(X, "tocsc"):
@@ -314,9 +314,9 @@ def read_feature_groups(path: Path, table: Table, column_names: list[str] | None
     known: dict[str, set[int]] = {}
     for name, source in zip(table.feature_names, sources, strict=True):
         known.setdefault(str(name), set()).add(int(source))
-    for place, name in enumerate(column_names or []):
-        if place in set(sources.tolist()):
-            known.setdefault(name, set()).add(place)
+    for position, name in enumerate(column_names or []):
+        if position in set(sources.tolist()):
+            known.setdefault(name, set()).add(position)
     unknown = [name for name in group_of if name not in known]
     if unknown:
         raise DataError(

@@ -1,4 +1,4 @@
-"""What a generator returns."""
+"""Generators of the synthetic problems of the papers."""
 
 from __future__ import annotations
 

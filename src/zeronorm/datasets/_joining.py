@@ -1,4 +1,4 @@
-"""Measurements and what is known about the samples, from two tables, joined by the names of the samples."""
+"""Joining a table of measurements and a table of samples by the names of the samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from zeronorm.design import Design
 
 @dataclass(frozen=True)
 class Ids:
-    """Names of the samples in one table, and the column they come from (None: beside the columns)."""
+    """Names of the samples in one table, and the position of their column (None: row names)."""
 
     cells: list[str]
-    place: int | None = None
+    position: int | None = None
 
 
 def join_samples(raw: RawTable, samples: RawTable, id: str | None, with_columns: Sequence[str]) -> RawTable:
@@ -46,12 +46,12 @@ def join_samples(raw: RawTable, samples: RawTable, id: str | None, with_columns:
     rows = [row_of.get(spelling(name), -1) for name in ours.cells]
     keep = np.asarray(rows) >= 0
     order = [row for row in rows if row >= 0]
-    joined = raw.without([] if ours.place is None else [ours.place])
+    joined = raw.without([] if ours.position is None else [ours.position])
     joined = replace(joined, sample_ids=ours.cells).rows(keep)
     columns = {
-        samples.names[place]: samples.column(place)[order]
-        for place in sorted((*samples.positions.tolist(), *samples.texts))
-        if place != theirs.place
+        samples.names[position]: samples.column(position)[order]
+        for position in sorted((*samples.positions.tolist(), *samples.texts))
+        if position != theirs.position
     }
     columns |= {name: np.asarray(values)[order] for name, values in samples.targets.items()}
     joined = replace(joined, targets={**joined.targets, **columns}, default_target=None)
@@ -74,7 +74,7 @@ def _in_any_case(name: str) -> str:
 
 
 def _as_r_writes(name: str) -> str:
-    """R turns "1-a b" into "X1.a.b" when it makes names of columns."""
+    """The name as R writes it in a header: "1-a b" becomes "X1.a.b"."""
     text = re.sub(r"[^\w.]", ".", name.strip())
     return (f"X{text}" if re.match(r"[\d_]|\.\d", text) else text).casefold()
 
@@ -82,9 +82,9 @@ def _as_r_writes(name: str) -> str:
 SPELLINGS: tuple[Callable[[str], str], ...] = (_exactly, _in_any_case, _as_r_writes)
 
 
-def texts_of(raw: RawTable, place: int) -> list[str]:
-    """The cells of one column as text, numbers as they are written."""
-    return [_text(cell) for cell in raw.column(place)]
+def texts_of(raw: RawTable, position: int) -> list[str]:
+    """The cells of one column as text, with numbers as in the file."""
+    return [_text(cell) for cell in raw.column(position)]
 
 
 def _text(cell: Any) -> str:
@@ -93,19 +93,19 @@ def _text(cell: Any) -> str:
 
 def _candidates_in_samples(samples: RawTable, id: str | None) -> list[Ids]:
     if id is None:
-        places = sorted({*samples.positions.tolist(), *samples.texts})
+        positions = sorted({*samples.positions.tolist(), *samples.texts})
         index = [] if samples.sample_ids is None else [Ids([str(name) for name in samples.sample_ids])]
-        return [*index, *(Ids(texts_of(samples, place), place) for place in places)]
-    places = [place for place, name in enumerate(samples.names) if name == id]
-    if not places:
+        return [*index, *(Ids(texts_of(samples, position), position) for position in positions)]
+    positions = [position for position, name in enumerate(samples.names) if name == id]
+    if not positions:
         raise no_such_column(samples.names, id, "id", "the table of samples")
-    return [Ids(texts_of(samples, places[0]), places[0])]
+    return [Ids(texts_of(samples, positions[0]), positions[0])]
 
 
 def _candidates_in_measurements(raw: RawTable, id: str | None) -> list[Ids]:
-    named = [place for place, name in enumerate(raw.names) if name == id]
+    named = [position for position, name in enumerate(raw.names) if name == id]
     if named:
-        return [Ids(texts_of(raw, place), place) for place in named]
+        return [Ids(texts_of(raw, position), position) for position in named]
     found = [] if raw.sample_ids is None else [Ids([str(name) for name in raw.sample_ids])]
     found += [Ids(texts_of(raw, p), p) for p, cells in raw.texts.items() if is_text_identifier(cells)]
     first = raw.positions[:1].tolist()  # row names may be numbers
@@ -115,7 +115,7 @@ def _candidates_in_measurements(raw: RawTable, id: str | None) -> list[Ids]:
 
 
 def _best_pair(known: list[Ids], listed: list[Ids]) -> tuple[Ids | None, Ids | None, Callable[[str], str]]:
-    """The pair of columns with most names in common, spelt alike if possible."""
+    """The pair of columns with the most names in common; equal spelling is preferred."""
     best: tuple[int, Ids | None, Ids | None, Callable[[str], str]] = (0, None, None, _exactly)
     for spelling in SPELLINGS:
         names = [({spelling(cell) for cell in ids.cells if cell}, ids) for ids in known]
@@ -162,14 +162,14 @@ def _row_by_name(ids: Ids, spelling: Callable[[str], str], wanted: set[str]) -> 
 
 def _with_features(raw: RawTable, columns: dict[str, NDArray[Any]]) -> RawTable:
     for name, values in columns.items():
-        place = len(raw.names)
+        position = len(raw.names)
         targets = {key: target for key, target in raw.targets.items() if key != name}
         raw = replace(raw, names=[*raw.names, name], targets=targets)
         if values.dtype.kind == "O":
-            raw = replace(raw, texts={**raw.texts, place: values.tolist()})
+            raw = replace(raw, texts={**raw.texts, position: values.tolist()})
         else:
             raw = replace(
-                raw, values=_beside(raw.values, values), positions=np.append(raw.positions, np.intp(place))
+                raw, values=_beside(raw.values, values), positions=np.append(raw.positions, np.intp(position))
             )
     return raw
 

@@ -1,4 +1,4 @@
-"""What every reader of a file format returns, before it is known which column is what, and the list of readers."""
+"""The table that every reader of a file format returns, and the list of readers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ MISSING_TEXTS = (
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it stands in a file.
+    """A table as it is in a file, before it is known which column is the target.
 
     Parameters
     ----------
     names : all column names in the order of the file; names may repeat.
     values : the numeric columns, dense or sparse; NaN marks a missing value. A Design, for data that stay on disk,
         has none.
-    positions : place in ``names`` of each column of ``values``.
-    texts : the other columns by their place in ``names``; None marks a missing value.
+    positions : position in ``names`` of each column of ``values``.
+    texts : the other columns by their position in ``names``; None marks a missing value.
     targets : candidate targets that the format keeps apart from the columns, by name.
     default_target : the one of ``targets`` that is used when none is asked for.
     sample_ids : names of the rows, where the format has them.
-    notes : what the reader decided, in words.
+    notes : sentences about what the reader decided.
     """
 
     names: Sequence[str]
@@ -63,19 +63,19 @@ class RawTable:
         return cls(names=names, values=as_float(X), positions=np.arange(columns), **fields)
 
     def without(self, positions: Iterable[int]) -> RawTable:
-        """The table without the columns at these places; the other columns keep their places."""
+        """The table without the columns at these positions; the other columns keep their positions."""
         left_out = set(positions)
         if not left_out:
             return self
         kept = ~np.isin(self.positions, list(left_out))
         values = self.values if kept.all() else _columns(self.values, np.flatnonzero(kept))
-        texts = {place: cells for place, cells in self.texts.items() if place not in left_out}
+        texts = {position: cells for position, cells in self.texts.items() if position not in left_out}
         return replace(self, values=values, positions=self.positions[kept], texts=texts)
 
     def rows(self, keep: NDArray[np.bool_]) -> RawTable:
         """The table of the marked rows."""
         index = np.flatnonzero(keep).tolist()
-        texts = {place: [cells[i] for i in index] for place, cells in self.texts.items()}
+        texts = {position: [cells[i] for i in index] for position, cells in self.texts.items()}
         ids = None if self.sample_ids is None else [self.sample_ids[i] for i in index]
         targets = {name: target[index] for name, target in self.targets.items()}
         on_disk = isinstance(self.values, Design)
@@ -86,8 +86,8 @@ class RawTable:
         """One column: floats, or an object array of texts."""
         if position in self.texts:
             return np.asarray(self.texts[position], dtype=object)
-        place = int(np.flatnonzero(self.positions == position)[0])
-        values = _columns(self.values, np.asarray([place]))
+        index = int(np.flatnonzero(self.positions == position)[0])
+        values = _columns(self.values, np.asarray([index]))
         if isinstance(values, Design):
             values = values.block(slice(None))
         dense = values.toarray() if hasattr(values, "toarray") else values
@@ -95,11 +95,11 @@ class RawTable:
 
     def numeric_names(self) -> list[str]:
         """Names of the columns of ``values``."""
-        return [self.names[place] for place in self.positions]
+        return [self.names[position] for position in self.positions]
 
 
-def _columns(values: Any, places: NDArray[np.intp]) -> Any:
-    return values.take(places) if isinstance(values, Design) else values[:, places]
+def _columns(values: Any, index: NDArray[np.intp]) -> Any:
+    return values.take(index) if isinstance(values, Design) else values[:, index]
 
 
 def as_float(X: Any) -> Any:
@@ -129,10 +129,10 @@ GLOB_CHARACTERS = "*?["
 
 
 def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
-    """Places of the names that are ``wanted``, match it as a pattern such as ``AFFX*``, or as ``re:^AFFX``."""
-    places = [place for place, name in enumerate(names) if name == wanted]
-    if places:
-        return places
+    """Positions of the names equal to ``wanted`` or matching it as a pattern (``AFFX*``) or ``re:^AFFX``."""
+    positions = [position for position, name in enumerate(names) if name == wanted]
+    if positions:
+        return positions
     if wanted.startswith(REGULAR_EXPRESSION):
         try:
             found = re.compile(wanted.removeprefix(REGULAR_EXPRESSION)).search
@@ -140,17 +140,17 @@ def matching(names: Sequence[str], wanted: str, parameter: str) -> list[int]:
             raise DataError(
                 f"holds {shown(wanted)}, which is not a regular expression: {error}.", parameter
             ) from error
-        places = [place for place, name in enumerate(names) if found(name)]
+        positions = [position for position, name in enumerate(names) if found(name)]
     elif any(character in wanted for character in GLOB_CHARACTERS):
         found = re.compile(fnmatch.translate(wanted)).match
-        places = [place for place, name in enumerate(names) if found(name)]
-    if places:
-        return places
+        positions = [position for position, name in enumerate(names) if found(name)]
+    if positions:
+        return positions
     raise no_such_column(names, wanted, parameter)
 
 
 def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str = "the table") -> DataError:
-    """The error for a name that is not there, with what may be meant."""
+    """The error for an unknown column name, with similar names."""
     start = f"names {shown(wanted)}, but"
     if wanted.startswith(REGULAR_EXPRESSION) or any(c in wanted for c in GLOB_CHARACTERS):
         text = f"{start} no column of {table} matches it. The first are {shown_list(list(names))}."
@@ -184,7 +184,7 @@ def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A function that reads one format, and the names of the options that it takes."""
+    """The function that reads one format, and the names of its options."""
 
     read: Callable[..., RawTable]
     takes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A table that is ready for a selector, with everything that was decided about it in words."""
+"""A table that is ready for a selector, with notes about everything that was decided."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def first_decorated(cells: Sequence[str]) -> str | None:
 
 
 def disguise_of(cells: Sequence[str]) -> str | None:
-    """How numbers were written that are read as text, and the remedy; None for other text."""
+    """A description of numbers that were read as text, with the remedy; None for other text."""
     if has_decimal_commas(cells):
         return f"numbers with a decimal comma, such as {shown(cells[0])}. {setting('decimal_comma', True, 'Set')}."
     if are_dates(cells):
@@ -109,7 +109,7 @@ TaskName = Literal["classification", "regression"]
 
 @dataclass(frozen=True)
 class Table:
-    """Features, target and what is known about them.
+    """Features and target, with their names and groups.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Table:
     n_missing : int, default=0
         How many values of X are missing (NaN).
     notes : tuple of str, default=()
-        What was inferred, encoded, filled in or left out, in words.
+        Sentences about what was inferred, encoded, filled in or left out.
     source : str, default=''
         Where the data come from.
 
@@ -208,7 +208,7 @@ class Table:
         return polars.DataFrame(self.X, schema=names, orient="row")
 
 
-# -- The target: finding it, checking it, and telling classes from numbers --
+# -- The target: checks, and whether it holds classes or numbers --
 
 
 FEWEST_SAMPLES_PER_CLASS = 2
@@ -216,10 +216,10 @@ QUANTITY = f" If the target is a quantity and not a class, set {setting('task', 
 
 
 def infer_task(y: NDArray[Any], name: str) -> tuple[TaskName, str]:
-    """The task that fits the target, and why, in words.
+    """The task that fits the target, and a sentence that says why.
 
     Text and booleans are classes. Numbers are classes when they are whole, take at most 20 values and
-    each value stands at least for two samples on average; otherwise the task is regression.
+    each value has at least two samples on average; otherwise the task is regression.
     """
     reasons = ((task, target.recognised(y)) for task, target in TASKS.items())
     task, reason = next(found for found in reasons if found[1] is not None)

@@ -1,4 +1,4 @@
-"""Honest comparison of selectors: protocol, metrics, significance and stability."""
+"""Comparison of selectors on held-out data: protocol, metrics, significance and stability."""
 
 from zeronorm.evaluation._protocol import evaluate
 from zeronorm.evaluation._stability import (

@@ -1,4 +1,4 @@
-"""The nested protocol: everything that learns from data learns from the training part only."""
+"""The nested protocol: everything that learns from data learns from the training samples of a fold only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zeronorm import __version__
 from zeronorm._types import written
 from zeronorm.design import Design, as_design, check_container, has_own_backend
 from zeronorm.evaluation._records import FIXED_COLUMNS, rows_of_task, to_frame
-from zeronorm.resampling._folds import FoldPlan, FoldTask, TaskId, has_failed, run_tasks
+from zeronorm.resampling._folds import FoldPlan, FoldTask, TaskResult, has_failed, run_tasks
 from zeronorm.resampling._journal import Journal, data_digest, digest
 from zeronorm.resampling._metrics import Metric, parse_metrics
 from zeronorm.resampling._seeds import unset_random_states
@@ -45,17 +45,17 @@ def evaluate(
     threads_per_task: int = 1,
     verbose: bool | int | RunBar = False,
 ) -> Any:
-    """Judge selectors on held-out data.
+    """Score selectors on held-out data.
 
-    For every split, each selector is fitted once on the training part; its path gives a subset for
-    every size; ``estimator`` is fitted on the selected columns of the training part and measured on
-    the test part. Standardisation and tuning belong inside the selector or the estimator (a
-    pipeline, ``SelectorCV`` or ``GridSearchCV``), so that they too see the training part only.
+    For every split, each selector is fitted once on the training samples; its path gives a subset for
+    every size; ``estimator`` is fitted on the selected columns of the training samples and scored on
+    the test samples. Standardisation and tuning belong inside the selector or the estimator (a
+    pipeline, ``SelectorCV`` or ``GridSearchCV``), so that they too see the training samples only.
 
     Parameters
     ----------
     selectors : selector, list of selectors or dict
-        What is judged. A dict maps names to selectors; the items of a list are named by their class.
+        Selectors to compare. A dict maps names to selectors; the items of a list are named by their class.
     X : array-like, sparse matrix, data frame or Design
         The features.
     y : array-like
@@ -63,30 +63,30 @@ def evaluate(
     cv : int, splitter or list, default=5
         Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
     sizes : list of int or None, default=None
-        Numbers of features. None, alone or in the list, stands for the selector's own number.
+        Numbers of features. None, alone or in the list, means the size that the selector chooses.
     estimator : estimator or None, default=None
-        Predictor that judges the subsets. None: a linear support vector machine on standardised columns
+        Predictor that scores the subsets. None: a linear support vector machine on standardised columns
         (ridge regression with ``task="regression"``).
     metrics : str, Metric, list or dict, default=None
         Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
-        task. "r2" of a test part is one minus its mean squared error over the variance of the whole ``y``.
+        task. "r2" of a test fold is one minus its mean squared error over the variance of the whole ``y``.
     groups : array-like or None, default=None
-        One label per sample; samples of one group are never divided between training and test part.
+        One label per sample; samples of one group are never divided between training and test samples.
     task : {"classification", "regression"}, default='classification'
         What y holds. It is never guessed from y.
     n_jobs : int or None, default=None
         Number of processes. The result does not depend on it.
     journal : path or None, default=None
-        Folder for finished cells (one method on one split). A second call with the same data and settings
-        computes only the missing cells.
+        Folder for finished tasks (one method on one split). A second call with the same data and settings
+        computes only the missing tasks.
     retry_failed : bool, default=False
-        Whether to compute cells again that are in the journal with an error.
+        Whether to compute tasks again that are in the journal with an error.
     random_state : int or None, default=0
         Seed of the folds and of every ``random_state`` that is not set. None draws a new one.
     threads_per_task : int, default=1
-        Threads of the linear algebra within one cell.
+        Threads of the linear algebra within one task.
     verbose : bool, int or RunBar, default=False
-        Show a progress bar, or count the cells on one that is shown already.
+        Show a progress bar, or count the tasks on one that is shown already.
 
     Returns
     -------
@@ -94,8 +94,8 @@ def evaluate(
         One row per split, method and size (pandas if polars is not installed): ``split``, ``method``, ``size``,
         ``n_selected``, one column per metric, ``selected``, ``predictions``, ``decision``, ``truth``, ``test_rows``,
         ``n_train``, ``n_test``, ``fit_seconds``, ``seconds``, ``converged``, ``error``. Decision values are kept for
-        two classes when a metric such as "auc" needs them. What failed has an ``error`` and empty results; the other
-        cells go on.
+        two classes when a metric such as "auc" needs them. A task that failed has an ``error`` and empty results; the
+        other tasks go on.
 
     Examples
     --------
@@ -128,17 +128,17 @@ def evaluate(
         journal=None if journal is None else Journal(journal),
     )
     tasks = _list_tasks(plan, named, splits)
-    cells = _recall(plan, tasks, retry_failed)
-    missing = [task for task in tasks if task.key not in cells]
-    cells |= run_tasks(plan, missing, n_jobs=n_jobs, progress=Progress(verbose), description="Evaluating")
-    _warn_once(tasks, cells)
+    results = _recall(plan, tasks, retry_failed)
+    missing = [task for task in tasks if task.key not in results]
+    results |= run_tasks(plan, missing, n_jobs=n_jobs, progress=Progress(verbose), description="Evaluating")
+    _warn_once(tasks, results)
     names = [metric.name for metric in plan.metrics]
-    rows = [row for task in tasks for row in rows_of_task(cells[task.key], task, plan)]
+    rows = [row for task in tasks for row in rows_of_task(results[task.key], task, plan)]
     return to_frame(rows, names)
 
 
 def name_selectors(selectors: Any) -> dict[str, Any]:
-    """Selectors by name; a list is named by class, and names must not repeat."""
+    """Selectors by name; those of a list are named by their class, and names must not repeat."""
     if isinstance(selectors, Mapping):
         named = [(str(name), selector) for name, selector in selectors.items()]
     elif isinstance(selectors, Sequence):
@@ -229,11 +229,11 @@ def _check_metrics(metrics: Any, target: type[Target], y: NDArray[Any]) -> tuple
             raise ValueError(f"A metric must not be named {metric.name!r}: this is a column of the records.")
     return tuple(
         metric.for_target(y) for metric in parsed
-    )  # whatever the task: the selectors may know it better
+    )  # for every task, since a selector may treat the target in another way
 
 
 def _list_tasks(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> list[FoldTask]:
-    """All cells, each with the key under which the journal knows it."""
+    """All tasks, each with its key in the journal."""
     unset = {name: unset_random_states(selector) for name, selector in named.items()}
     if plan.journal is None:
         return [
@@ -251,39 +251,39 @@ def _list_tasks(plan: FoldPlan, named: dict[str, Any], splits: list[Split]) -> l
         data_digest(plan.X, plan.y),
         plan.groups,
     )
-    parts = [digest(split.index, split.train, split.test) for split in splits]
+    of_splits = [digest(split.index, split.train, split.test) for split in splits]
     tasks = []
     for name, selector in named.items():
         method = digest(name, selector)
-        for split, part in zip(splits, parts, strict=True):
-            tasks.append(FoldTask(name, selector, unset[name], split, digest(shared, part, method)))
+        for split, rows in zip(splits, of_splits, strict=True):
+            tasks.append(FoldTask(name, selector, unset[name], split, digest(shared, rows, method)))
     return tasks
 
 
-def _recall(plan: FoldPlan, tasks: list[FoldTask], retry_failed: bool) -> dict[str, TaskId]:
-    """Cells that the journal holds already."""
+def _recall(plan: FoldPlan, tasks: list[FoldTask], retry_failed: bool) -> dict[str, TaskResult]:
+    """Results that the journal holds already."""
     if plan.journal is None:
         return {}
     finished = plan.journal.finished()
-    cells = {}
+    results = {}
     for task in tasks:
-        cell = plan.journal.read(task.key) if task.key in finished else None
-        if cell is not None and not (retry_failed and has_failed(cell)):
-            cells[task.key] = cell
-    return cells
+        result = plan.journal.read(task.key) if task.key in finished else None
+        if result is not None and not (retry_failed and has_failed(result)):
+            results[task.key] = result
+    return results
 
 
-def _warn_once(tasks: list[FoldTask], cells: dict[str, TaskId]) -> None:
-    """One warning about what failed and one about what did not converge."""
-    failed = Counter(task.name for task in tasks if has_failed(cells[task.key]))
+def _warn_once(tasks: list[FoldTask], results: dict[str, TaskResult]) -> None:
+    """Give one warning about tasks that failed and one about selectors that did not converge."""
+    failed = Counter(task.name for task in tasks if has_failed(results[task.key]))
     if failed:
         shown = ", ".join(f"{name} ({count})" for name, count in failed.items())
         warnings.warn(
-            f"{sum(failed.values())} of {len(tasks)} cells failed: {shown}. Column 'error' of the records says why.",
+            f"{sum(failed.values())} of {len(tasks)} tasks failed: {shown}. Column 'error' of the records says why.",
             FitFailedWarning,
             stacklevel=3,
         )
-    slow = Counter(task.name for task in tasks if cells[task.key]["converged"] is False)
+    slow = Counter(task.name for task in tasks if results[task.key]["converged"] is False)
     if slow:
         shown = ", ".join(f"{name} ({count})" for name, count in slow.items())
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Cells as a tidy table: one row per split, method and size."""
+"""Records: results of tasks as a tidy table with one row per split, method and size."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.resampling._folds import FoldPlan, FoldTask, TaskId
+from zeronorm.resampling._folds import FoldPlan, FoldTask, TaskResult
 
 Row = dict[str, Any]
 
-# Columns that are no metrics.
+# Columns that do not hold metrics.
 FIXED_COLUMNS = (
     "split", "method", "size", "n_selected", "selected", "predictions", "decision", "truth", "test_rows",
     "test_groups", "n_train", "n_test", "fit_seconds", "seconds", "converged", "error",
 )  # fmt: skip
 
 
-def rows_of_task(cell: TaskId, task: FoldTask, plan: FoldPlan) -> list[Row]:
-    """The rows of one cell; a cell that failed has one row per size with its error and no results."""
-    results = cell["sizes"] or [{"size": size, "error": cell["error"]} for size in plan.sizes]
+def rows_of_task(task_result: TaskResult, task: FoldTask, plan: FoldPlan) -> list[Row]:
+    """The rows of one task; a task that failed has one row per size with its error and no results."""
+    results = task_result["sizes"] or [{"size": size, "error": task_result["error"]} for size in plan.sizes]
     split = task.split
     test, truth = split.test.tolist(), plan.y[split.test].tolist()
     groups = None if plan.groups is None else [str(group) for group in plan.groups[split.test]]
@@ -42,9 +42,9 @@ def rows_of_task(cell: TaskId, task: FoldTask, plan: FoldPlan) -> list[Row]:
                 "test_groups": groups,
                 "n_train": split.train.size,
                 "n_test": split.test.size,
-                "fit_seconds": cell["fit_seconds"],
+                "fit_seconds": task_result["fit_seconds"],
                 "seconds": result.get("seconds"),
-                "converged": cell["converged"],
+                "converged": task_result["converged"],
                 "error": result["error"],
             }
         )
@@ -72,7 +72,7 @@ def frame_of_rows(rows: list[Row]) -> Any:
 
 
 def columns_of(records: Any) -> dict[str, list[Any]]:
-    """Records, as a polars or pandas frame, as plain lists; plain lists stay what they are."""
+    """The columns of records (a polars or pandas frame, or a dict of lists) as plain lists."""
     if isinstance(records, dict):
         return records
     if hasattr(records, "iloc"):
@@ -82,7 +82,7 @@ def columns_of(records: Any) -> dict[str, list[Any]]:
 
 
 def own_rows_of(columns: dict[str, list[Any]], method: str) -> dict[str, list[Any]]:
-    """The rows of one method at its own size, the procedure as asked for."""
+    """The rows of one method at the size that it chooses."""
     pairs = enumerate(zip(columns["method"], columns["size"], strict=True))
     rows = [row for row, (name, size) in pairs if name == method and size is None]
     return {name: [values[row] for row in rows] for name, values in columns.items()}
@@ -93,10 +93,10 @@ def metric_columns(records: Any) -> list[str]:
     return [str(name) for name in records.columns if str(name) not in FIXED_COLUMNS]
 
 
-def tasks_by_method(
+def rows_by_method(
     records: Any, size: int | None, needed: tuple[str, ...], wanted: tuple[str, ...] = ()
 ) -> dict[str, list[Row]]:
-    """The rows of every method at one size, in the order of the splits and without gaps.
+    """The rows of every method at one size, in the order of the splits; an error where one is missing.
 
     Columns in ``wanted`` may be missing or empty.
     """
@@ -107,7 +107,7 @@ def tasks_by_method(
     sizes = dict.fromkeys(columns["size"])
     if size not in sizes:
         raise ValueError(f"The records have no size {size}. They have the sizes {list(sizes)}.")
-    cells: dict[str, dict[int, Row]] = {}
+    by_method: dict[str, dict[int, Row]] = {}
     for i, row_size in enumerate(columns["size"]):
         if row_size == size:
             row = {name: columns[name][i] for name in (*needed, *wanted) if name in columns}
@@ -118,15 +118,15 @@ def tasks_by_method(
                     f"size {size} (its 'error' says why), so the methods cannot be compared there. Leave the "
                     "method or the split out."
                 )
-            cells.setdefault(columns["method"][i], {})[columns["split"][i]] = row
-    splits = {name: sorted(rows) for name, rows in cells.items()}
+            by_method.setdefault(columns["method"][i], {})[columns["split"][i]] = row
+    splits = {name: sorted(rows) for name, rows in by_method.items()}
     first = next(iter(splits.values()))
     for name, found in splits.items():
         if found != first:
             raise ValueError(
                 f"Method {name!r} was evaluated on other splits; compare methods on the same ones."
             )
-    return {name: [rows[split] for split in first] for name, rows in cells.items()}
+    return {name: [rows[split] for split in first] for name, rows in by_method.items()}
 
 
 def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How alike are the subsets selected on different samples of the data?
+"""Stability: how similar the subsets are that a method selects on different samples of the data.
 
 All measures take the selections either as a boolean table (one row per run, one column per feature)
 or as lists of selected columns together with ``n_features``.
@@ -148,7 +148,7 @@ def nogueira_stability(
     asymptotic variance covers too rarely with few runs (0.64 instead of 0.95 with five); the jackknife holds its
     level from five runs on (docs/trust). With fewer runs, or runs that are all the same, there is no interval
     and its limits are NaN. Runs are taken as independent: over the folds of one data set, which share most
-    samples, it tells about other draws of folds, not about other data.
+    samples, the interval is about other draws of folds, not about other data.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def nogueira_stability(
 
 
 def _stability(counts: NDArray[Any], n_runs: int, p: int) -> float:
-    """The measure from the number of runs that select each of some features, all others of p being in none.
+    """The measure from the number of runs that select each of some features; no run selects the rest of the p features.
 
     NaN where it is not defined.
     """
@@ -342,7 +342,7 @@ def _intersections(masks: BoolArray) -> NDArray[np.float64]:
 
 
 def _selected_once(masks: BoolArray) -> BoolArray:
-    """The columns that some run selects: a few of very many."""
+    """The columns that at least one run selects."""
     return masks[:, masks.any(axis=0)]
 
 

@@ -1,4 +1,4 @@
-"""What records say: error against the number of features, frequencies, stability, and which methods differ."""
+"""Summaries of records: error by number of features, selection frequencies, stability, comparison of methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.evaluation._records import columns_of, metric_columns, tasks_by_method
+from zeronorm.evaluation._records import columns_of, metric_columns, rows_by_method
 from zeronorm.evaluation._stability import stability_of_records
 from zeronorm.evaluation.significance import (
     adjust_p_values,
@@ -25,9 +25,9 @@ from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean of a metric over the test parts, with a 95 % interval for the models that were fitted on the training parts.
+    """Mean of a metric over the test folds, with a 95 % interval for the models that were fitted in these folds.
 
-    The limits are None where there is no interval; the reason stands beside them, if it is known.
+    The limits are None where there is no interval; ``no_interval`` is the reason, if it is known.
     """
 
     size: float
@@ -40,7 +40,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """One method: its points by size, and the point of its own size (the procedure as asked for)."""
+    """The points of one method by size, and the point of the size that it chooses."""
 
     method: str
     points: tuple[CurvePoint, ...]
@@ -48,22 +48,22 @@ class Curve:
 
 
 def primary_metric(records: Any) -> str:
-    """The metric that is shown first: the one that stands first in ``METRICS``, else a scorer of scikit-learn."""
+    """The metric that is shown first: the first of ``METRICS`` in the records, else a scorer of scikit-learn."""
     names = metric_columns(records)
     for name in (*(known for known in METRICS if known in names), *names):
         with contextlib.suppress(ValueError):
             return as_metric(name).name
     raise ValueError(
         f"The records have no metric that is known by name; their metric columns are {names}. Evaluate one of "
-        f"{list(METRICS)} or a scorer of scikit-learn, or make a metric known with register_metric."
+        f"{list(METRICS)} or a scorer of scikit-learn, or register a metric with register_metric."
     )
 
 
 def error_curves(records: Any, metric: str | Metric) -> tuple[Curve, ...]:
     """Mean and interval of ``metric`` for every method and size.
 
-    The intervals are those of ``metric_interval``: about the models that were fitted on the training parts, with
-    allowance for the overlap of these parts.
+    The intervals are those of ``metric_interval``: for the models that were fitted in the folds, with allowance for
+    the overlap of the training sets.
     """
     columns, measure = columns_of(records), as_metric(metric)
     groups: dict[str, dict[int | None, list[int]]] = {}
@@ -80,16 +80,16 @@ def error_curves(records: Any, metric: str | Metric) -> tuple[Curve, ...]:
 
 def _point(columns: Any, rows: list[int], metric: Metric) -> CurvePoint:
     names = (metric.name, "n_train", "n_test", *POOLED_COLUMNS)
-    parts = [{name: columns[name][row] for name in names if name in columns} for row in rows]
+    folds = [{name: columns[name][row] for name in names if name in columns} for row in rows]
     selected = float(np.mean([columns["n_selected"][row] for row in rows]))
-    low, high = metric_interval(metric, parts) or (None, None)
-    mean = float(np.mean([part[metric.name] for part in parts]))
-    reason = why_no_interval(metric, parts) if low is None else ""
-    return CurvePoint(selected, mean, low, high, len(parts), reason)
+    low, high = metric_interval(metric, folds) or (None, None)
+    mean = float(np.mean([fold[metric.name] for fold in folds]))
+    reason = why_no_interval(metric, folds) if low is None else ""
+    return CurvePoint(selected, mean, low, high, len(folds), reason)
 
 
 def metric_label(metric: str | Metric) -> str:
-    """The metric in words."""
+    """The name of the metric in tables and figures."""
     return as_metric(metric).text
 
 
@@ -103,7 +103,7 @@ def format_metric(value: float | None, metric: str | Metric) -> str:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Share of the outer training parts in which each feature was selected, most frequent first.
+    """Share of the outer folds in which each feature was selected, most frequent first.
 
     ``expected`` is the share that a random choice of as many features would have.
     """
@@ -128,7 +128,7 @@ class StabilityPoint:
 
 
 def selection_frequencies(records: Any, method: str, n_features: int, size: int | None = None) -> Frequencies:
-    """Frequencies of one method at one size; None for its own size."""
+    """Frequencies of one method at one size; None is the size that it chooses."""
     columns = columns_of(records)
     counts: Counter[int] = Counter()
     n_splits = n_selected = 0
@@ -161,9 +161,6 @@ def stabilities(records: Any, n_features: int) -> tuple[StabilityPoint, ...]:
     return tuple(StabilityPoint(*row) for row in zip(*(table[name] for name in fields), strict=True))
 
 
-# -- Methods against each other: the score matrix of paired tests, differences with intervals, and a verdict --
-
-
 # -- Which of several methods to prefer, from their scores on the same folds --
 
 
@@ -190,10 +187,10 @@ class Choice:
 
     @property
     def sentence(self) -> str:
-        """The choice in words: no more than the tests say."""
+        """The choice as a sentence that claims no more than the tests show."""
         rest = [name for name in self.equals if name != self.best]
         if not self.is_tested:
-            start = f"{self.best} has the best mean; there are too few test parts to test the differences"
+            start = f"{self.best} has the best mean; there are too few test folds to test the differences"
         elif not self.worse:
             start = f"{self.best} has the best mean, but is not significantly better than any other method"
         elif not rest:
@@ -234,7 +231,7 @@ def choose_method(
     ----------
     scores : one value per fold for each method.
     sizes : number of features of each method.
-    n_train, n_test : mean numbers of samples in the training and test parts.
+    n_train, n_test : mean numbers of training and test samples.
     p_values : adjusted p-values of all pairs; None makes corrected resampled t-tests.
     """
     values = {name: np.asarray(found, dtype=np.float64) for name, found in scores.items()}
@@ -289,10 +286,10 @@ class Difference:
     test: str
 
 
-# The tests of ``compare_methods`` in words.
+# Descriptions of the tests of ``compare_methods``.
 TESTS = {
-    "paired": "the paired test of single samples (its variance allows for overlapping training parts)",
-    "corrected_t": "the corrected resampled t-test of the test parts (with allowance for unstable selections)",
+    "paired": "the paired test of single samples (its variance allows for overlapping training sets)",
+    "corrected_t": "the corrected resampled t-test of the test folds (with allowance for unstable selections)",
 }
 
 
@@ -308,7 +305,7 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a report says about several methods on the same splits."""
+    """The comparison of several methods on the same splits, as a report shows it."""
 
     metric: str
     rows: tuple[MethodRow, ...]
@@ -319,41 +316,41 @@ class Comparison:
 
     @property
     def preferred(self) -> str:
-        """The method with the fewest features among the good ones."""
+        """The preferred method: the one with the fewest features among those close to the best."""
         return self.choice.preferred
 
     @property
     def tested_by(self) -> str:
-        """Which test the p-values are of, in words."""
+        """A sentence that names the test of the p-values."""
         if not self.differences:
-            return "There are no p-values: the test parts allow no test."
+            return "There are no p-values: the test folds allow no test."
         return f"p-values are those of {TESTS[self.differences[0].test]}, with Holm's correction."
 
     @property
     def verdict(self) -> str:
-        """What the tests say, in words."""
+        """The result of the tests as a sentence."""
         return self.choice.sentence
 
 
 def compare(records: Any, metric: str | Metric) -> Comparison | None:
-    """The comparison at the methods' own sizes; None with fewer than two methods that worked everywhere."""
+    """The comparison at the sizes that the methods choose; None with fewer than two methods without failures."""
     measure = as_metric(metric)
     name = measure.name
     complete, failed = _complete_methods(records, name)
     if len(complete) < 2:
         return None
     kept = _rows_of(records, complete)
-    cells = tasks_by_method(kept, None, (name, "n_selected", "fit_seconds", "n_train", "n_test"))
+    by_method = rows_by_method(kept, None, (name, "n_selected", "fit_seconds", "n_train", "n_test"))
     rows = [
         MethodRow(method, *(_mean(found, key) for key in (name, "n_selected", "fit_seconds")))
-        for method, found in cells.items()
+        for method, found in by_method.items()
     ]
     differences = _differences(kept, measure)
     choice = choose_method(
-        {method: [measure.score(row[name]) for row in found] for method, found in cells.items()},
+        {method: [measure.score(row[name]) for row in found] for method, found in by_method.items()},
         {row.method: row.n_selected for row in rows},
-        n_train=_mean(cells[complete[0]], "n_train"),
-        n_test=_mean(cells[complete[0]], "n_test"),
+        n_train=_mean(by_method[complete[0]], "n_train"),
+        n_test=_mean(by_method[complete[0]], "n_test"),
         p_values={frozenset((d.method, d.reference)): d.adjusted_p_value for d in differences},
     )
     rows.sort(key=lambda row: (row.method != choice.best, -measure.score(row.mean), row.n_selected))
@@ -361,7 +358,7 @@ def compare(records: Any, metric: str | Metric) -> Comparison | None:
 
 
 def _differences(records: Any, metric: Metric) -> tuple[Difference, ...]:
-    """All pairs; none where the test parts allow no test."""
+    """The differences of all pairs of methods; empty where the test folds allow no test."""
     try:
         table = columns_of(compare_methods(records, metric))
     except ValueError:
@@ -382,7 +379,7 @@ def _complete_methods(records: Any, metric: str) -> tuple[list[str], tuple[str, 
 
 
 def _rows_of(records: Any, methods: list[str]) -> Any:
-    """The rows of these methods at their own sizes."""
+    """The rows of these methods at the sizes that they choose."""
     if hasattr(records, "iloc"):
         return records[records["method"].isin(methods) & records["size"].isna()]
     import polars as pl
@@ -395,7 +392,7 @@ def _mean(rows: list[dict[str, Any]], key: str) -> float:
 
 
 def _scores(records: Any) -> ScoreTable | None:
-    """McNemar's test needs labels, so there is no score matrix for regression."""
+    """The score matrix of McNemar's tests; None for regression, where there are no labels."""
     columns = columns_of(records)
     labels = {label for fold in columns["truth"] for label in fold}
     if any(label not in labels for fold in columns["predictions"] for label in fold):

@@ -1,4 +1,4 @@
-"""The selection path of a fitted selector of any make."""
+"""The selection path of a fitted selector, from this package or elsewhere."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from zeronorm.selection._path import SelectionPath
 
 
 def fitted_path(selector: Any, n_features: int) -> SelectionPath:
-    """The path of a fitted selector: its own, its tuned best estimator's, or one made from its ranking.
+    """The path of a fitted selector: its ``path_``, that of its best estimator, or one made from its ranking.
 
-    Selectors from elsewhere are read by ``ranking_`` (1 is best) or ``scores_`` (bigger is better);
-    their own ``get_support`` gives the size at which they stop.
+    For other selectors it is made from ``ranking_`` (1 is best) or ``scores_`` (bigger is better);
+    ``get_support`` gives the selected size.
     """
     inner = _unwrapped(selector)
     path = getattr(inner, "path_", None)
@@ -28,7 +28,7 @@ def fitted_path(selector: Any, n_features: int) -> SelectionPath:
 
 
 def selected_support(selector: Any, path: SelectionPath) -> np.ndarray:
-    """The features the fitted selector itself settles on."""
+    """The features that the fitted selector has selected."""
     inner = _unwrapped(selector)
     if hasattr(inner, "get_support"):
         return np.flatnonzero(inner.get_support())
@@ -63,7 +63,7 @@ def _foreign_path(selector: Any) -> SelectionPath:
         )
     scores = getattr(selector, "scores_", None)
     if scores is not None:
-        # An undefined score (a constant column in scikit-learn's F test) must not rank anywhere but last.
+        # An undefined score (a constant column in scikit-learn's F test) must rank last.
         undefined = np.isnan(scores)
         return SelectionPath.from_scores(
             np.where(undefined, -np.inf, scores), last=undefined, selected_size=selected_size

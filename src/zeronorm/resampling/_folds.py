@@ -1,4 +1,7 @@
-"""The fold loop: fit a selector on the training part, judge its subsets of all sizes on the test part."""
+"""The fold loop: fit a selector on the training samples of a fold, score its subsets of all sizes on the test samples.
+
+A task is one selector on one fold; its result is a dict that the journal can store.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,17 @@ from zeronorm.resampling.predictors._standardized import OnStandardized, fresh_c
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import EmptyAnswerWarning, Progress, TargetOutlierWarning
 
-TaskId = dict[str, Any]
+TaskResult = dict[str, Any]
 MOST_READ_ONCE = 1 << 25  # numbers, a quarter of a gigabyte
 
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """What all cells share.
+    """The data and settings that all tasks share.
 
-    ``sizes`` may hold None for the selector's own size. ``is_strict`` lets errors and warnings through;
-    otherwise both are entered in the cell and the other cells go on. ``lifts_sizes`` gives the smallest
-    possible subset where forced features or whole groups are more than the size asked for.
+    ``sizes`` may hold None for the size that the selector chooses. With ``is_strict`` errors and warnings are
+    raised; otherwise they are recorded in the result of the task, and the other tasks go on. With ``lifts_sizes``
+    a size that forced features or whole groups exceed becomes the smallest possible size.
     """
 
     X: Any
@@ -58,9 +61,9 @@ class FoldPlan:
 
 @dataclass(frozen=True)
 class FoldTask:
-    """One selector on one split, under the key by which the cell is known; ``sizes`` may differ from the plan's.
+    """One selector on one split, with its key in the journal; ``sizes`` may differ from those of the plan.
 
-    ``columns`` are those that all tasks of the split will read, where that is known.
+    ``columns`` are all columns that tasks of the split will use, where that is known.
     """
 
     name: str
@@ -74,29 +77,31 @@ class FoldTask:
 
 def run_tasks(
     plan: FoldPlan, tasks: Sequence[FoldTask], *, n_jobs: int | None, progress: Progress, description: str
-) -> dict[str, TaskId]:
-    """The cells of all tasks by key; the results do not depend on ``n_jobs``."""
+) -> dict[str, TaskResult]:
+    """The results of all tasks by key; they do not depend on ``n_jobs``."""
     plan, X = replace(plan, X=None), plan.X
-    cells: dict[str, TaskId] = {}
+    results: dict[str, TaskResult] = {}
     labels = [*_labels(tasks), ""]
     with progress.task(description, len(tasks)) as advance, _quiet_tasks(plan), _sent_once(X):
         advance(0, labels[0])
-        # With the settings that every other loop has: for other ones joblib ends its workers and starts new ones.
+        # The same settings as in every other loop: with others joblib would stop its workers and start new ones.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        kept = _LastReading() if effective_n_jobs(n_jobs) == 1 and not _on_cluster() else None
-        for key, cell in parallel(delayed(_keyed_task)(plan, X, task, kept) for task in tasks):
-            cells[key] = cell
-            if plan.journal is not None and not plan.journal.holds(key):  # by a worker without the folder
-                plan.journal.write(key, cell)
-            advance(1, labels[len(cells)])
-    return cells
+        kept = _LastColumns() if effective_n_jobs(n_jobs) == 1 and not _on_cluster() else None
+        for key, result in parallel(delayed(_keyed_task)(plan, X, task, kept) for task in tasks):
+            results[key] = result
+            if plan.journal is not None and not plan.journal.holds(
+                key
+            ):  # the worker has no access to the folder
+                plan.journal.write(key, result)
+            advance(1, labels[len(results)])
+    return results
 
 
 def _labels(tasks: Sequence[FoldTask]) -> list[str]:
-    """What a progress bar says about each task: the method and the fold."""
+    """The text of the progress bar for each task: the method and the fold."""
     n_splits = len({task.split.index for task in tasks})
     return [
-        ", ".join(part for part in (task.name, f"fold {task.split.index + 1} of {n_splits}") if part)
+        ", ".join(text for text in (task.name, f"fold {task.split.index + 1} of {n_splits}") if text)
         for task in tasks
     ]
 
@@ -107,7 +112,7 @@ def _on_cluster() -> bool:
 
 
 def _sent_once(X: Any) -> AbstractContextManager[Any]:
-    """On a Dask cluster, let data in memory travel to each worker once instead of with every cell."""
+    """On a Dask cluster, send data in memory to each worker once instead of with every task."""
     if not _on_cluster():
         return nullcontext()
     is_in_memory = hasattr(X, "nbytes") or hasattr(X, "tocsr")
@@ -119,7 +124,7 @@ def _sent_once(X: Any) -> AbstractContextManager[Any]:
 
 
 def _sending(kind: Any) -> Any:
-    """The backend of joblib for a cluster that sends the work to a single worker too, in place of doing it here."""
+    """A Dask backend of joblib that uses the cluster even when it has one worker, instead of this process."""
 
     class SendingBackend(kind):  # type: ignore[misc]
         def effective_n_jobs(self, n_jobs: int) -> int:
@@ -128,8 +133,8 @@ def _sending(kind: Any) -> Any:
     return SendingBackend
 
 
-def _without_questions() -> AbstractContextManager[Any]:
-    """A worker of Dask has cells enough: loops inside one would ask the scheduler again and again who is free."""
+def _sequential_on_cluster() -> AbstractContextManager[Any]:
+    """Run loops inside a task of a Dask worker one after the other, without requests to the scheduler."""
     if not _on_cluster():
         return nullcontext()
     alone: AbstractContextManager[Any] = parallel_config(backend="sequential")
@@ -137,28 +142,28 @@ def _without_questions() -> AbstractContextManager[Any]:
 
 
 def _keyed_task(
-    plan: FoldPlan, X: Any, task: FoldTask, kept: _LastReading | None = None
-) -> tuple[str, TaskId]:
-    """Do the work of a cell and enter it in the journal.
+    plan: FoldPlan, X: Any, task: FoldTask, kept: _LastColumns | None = None
+) -> tuple[str, TaskResult]:
+    """Compute one task and store its result in the journal.
 
-    A cell that is there already was finished by a worker that died before it could answer. One that failed is there
-    only if it is to be tried again.
+    A result that is there already comes from a worker that died before it could answer. A failed one is there only
+    if the task is to be repeated.
     """
     journal = plan.journal if plan.journal is not None and plan.journal.directory.is_dir() else None
     known = None if journal is None else journal.read(task.key)
     if known is not None and not has_failed(known):
         return task.key, known
     plan = replace(plan, X=X)
-    with _limited_threads(plan), _quiet_tasks(plan), _without_questions():
-        cell = _compute(plan, task, kept)
+    with _limited_threads(plan), _quiet_tasks(plan), _sequential_on_cluster():
+        result = _compute(plan, task, kept)
     if journal is not None:
-        journal.write(task.key, cell)
-    return task.key, cell
+        journal.write(task.key, result)
+    return task.key, result
 
 
-def has_failed(cell: TaskId) -> bool:
+def has_failed(result: TaskResult) -> bool:
     """Whether the selector or, for some size, the predictor raised an error."""
-    return cell["error"] is not None or any(result["error"] is not None for result in cell["sizes"])
+    return result["error"] is not None or any(scored["error"] is not None for scored in result["sizes"])
 
 
 def task_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]:
@@ -167,16 +172,16 @@ def task_seeds(seed: int, split: int, name: str) -> list[np.random.SeedSequence]
     return root.spawn(2)
 
 
-def _compute(plan: FoldPlan, task: FoldTask, kept: _LastReading | None) -> TaskId:
+def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskResult:
     split = task.split
     for_selector, for_estimator = task_seeds(plan.seed, split.index, task.name)
     X_train, y_train = take_rows(plan.X, split.train), plan.y[split.train]
-    cell: TaskId = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
+    task_result: TaskResult = {"fit_seconds": None, "converged": None, "error": None, "sizes": []}
     start = time.perf_counter()
     try:
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         groups = None if plan.groups is None else plan.groups[split.train]
-        # Convergence is recorded; the own size of a selector is of no interest where sizes are given.
+        # Convergence is recorded; the size that the selector chooses does not matter where sizes are given.
         kinds = [] if None in plan.sizes else [EmptyAnswerWarning]
         with suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning, *kinds):
             selector.fit(X_train, y_train, **group_params(selector, groups))
@@ -184,36 +189,36 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastReading | None) -> TaskI
     except Exception as error:
         if plan.is_strict:
             raise
-        cell["error"] = describe(error)
-        return cell
-    cell["fit_seconds"] = time.perf_counter() - start
-    cell["converged"] = bool(getattr(selector, "converged_", path.converged))
+        task_result["error"] = describe(error)
+        return task_result
+    task_result["fit_seconds"] = time.perf_counter() - start
+    task_result["converged"] = bool(getattr(selector, "converged_", path.converged))
     model = _fresh_model(plan, for_estimator)
     sizes = plan.sizes if task.sizes is None else task.sizes
     if kept is None:
-        kept, task = _LastReading(), replace(task, columns=None)
+        kept, task = _LastColumns(), replace(task, columns=None)
     read, standardized = kept.of(task, plan, (X_train, take_rows(plan.X, split.test)), path, model)
-    parts = (read[0], y_train), (read[1], plan.y[split.test])
+    train_test = (read[0], y_train), (read[1], plan.y[split.test])
     with ExitStack() as after_the_first:
         for size in sizes:
-            result: TaskId = {"size": size, "error": None}
+            result: TaskResult = {"size": size, "error": None}
             try:
                 columns = _columns(selector, path, size, plan.lifts_sizes)
                 result["selected"] = columns.tolist()
                 # Copying the fresh clone is four times faster than cloning it again.
-                _scorer(result, plan, fresh_copy(model), *parts, columns, standardized)
+                _score(result, plan, fresh_copy(model), *train_test, columns, standardized)
             except Exception as error:
                 if plan.is_strict:
                     raise
                 result["error"] = describe(error)
-            if not cell["sizes"]:  # the parameters are the same for all sizes
+            if not task_result["sizes"]:  # the parameters are the same for all sizes
                 after_the_first.enter_context(config_context(skip_parameter_validation=True))
-            cell["sizes"].append(result)
-    return cell
+            task_result["sizes"].append(result)
+    return task_result
 
 
 def _fresh_model(plan: FoldPlan, seeds: np.random.SeedSequence) -> Any:
-    """The predictor, to be copied for each size; a small one without chance needs no clone."""
+    """The predictor, to be copied for each size; a built-in one without random state needs no clone."""
     if isinstance(plan.estimator, OnStandardized) and not plan.unset_in_estimator:
         return plan.estimator
     return seeded_clone(plan.estimator, seeds, plan.unset_in_estimator)
@@ -221,31 +226,31 @@ def _fresh_model(plan: FoldPlan, seeds: np.random.SeedSequence) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _ReadColumns:
-    """Columns of a design that were gathered once, for subsets of them; one row for each, in one piece."""
+    """Columns of a design that are read once and kept in memory, one contiguous row per column."""
 
     columns: IntArray
     values: FloatArray
 
     @classmethod
     def of(cls, design: Design, columns: IntArray) -> _ReadColumns:
-        """These columns of a design."""
+        """Read these columns of a design."""
         return cls(columns, design.block(columns).T)
 
-    def places(self, columns: IntArray) -> IntArray:
-        """Where some of them stand."""
+    def rows_of(self, columns: IntArray) -> IntArray:
+        """Row of ``values`` for each of the given columns."""
         found = np.minimum(np.searchsorted(self.columns, columns), self.columns.size - 1)
         if not np.array_equal(self.columns[found], columns):
             raise IndexError("A column was not read.")
         return found
 
     def take(self, columns: IntArray) -> FloatArray:
-        """Some of them, as the design gives them."""
-        return self.values[self.places(columns)].T
+        """The given columns, as a block of the design has them."""
+        return self.values[self.rows_of(columns)].T
 
 
 @dataclass(frozen=True, eq=False)
 class _StandardizedColumns:
-    """The columns of both parts, standardised once by the means and scales of the training part."""
+    """The columns of training and test samples, standardised once by the means and scales of the training samples."""
 
     train: _ReadColumns
     test: _ReadColumns
@@ -254,7 +259,7 @@ class _StandardizedColumns:
 
     @classmethod
     def of(cls, train: _ReadColumns, test: _ReadColumns) -> _StandardizedColumns | None:
-        """None where a number is missing: the predictor has words for it."""
+        """Standardise the columns; None where a value is missing, since the predictor raises the right error."""
         values, means, scales = standardized_columns(train.values.T)
         others = (test.values.T - means) / scales
         if not (np.isfinite(values).all() and np.isfinite(others).all()):
@@ -263,61 +268,65 @@ class _StandardizedColumns:
         return cls(own, new, means, scales)
 
     def predictions(self, model: OnStandardized, y: NDArray[Any], columns: IntArray) -> NDArray[Any]:
-        """Of the test part, by the model that the training part fits; the same as of columns that are read anew."""
-        at = self.train.places(columns)
+        """Predictions for the test samples by the model fitted on these columns of the training samples."""
+        at = self.train.rows_of(columns)
         model.fit_standardized(self.train.values[at].T, self.means[at], self.scales[at], y)
         return np.asarray(model.predict_standardized(self.test.values[at].T))
 
 
-class _LastReading:
-    """The columns of the last split, for the next task on the same split."""
+class _LastColumns:
+    """The columns of the last split, kept for the next task on the same split."""
 
     def __init__(self) -> None:
         self.split: Split | None = None
         self.found: tuple[tuple[Any, Any], _StandardizedColumns | None] = ((None, None), None)
 
     def of(
-        self, task: FoldTask, plan: FoldPlan, parts: tuple[Any, Any], path: SelectionPath, model: Any
+        self, task: FoldTask, plan: FoldPlan, train_test: tuple[Any, Any], path: SelectionPath, model: Any
     ) -> tuple[tuple[Any, Any], _StandardizedColumns | None]:
-        """Both parts with their columns read where that is worth it, and standardised where that is all they need."""
+        """Training and test samples, with their columns read once where that pays, and standardised if possible."""
         columns = task.columns
-        if columns is None or not _is_worth_reading(parts, columns):
-            read = _read_once(parts, path, plan.sizes if task.sizes is None else task.sizes, plan.lifts_sizes)
+        if columns is None or not _is_worth_keeping(train_test, columns):
+            read = _read_once(
+                train_test, path, plan.sizes if task.sizes is None else task.sizes, plan.lifts_sizes
+            )
             return read, _standardized_once(read, model, plan)
         if self.split is not task.split:
-            read = _ReadColumns.of(parts[0], columns), _ReadColumns.of(parts[1], columns)
+            read = _ReadColumns.of(train_test[0], columns), _ReadColumns.of(train_test[1], columns)
             self.split, self.found = task.split, (read, _standardized_once(read, model, plan))
         return self.found
 
 
 def _read_once(
-    parts: tuple[Any, Any], path: SelectionPath, sizes: tuple[int | None, ...], lifts_sizes: bool
+    train_test: tuple[Any, Any], path: SelectionPath, sizes: tuple[int | None, ...], lifts_sizes: bool
 ) -> tuple[Any, Any]:
-    """The parts with the columns of all sizes read; else as they are."""
+    """Training and test samples with the columns of all sizes read once; unchanged where that does not pay."""
     known = [size for size in sizes if size is not None and size <= path.n_features]
     if len(known) < max(2, len(sizes)):
-        return parts
+        return train_test
     subsets = []
     for size in known:
-        with suppress(ValueError):  # a size that the path cannot give is refused when it is judged
+        with suppress(ValueError):  # a size that the path cannot give raises its error when it is scored
             subsets.append(_columns(None, path, size, lifts_sizes))
     columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
-    if not _is_worth_reading(parts, columns):
-        return parts
-    return _ReadColumns.of(parts[0], columns), _ReadColumns.of(parts[1], columns)
+    if not _is_worth_keeping(train_test, columns):
+        return train_test
+    return _ReadColumns.of(train_test[0], columns), _ReadColumns.of(train_test[1], columns)
 
 
-def _is_worth_reading(parts: tuple[Any, Any], columns: IntArray) -> bool:
-    are_designs = isinstance(parts[0], Design)
-    return are_designs and columns.size * sum(part.n_samples for part in parts) <= MOST_READ_ONCE
+def _is_worth_keeping(train_test: tuple[Any, Any], columns: IntArray) -> bool:
+    are_designs = isinstance(train_test[0], Design)
+    return are_designs and columns.size * sum(samples.n_samples for samples in train_test) <= MOST_READ_ONCE
 
 
-def _standardized_once(parts: tuple[Any, Any], model: Any, plan: FoldPlan) -> _StandardizedColumns | None:
-    """The columns that were read, standardised for a predictor of which nothing but predictions is asked."""
+def _standardized_once(
+    train_test: tuple[Any, Any], model: Any, plan: FoldPlan
+) -> _StandardizedColumns | None:
+    """The standardised columns for a predictor that only has to predict; None for all others."""
     only_predicts = all(metric.response in ("predict", "selected") for metric in plan.metrics)
-    if not (isinstance(parts[0], _ReadColumns) and isinstance(model, OnStandardized) and only_predicts):
+    if not (isinstance(train_test[0], _ReadColumns) and isinstance(model, OnStandardized) and only_predicts):
         return None
-    return _StandardizedColumns.of(*parts)
+    return _StandardizedColumns.of(*train_test)
 
 
 def _taken(X: Any, columns: IntArray) -> Any:
@@ -337,8 +346,8 @@ def smallest_size(path: SelectionPath) -> int:
     return int(path.sizes[0])
 
 
-def _scorer(
-    result: TaskId,
+def _score(
+    result: TaskResult,
     plan: FoldPlan,
     model: Any,
     train: Any,
@@ -346,7 +355,7 @@ def _scorer(
     columns: IntArray,
     standardized: _StandardizedColumns | None,
 ) -> None:
-    """Fit the predictor on the selected columns of the training part and measure it on the test part."""
+    """Fit the predictor on the selected columns of the training samples and score it on the test samples."""
     start = time.perf_counter()
     X_test, y_test = None, test[1]
     if standardized is not None:
@@ -409,5 +418,5 @@ def _limited_threads(plan: FoldPlan) -> AbstractContextManager[Any]:
 
 
 def _quiet_tasks(plan: FoldPlan) -> AbstractContextManager[None]:
-    """What is said once for all cells: convergence, which each of them records, and the target, which they share."""
+    """Suppress warnings that are given once for all tasks: about convergence (which is recorded) and the target."""
     return suppress_nested_warnings(TargetOutlierWarning, *([] if plan.is_strict else [ConvergenceWarning]))

@@ -1,4 +1,4 @@
-"""Finished cells on disk, so that interrupted work goes on where it stopped."""
+"""Results of finished tasks on disk, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ AGE_OF_LEFTOVERS_S = 3600.0
 
 
 class Journal:
-    """A directory with one small file per finished cell.
+    """A directory with one small file per finished task.
 
     Files are only ever added. Each is written under a temporary name and then renamed, so a process
     that is killed leaves whole files or none, and several processes may share a directory. A file holds
-    the hash of its own content: one that was truncated or changed on the disk is not believed.
+    the hash of its content: a file that was truncated or changed on the disk is ignored.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -42,27 +42,27 @@ class Journal:
             raise self._unwritable(error) from error
 
     def finished(self) -> set[str]:
-        """Keys of the cells on disk."""
+        """Keys of the tasks whose results are on disk."""
         with os.scandir(self.directory) as entries:
             return {entry.name[:-5] for entry in entries if entry.name.endswith(".json")}
 
     def holds(self, key: str) -> bool:
-        """Whether the cell is on disk."""
+        """Whether the result of the task is on disk."""
         return (self.directory / f"{key}.json").exists()
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """The cell, or None when its file is missing or damaged and the work must be done again."""
+        """The result of the task, or None when its file is missing or damaged and the task must be computed again."""
         try:
             stored = json.loads((self.directory / f"{key}.json").read_text(encoding="utf-8"))
-            cell = json.loads(stored["cell"])
+            result = json.loads(stored["cell"])
             is_whole = stored["digest"] == digest(key, stored["cell"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return cell if is_whole and isinstance(cell, dict) else None
+        return result if is_whole and isinstance(result, dict) else None
 
-    def write(self, key: str, cell: dict[str, Any]) -> None:
-        """Store a finished cell."""
-        text = json.dumps(cell, separators=(",", ":"), allow_nan=False)
+    def write(self, key: str, result: dict[str, Any]) -> None:
+        """Store the result of a finished task."""
+        text = json.dumps(result, separators=(",", ":"), allow_nan=False)
         try:
             self._write(key, json.dumps({"digest": digest(key, text), "cell": text}))
         except OSError as error:
@@ -79,7 +79,7 @@ class Journal:
             raise
 
     def _remove_leftovers(self) -> None:
-        """Temporary files of processes that were killed; young ones may belong to a process at work."""
+        """Remove temporary files of processes that were killed; recent ones may belong to a running process."""
         for file in self.directory.glob("*.tmp"):
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > AGE_OF_LEFTOVERS_S:
@@ -87,12 +87,12 @@ class Journal:
 
     def _unwritable(self, error: OSError) -> OSError:
         return OSError(
-            f"The journal directory {str(self.directory)!r} cannot be written: {error}. Finished cells in it "
-            "are kept; free the place or choose another directory."
+            f"The journal directory {str(self.directory)!r} cannot be written: {error}. Finished tasks in it "
+            "are kept; free disk space or choose another directory."
         )
 
 
-# -- Hashes that say whether two pieces of work are the same work --
+# -- Hashes: two tasks with the same hash are the same task --
 
 
 def digest(*parts: Any) -> str:

@@ -1,4 +1,4 @@
-"""Measures of a prediction or a selection: one object each, and the only list of them."""
+"""Metrics of predictions and selections: one object each, in one list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measure, with all that a table, a figure, a comparison or an interval needs to know of it.
+    """A named metric, with everything that tables, figures, comparisons and intervals need.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class Metric:
         classes)`` for "decision", ``f(selected_columns)`` for "selected", ``f(model, X_test, y_true)`` (a
         scikit-learn scorer) for "model".
     response : {"predict", "decision", "selected", "model"}, default='predict'
-        What the function looks at.
+        What the function is called with.
     greater_is_better : bool, default=False
-        The direction.
+        Whether a greater value is better.
     label : str, default=''
-        The measure in words; empty takes the name.
+        Name of the metric in tables and figures; empty takes ``name``.
     unit : {"", "%"}, default=''
         "%" shows shares in per cent.
     bounds : tuple of two floats, default=(-inf, inf)
@@ -51,7 +51,7 @@ class Metric:
     sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
     tasks : tuple of str, default=('classification', 'regression')
-        The tasks it measures.
+        The tasks that it can be used for.
 
     Examples
     --------
@@ -75,15 +75,15 @@ class Metric:
 
     @property
     def text(self) -> str:
-        """The measure in words."""
+        """The label, or the name where there is none."""
         return self.label or self.name.replace("_", " ")
 
     def score(self, value: Any) -> Any:
-        """The value, or values, turned so that greater is better."""
+        """The value, or values, with the sign changed where needed so that greater is better."""
         return value if self.greater_is_better else -value
 
     def for_target(self, y: NDArray[Any]) -> Metric:
-        """The same metric for test parts of this target: R² counts its whole variation, not that of each part."""
+        """The metric for test folds of this target: R² then divides by the variance of all samples."""
         is_number = np.issubdtype(np.asarray(y).dtype, np.number)
         if self.outcomes != "share explained" or not is_number or np.ptp(y) == 0.0:
             return self
@@ -100,7 +100,7 @@ class Metric:
     def measure(
         self, model: Any, X: Any, y: NDArray[Any], predictions: Any, decision: Any, columns: IntArray
     ) -> float:
-        """The value on a test part; an error where it is not defined."""
+        """The value on the test samples of a fold; an error where it is not defined."""
         if self.response == "predict":
             value = self.function(y, predictions)
         elif self.response == "selected":
@@ -115,8 +115,8 @@ class Metric:
             value = self.function(y, decision, model.classes_)
         if not np.isfinite(value):
             raise ValueError(
-                f"The metric {self.name!r} is {value} on this test part with {len(columns)} features. Use larger or "
-                "stratified test parts, or another metric."
+                f"The metric {self.name!r} is {value} on this test fold with {len(columns)} features. Use larger or "
+                "stratified test folds, or another metric."
             )
         return float(value)
 
@@ -132,12 +132,12 @@ def sample_hits(y_true: ArrayLike, y_pred: ArrayLike) -> FloatArray:
 
 
 def share_of_right_predictions(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """What ``score`` of a classifier is."""
+    """Accuracy, the ``score`` of a classifier."""
     return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
 
 
 def share_of_explained_variance(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """What ``score`` of a regressor is; of a target that does not vary, 1 where it is met and else 0."""
+    """R², the ``score`` of a regressor; for a constant target 1 where all predictions are equal to it, else 0."""
     truth, predicted = np.asarray(y_true, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
     if truth.ndim != 1 or truth.size < 2 or truth.shape != predicted.shape:
         return float(sk.r2_score(truth, predicted))
@@ -240,8 +240,8 @@ def area_under_curve(y_true: ArrayLike, decision: ArrayLike, classes: ArrayLike 
 def _binary_area(positive: NDArray[np.bool_], values: FloatArray) -> float:
     if positive.all() or not positive.any():
         raise ValueError(
-            "The area under the ROC curve is not defined: the test part has samples of one class only. "
-            "Use stratified splits with larger test parts, or another metric."
+            "The area under the ROC curve is not defined: the test fold has samples of one class only. "
+            "Use stratified splits with larger test folds, or another metric."
         )
     return float(sk.roc_auc_score(positive, values))
 
@@ -251,22 +251,22 @@ def explained_variation(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     truth = np.asarray(y_true, dtype=float)
     if truth.size == 0 or np.all(truth == truth[0]):
         raise ValueError(
-            "R² is not defined: the targets of the test part do not vary. Use larger test parts or 'mse'."
+            "R² is not defined: the targets of the test fold do not vary. Use larger test folds or 'mse'."
         )
     return float(sk.r2_score(truth, np.asarray(y_pred, dtype=float)))
 
 
 def target_variance(y: ArrayLike) -> float:
-    """The variance of a target, by one degree of freedom less than it has samples."""
+    """The variance of a target, with n - 1 degrees of freedom."""
     return float(np.var(np.asarray(y, dtype=float), ddof=1))
 
 
 @dataclass(frozen=True)
 class ExplainedShare:
-    """R² of a test part: one minus its mean squared residual over the variance of the whole target.
+    """R² of a test fold: one minus its mean squared residual over the variance of the whole target.
 
-    The few targets of a part vary by chance much less, or more, than all. Divided by their own variation, R² had a mean
-    of -0.73 over ten parts of four samples where the fitted models explained 0.45 of the variation (docs/trust).
+    By chance the few targets of a fold vary much less, or more, than all. Divided by the variance within the fold, R²
+    had a mean of -0.73 over ten folds of four samples where the models explained 0.45 of the variance (docs/trust).
     """
 
     variance: float
@@ -276,7 +276,7 @@ class ExplainedShare:
 
 
 def probe_fraction(probes: Iterable[int], name: str = "probe_fraction") -> Metric:
-    """A metric: the share of the selected features that are among the ``probes`` (column numbers).
+    """A metric: the share of the selected features that are among the ``probes`` (column indices).
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def probe_fraction(probes: Iterable[int], name: str = "probe_fraction") -> Metri
     return Metric(name, share, "selected", label="share of probes", unit="%", bounds=(0.0, 1.0))
 
 
-# The order is that of preference: the first that the records hold is shown first.
+# In order of preference: the first one in the records is shown first.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -372,7 +372,7 @@ METRIC_NAMES.update(METRICS)
 
 
 def register_metric(metric: Metric) -> Metric:
-    """Make a metric known by its name, so that summaries and reports understand its column.
+    """Register a metric by its name, so that summaries and reports can use its column.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def register_metric(metric: Metric) -> Metric:
 
 
 def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
-    """A ``Metric``, a name of ours, a scorer name of scikit-learn, or a scorer, as a ``Metric``."""
+    """The ``Metric`` for a ``Metric``, one of our names, a scorer name of scikit-learn, or a scorer."""
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
@@ -434,8 +434,8 @@ def _balanced_share_right(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return float(np.mean(right / np.bincount(codes)))
 
 
-# Scorers of scikit-learn that are asked for thousands of times, without its checks of the labels each time: those
-# take longer than fitting a small predictor.
+# Scorers of scikit-learn that are called thousands of times, without the checks of the labels in every call: these
+# checks take longer than fitting a small predictor.
 SHARES = {
     "accuracy": Metric(
         "accuracy",
@@ -470,7 +470,7 @@ def _bounds_of_scorer(name: str) -> tuple[float, float]:
 
 
 def _of_scorer(scorer: Any, name: str) -> Metric:
-    """Scorers are greater-is-better; those that read plain predictions are given them instead of the model."""
+    """The ``Metric`` of a scorer; where the scorer uses plain predictions, it gets these instead of the model."""
     measure = getattr(scorer, "_score_func", None)
     if measure is None or getattr(scorer, "_response_method", None) != "predict":
         return Metric(name, scorer, "model", greater_is_better=True)
@@ -479,7 +479,7 @@ def _of_scorer(scorer: Any, name: str) -> Metric:
 
 @dataclass(frozen=True)
 class _Signed:
-    """A function of truth and predictions, turned as its scorer turns it; can be sent to other processes."""
+    """A function of truth and predictions with the sign of its scorer; it can be pickled for other processes."""
 
     measure: Callable[..., float]
     sign: int
@@ -508,7 +508,7 @@ def parse_metrics(metrics: Any, target: Target | type[Target]) -> tuple[Metric, 
 
 
 def scoring_metric(scoring: Any, estimator: Any) -> Metric:
-    """What a parameter ``scoring`` means; None is the estimator's own ``score``."""
+    """The ``Metric`` for a parameter ``scoring``; None means the ``score`` method of the estimator."""
     if scoring is None and getattr(type(estimator), "score", None) is ClassifierMixin.score:
         # Without predicting, and checking the predictions, a second time.
         return Metric("score", share_of_right_predictions, greater_is_better=True)

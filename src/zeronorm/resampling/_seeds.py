@@ -1,4 +1,4 @@
-"""Seeds for the random parts of wrapped estimators."""
+"""Seeds for the random states of wrapped estimators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def seeded_clone(
 ) -> Any:
     """A clone whose unset ``random_state`` parameters, also the nested ones, are fixed by ``seeds``.
 
-    A ``random_state`` the user has chosen stays as it is. Who clones often gives the names of the
-    ``unset`` parameters, which take longer to find than a small model to fit.
+    A ``random_state`` the user has set is kept. Finding the ``unset`` parameters takes longer than fitting a
+    small model, so pass their names when cloning often.
     """
     fresh = clone(estimator)
     unset = unset_random_states(fresh) if unset is None else unset

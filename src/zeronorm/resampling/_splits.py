@@ -1,4 +1,4 @@
-"""Splits into training and test parts, checked before any work is done."""
+"""Splits into training and test samples, checked before any work is done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from zeronorm.selection.target import Target
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of one training and one test part."""
+    """Row indices of the training samples and the test samples of one fold."""
 
     index: int
     train: IntArray
@@ -44,12 +44,11 @@ def make_splits(
     seed: int,
     repeats: int = 1,
 ) -> list[Split]:
-    """All splits of ``cv``: a number of folds, a splitter, or pairs of row numbers; those made here as they are.
+    """All splits of ``cv``: a number of folds, a splitter, pairs of row indices, or splits made by this function.
 
     A number of folds means shuffled folds, stratified as the target asks, that keep the sample
-    groups together where there are any. A splitter is used on a copy, so its random state does not
-    move, and an unset random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next
-    seed; they must differ.
+    groups together where there are any. A splitter is copied, so its random state does not change, and an unset
+    random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next seed; they must differ.
     """
     if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
         return cv
@@ -110,15 +109,15 @@ def _splitter(cv: Any, y: Any, groups: Any, is_stratified: bool, seed: int) -> A
     return splitter
 
 
-def _rows(rows: Any, n_samples: int, index: int, part: str) -> IntArray:
+def _rows(rows: Any, n_samples: int, index: int, kind: str) -> IntArray:
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     if rows.size == 0:
-        raise ValueError(f"Split {index} of 'cv' has an empty {part} part.")
+        raise ValueError(f"Split {index} of 'cv' has an empty {kind} set.")
     if rows.min() < 0 or rows.max() >= n_samples:
         raise ValueError(
-            f"Split {index} of 'cv' names row {int(rows.min() if rows.min() < 0 else rows.max())} in its {part} "
-            f"part, but there are {n_samples} samples (0 to {n_samples - 1})."
+            f"Split {index} of 'cv' names row {int(rows.min() if rows.min() < 0 else rows.max())} in its {kind} "
+            f"set, but there are {n_samples} samples (0 to {n_samples - 1})."
         )
     return np.asarray(rows, dtype=np.intp)
 
@@ -128,7 +127,7 @@ def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:
     if shared.size:
         raise ValueError(
             f"Split {split.index} of 'cv' overlaps: {shared.size} rows are in both the training and the test "
-            f"part, the first: {shared[:5].tolist()}. A test row must not be trained on."
+            f"set, the first: {shared[:5].tolist()}. A test row must not be trained on."
         )
     if groups is None:
         return
@@ -136,13 +135,13 @@ def _check_disjoint(split: Split, groups: NDArray[Any] | None) -> None:
     if shared_groups.size:
         raise ValueError(
             f"Split {split.index} of 'cv' divides sample groups: {shared_groups.size} are in both the training "
-            f"and the test part, the first: {shared_groups[:5].tolist()}. Use a splitter that honours "
+            f"and the test set, the first: {shared_groups[:5].tolist()}. Use a splitter that honours "
             "groups, such as GroupKFold, or a number of folds."
         )
 
 
 def require_two_classes(owner: str, y_train: NDArray[Any]) -> None:
-    """Raise an error where a training part holds one class only, before a learner fails on it."""
+    """Raise an error where the training samples of a fold have one class only, before a selector fails on them."""
     if np.all(y_train == y_train[0]):
         raise ValueError(
             f"{owner} trains on a part of the samples that holds only the class {y_train[0]}: another class has "
@@ -161,7 +160,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def take_columns(X: Any, columns: IntArray) -> Any:
-    """The given features as something a scikit-learn estimator can be fitted on."""
+    """The given features in a container that a scikit-learn estimator can be fitted on."""
     if isinstance(X, Design):
         return X.block(columns)
     if isinstance(X, np.ndarray):
@@ -178,7 +177,7 @@ def dense_columns(X: Any, columns: IntArray | slice) -> NDArray[np.float64]:
 
 
 def group_params(selector: Any, groups: Any) -> dict[str, Any]:
-    """The labels of the samples, for ``fit`` of a selector that keeps groups together, also by its own splitter."""
+    """The argument ``groups`` for ``fit`` of a selector that accepts it, directly or for its splitter."""
     if groups is None:
         return {}
     has_group_splitter = "Group" in type(getattr(selector, "cv", None)).__name__

@@ -1,4 +1,4 @@
-"""Warnings of an inner fit that the outer one gives itself."""
+"""Suppression of warnings of an inner fit that the outer fit gives itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def suppress_nested_warnings(*kinds: type[Warning], starting: str = "") -> Iterator[None]:
-    """Keep back warnings of a fit inside another one, which judges the same and can name a remedy that works.
+    """Suppress warnings of a fit inside another one, which checks the same and can name a remedy that works.
 
-    Warning filters are global to the process, so threads leave them to the caller.
+    Warning filters are global to the process, so only the main thread changes them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

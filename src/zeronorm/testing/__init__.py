@@ -1,4 +1,4 @@
-"""Contract suites that are shipped with the package, for our own backends and methods and for yours."""
+"""Checks for selectors and backends of this package and of other packages."""
 
 from zeronorm.testing._design_checks import check_design
 from zeronorm.testing._selector_checks import check_selector, selector_checks

@@ -1,4 +1,4 @@
-"""The contract of every `Design` backend, each operation against plain NumPy on the dense equivalent."""
+"""Checks of a `Design` backend: each operation is compared with NumPy on the dense matrix."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Check:
         self.rng = rng
 
     def close(self, found: Any, expected: Any, magnitude: Any, what: str) -> None:
-        """Compare with an error bound relative to the sum of absolute values, which is what rounds."""
+        """Compare with an error bound relative to the sum of absolute values, as rounding errors are."""
         found = np.asarray(found)
         assert found.dtype == np.float64, f"{what} has type {found.dtype}, not float64"
         assert found.shape == np.shape(expected), f"{what}: shape {found.shape}, not {np.shape(expected)}"

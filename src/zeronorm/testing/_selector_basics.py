@@ -1,4 +1,4 @@
-"""Toy problems for the contract of a selector, and its first checks: fitted state, estimator, homes of the data."""
+"""Toy problems for the checks of a selector, and the first checks: fitted state, estimator, backends of the data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_regression(selector: Any) -> bool:
 
 
 def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, NDArray[Any]]:
-    """Noise with a signal in features 1 and 4, tie-free."""
+    """Noise with a signal in features 1 and 4, without ties."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N_SAMPLES, n_features))
     signal = X[:, 1] * 2.0 + X[:, min(4, n_features - 1)] + 0.3 * rng.normal(size=N_SAMPLES)
@@ -69,14 +69,14 @@ def supports(selector: Any) -> list[list[int]]:
     return [selector.path_.support(k).tolist() for k in range(1, selector.n_features_in_ + 1)]
 
 
-# Of the selector that is being checked, by its class, its parameters and the data.
+# Supports of the selector that is being checked, by its class, its parameters and the data.
 KNOWN_SUPPORTS: dict[tuple[Any, ...], list[list[int]]] = {}
 
 
 def supports_of_a_fit(selector: Any, X: NDArray[Any], y: NDArray[Any]) -> list[list[int]]:
-    """All supports that the selector finds, kept: several checks compare with the fit of the same plain data.
+    """All supports of the selector on these data, cached because several checks compare with the same fit.
 
-    That a second fit gives the same has a check of its own.
+    Another check makes sure that a second fit gives the same.
     """
     key = type(selector), str(selector.get_params()), X.tobytes(), y.tobytes()
     if key not in KNOWN_SUPPORTS:
@@ -227,7 +227,7 @@ def check_works_in_a_pipeline(selector: Any) -> None:
     assert pipe.predict(X).shape == y.shape
 
 
-# -- homes of the data ----------------------------------------------------------------------------------
+# -- backends of the data -------------------------------------------------------------------------------
 
 
 def check_backends_agree(selector: Any) -> None:

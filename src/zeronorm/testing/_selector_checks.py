@@ -1,6 +1,6 @@
-"""The public contract of a selector as a suite that any selector, also a user's own, can run.
+"""Checks of the public behaviour of a selector, also for selectors of other packages.
 
-``check_selector(MySelector())`` raises on the first broken promise. It complements scikit-learn's
+``check_selector(MySelector())`` raises at the first check that fails. It complements scikit-learn's
 ``check_estimator`` with what is special to selection: paths, ties, groups, backends, seeds.
 """
 
@@ -48,8 +48,8 @@ from zeronorm.testing._selector_basics import (
 
 Check = Callable[[Any], None]
 
-# What a method does not promise, and why: its mathematics, or a defect that is known. A selector of your own
-# says the same in its attribute ``_unkept_checks``, a mapping from the name of the check to the reason.
+# Checks that a method cannot pass, with the reason: its mathematics, or a known defect. A selector of another package
+# lists them in its attribute ``_unkept_checks``, a mapping from the name of the check to the reason.
 UNKEPT_CHECKS: dict[tuple[str, str], str] = {
     ("KnockoffSelector", "check_flipping_signs_changes_nothing"): (
         "knockoffs are drawn at random, and the draw for a mirrored column is not the mirrored draw"
@@ -192,7 +192,7 @@ def check_extreme_values_are_survived(selector: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", UserWarning
-            )  # also of convergence; those of arithmetic still count
+            )  # also those of convergence; warnings of NumPy are still errors
             try:
                 s = clone(selector).fit(X, y)
             except ValueError as refused:
@@ -202,20 +202,20 @@ def check_extreme_values_are_survived(selector: Any) -> None:
         assert sorted(s.path_.order) == list(range(N_FEATURES))
 
 
-def check_an_empty_answer_is_told(selector: Any) -> None:
+def check_an_empty_selection_warns(selector: Any) -> None:
     fix_seed(selector)
     X, y = make_problem(selector)
     X = np.random.default_rng(9).normal(size=X.shape)
     strictest = {"C": 1e-6, "level": 1e-9, "n_features_to_select": None}
     selector.set_params(**{name: value for name, value in strictest.items() if accepts(selector, name)})
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             s = clone(selector).fit(X, y)
         except ValueError:
             return  # a setting that the method refuses
     is_expressed = not s.support_.any()
-    assert s.path_.selected_size != 0 or told or is_expressed, (
+    assert s.path_.selected_size != 0 or caught or is_expressed, (
         "nothing passes, one feature is kept, and no warning says so"
     )
 
@@ -225,10 +225,10 @@ def check_an_early_stop_warns_once(selector: Any) -> None:
         return
     fix_seed(selector)
     X, y = make_problem(selector)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         s = clone(selector).set_params(max_iter=1).fit(X, y)
-    count = sum(issubclass(w.category, ConvergenceWarning) for w in told)
+    count = sum(issubclass(w.category, ConvergenceWarning) for w in caught)
     assert count == (not s.converged_), f"converged_ is {s.converged_}, with {count} warnings of convergence"
 
 
@@ -305,7 +305,7 @@ SELECTOR_CHECKS: tuple[Check, ...] = (
     check_groups_stay_whole,
     check_forced_features_stay,
     check_extreme_values_are_survived,
-    check_an_empty_answer_is_told,
+    check_an_empty_selection_warns,
     check_an_early_stop_warns_once,
     check_bad_input,
     check_binary_methods_refuse_more_classes,
@@ -315,9 +315,9 @@ SELECTOR_CHECKS: tuple[Check, ...] = (
 
 
 def selector_checks(selector: Any) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Name and call of every check for one selector; each call works on its own clone.
+    """Name and call of every check for one selector; each call uses a new clone.
 
-    A call raises ``SkipTest`` with the reason where the selector does not promise what the check asks.
+    A call raises ``SkipTest`` with the reason where the selector is exempt from the check.
 
     Parameters
     ----------
@@ -349,12 +349,12 @@ def _run(check: Check, selector: Any) -> None:
     if reason is not None:
         raise SkipTest(f"{type(selector).__name__}, {name}: {reason}")
     if accepts(selector, "random_state") and selector.random_state is None:
-        selector.set_params(random_state=0)  # fits that draw anew may rightly differ
+        selector.set_params(random_state=0)  # without a seed two fits may differ
     check(selector)
 
 
 def check_selector(selector: Any) -> None:
-    """Run the whole contract on an unfitted selector; raises AssertionError at the first broken promise.
+    """Run all checks on an unfitted selector; an AssertionError is raised at the first one that fails.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Reproductions of published experiments: declared as tables, run with a journal, told on a result page."""
+"""Reproductions of published experiments: each is declared as a table, run with a journal, and reported on a page."""

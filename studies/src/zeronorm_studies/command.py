@@ -28,7 +28,7 @@ def study(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
     cap: Annotated[
         float | None,
-        typer.Option("--cap", min=0.001, help="Time limit for one cell of the study, in seconds."),
+        typer.Option("--cap", min=0.001, help="Time limit for one task of the study, in seconds."),
     ] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Leave out methods that are not installed, with a note.")
@@ -39,7 +39,7 @@ def study(
 ) -> None:
     """Repeat a published experiment and compare the results with the published ones.
 
-    Finished parts are kept in a journal: start a stopped run again, and it continues.
+    Finished tasks are kept in a journal: a run that was stopped continues when it is started again.
     """
     from zeronorm.cli.printing import print_json
 
@@ -83,7 +83,7 @@ def _run(
 
     from zeronorm.cli.printing import shows_progress
     from zeronorm.result import Clock, provenance
-    from zeronorm_studies.pages import build_page, scorer, write_study
+    from zeronorm_studies.pages import build_page, compare_all, write_study
     from zeronorm_studies.runner import run_study
     from zeronorm_studies.study import get_study
 
@@ -106,12 +106,12 @@ def _run(
         ("zeronorm", run["version"]),
         ("Python", run["python"]),
         ("packages", packages),
-        ("duration of this call (cells in the journal are not computed again)", f"{run['seconds']} s"),
-        ("time of all cells, added up", f"{results.seconds / 60:.1f} min"),
+        ("duration of this call (tasks in the journal are not computed again)", f"{run['seconds']} s"),
+        ("time of all tasks, added up", f"{results.seconds / 60:.1f} min"),
     ]
     page = build_page(found, results, quick=quick, provenance=shown)
     files = write_study(out, name, page, results)
-    return [asdict(f) for f in scorer(found, results, quick=quick)], [str(file) for file in files]
+    return [asdict(f) for f in compare_all(found, results, quick=quick)], [str(file) for file in files]
 
 
 def _print(name: str, findings: list[dict[str, str]], files: list[str]) -> None:

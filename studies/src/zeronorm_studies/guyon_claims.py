@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from zeronorm_studies.guyon_tables import PEAKS, TABLES, same_directions
-from zeronorm_studies.results import Claim, Judged, NotMeasured, Results
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, Results
 
-Check = Callable[[Results], Judged]
+Check = Callable[[Results], ClaimCheck]
 
 RELIEF = ("R#", "R#_K4")
 LINEAR = ("GS#", "OMMU#", "SC#")
@@ -28,9 +28,9 @@ def _shown(errors: dict[str, float]) -> str:
 
 
 def _nonlinear_beats_linear(data: str, size: int) -> Check:
-    """Over all selections that were judged by both machines, random selection aside."""
+    """Over all selections that were scored by both SVMs, except random selection."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         wins, total = 0, 0
         for where, config, asked in results.keys:
             if where == data and asked == size and config.endswith("_OM") and not config.startswith("rand"):
@@ -39,37 +39,37 @@ def _nonlinear_beats_linear(data: str, size: int) -> Check:
                 except NotMeasured:
                     continue
                 wins, total = wins + (nonlinear < results.mean(data, config, size)), total + 1
-        return Judged(f"RBF better for {wins} of {total} selections", wins > total / 2)
+        return ClaimCheck(f"RBF better for {wins} of {total} selections", wins > total / 2)
 
     return check
 
 
 def _interval_is_poor(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         errors = _errors(results, data, AT_100, "RBF", 100)
-        return Judged(_shown(errors), max(errors, key=lambda name: errors[name]) == "INTER#")
+        return ClaimCheck(_shown(errors), max(errors, key=lambda name: errors[name]) == "INTER#")
 
     return check
 
 
 def _best_is(data: str, names: tuple[str, ...], size: int, among: tuple[str, ...]) -> Check:
-    """The lowest error with the Gaussian machine belongs to one of ``names``."""
+    """The lowest error with the Gaussian SVM belongs to one of ``names``."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         errors = _errors(results, data, among, "RBF", size)
         best = min(errors.values())
         winners = {name for name, error in errors.items() if error == best}
-        return Judged(_shown(errors), bool(winners & set(names)))
+        return ClaimCheck(_shown(errors), bool(winners & set(names)))
 
     return check
 
 
 def _relief_needs_a_nonlinear_model(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         names = (*RELIEF, "NLMU#")
         flat, nonlinear = (_errors(results, data, names, model, 100) for model in ("OM", "RBF"))
         loss = {name: flat[name] - nonlinear[name] for name in names}
-        return Judged(
+        return ClaimCheck(
             "OM − RBF: " + _shown(loss), min(loss[name] for name in RELIEF) > max(0.0, loss["NLMU#"])
         )
 
@@ -77,18 +77,18 @@ def _relief_needs_a_nonlinear_model(data: str) -> Check:
 
 
 def _linear_features_nonlinear_model(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         flat, nonlinear = (_errors(results, data, LINEAR, model, 100) for model in ("OM", "RBF"))
         gain = {name: flat[name] - nonlinear[name] for name in LINEAR}
-        return Judged("OM − RBF: " + _shown(gain), min(gain.values()) > 0.0)
+        return ClaimCheck("OM − RBF: " + _shown(gain), min(gain.values()) > 0.0)
 
     return check
 
 
 def _updates_prefer_nonlinear(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         flat, nonlinear = (results.mean(data, f"NLMU#_{model}", 7) for model in ("OM", "RBF"))
-        return Judged(f"OM {flat:.4f}, RBF {nonlinear:.4f}", nonlinear < flat)
+        return ClaimCheck(f"OM {flat:.4f}, RBF {nonlinear:.4f}", nonlinear < flat)
 
     return check
 
@@ -96,7 +96,7 @@ def _updates_prefer_nonlinear(data: str) -> Check:
 def _trend(data: str, size: int) -> Check:
     """Nonlinear multivariate before linear multivariate before univariate, in mean error of the groups."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         groups = {
             "nonlinear multivariate": _errors(results, data, (*RELIEF, "NLMU#"), "RBF", size),
             "linear multivariate": _errors(results, data, ("GS#", "OMMU#"), "OM", size),
@@ -104,7 +104,7 @@ def _trend(data: str, size: int) -> Check:
         }
         means = {name: float(np.mean(list(errors.values()))) for name, errors in groups.items()}
         first, second, third = means.values()
-        return Judged(_shown(means), first < second < third)
+        return ClaimCheck(_shown(means), first < second < third)
 
     return check
 
@@ -150,7 +150,7 @@ def _with_100(data: str) -> tuple[tuple[str, str, str, Check], ...]:
         ),
         ("RBF outperforms OM (100)", "RBF outperforms OM", NONLINEAR, _nonlinear_beats_linear(data, 100)),
         (
-            "Relief features lose with the linear machine, those of multiplicative updates do not (100)",
+            "Relief features lose with the linear SVM, those of multiplicative updates do not (100)",
             "nonlinear features may perform poorly with a linear classifier",
             "OM − RBF is positive for both Relief selections, and larger than for NLMU",
             _relief_needs_a_nonlinear_model(data),
@@ -198,9 +198,9 @@ def _with_7(data: str) -> tuple[tuple[str, str, str, Check], ...]:
 
 
 def _beats_random(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         errors = _errors(results, data, ("R#_K4", "rand#"), "RBF", 7)
-        return Judged(_shown(errors), errors["R#_K4"] < errors["rand#"])
+        return ClaimCheck(_shown(errors), errors["R#_K4"] < errors["rand#"])
 
     return check
 
@@ -212,7 +212,7 @@ def matrix_claims(data: str) -> tuple[Claim, ...]:
             f"McNemar scores of {table.name}, {data}",
             "the printed matrix",
             f"at most {OPPOSITE_SHARE:.0%} of the pairs that differ in the paper differ in the other direction here",
-            same_directions(data, table.cells, table.matrix, OPPOSITE_SHARE),
+            same_directions(data, table.configurations, table.matrix, OPPOSITE_SHARE),
             origin="figure",
             in_quick=False,
         )

@@ -10,26 +10,26 @@ import numpy as np
 
 from zeronorm.evaluation.significance import ScoreMatrix, score_matrix
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Judged, NotMeasured, Results
+from zeronorm_studies.results import ClaimCheck, NotMeasured, Results
 
 PEAKS, BINNED = "peaks", "binned spectra"
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Code, our cell and published error of each method, best first, with the scores."""
+    """Code, our configuration and published error of each method, best first, with the scores."""
 
     name: str
-    rows: tuple[tuple[str, TaskId, float], ...]
+    rows: tuple[tuple[str, SizedConfiguration, float], ...]
     upper: tuple[tuple[int, ...], ...]
 
     @property
-    def cells(self) -> dict[str, TaskId]:
-        return {code: cell for code, cell, _ in self.rows}
+    def configurations(self) -> dict[str, SizedConfiguration]:
+        return {code: sized for code, sized, _ in self.rows}
 
     @property
     def matrix(self) -> PublishedMatrix:
-        return PublishedMatrix(tuple(self.cells), self.upper)
+        return PublishedMatrix(tuple(self.configurations), self.upper)
 
 
 TABLES = (
@@ -111,10 +111,10 @@ def matrix_sections(results: Results) -> list[Section]:
                 "Methods in the published order."
             )
             try:
-                found = measured_matrix(results, data, table.cells)
+                found = measured_matrix(results, data, table.configurations)
             except NotMeasured:
                 continue
-            shown = matrix_table(found, tuple(table.cells), table.matrix)
+            shown = matrix_table(found, tuple(table.configurations), table.matrix)
             sections.append(Section(f"McNemar matrix, {data}: {table.name}", (text,), shown))
         sections += _others(results, data)
     return sections
@@ -122,11 +122,13 @@ def matrix_sections(results: Results) -> list[Section]:
 
 def _others(results: Results, data: str) -> list[Section]:
     """The codes of section 2.4 that the published tables leave out."""
-    printed = {cell for table in TABLES for cell in table.cells.values()}
+    printed = {sized for table in TABLES for sized in table.configurations.values()}
     keys = [(config, size) for where, config, size in results.keys if where == data]
-    cells = {code_of(config, size): (config, size) for config, size in keys if (config, size) not in printed}
+    configurations = {
+        code_of(config, size): (config, size) for config, size in keys if (config, size) not in printed
+    }
     try:
-        found = measured_matrix(results, data, cells)
+        found = measured_matrix(results, data, configurations)
     except NotMeasured:
         return []
     text = "Methods that the paper names and does not show. Scores as above, by test error, which is on the diagonal."
@@ -141,8 +143,8 @@ def code_of(config: str, size: int | None) -> str:
 # -- McNemar score matrices as tables: ours alone, and side by side with published ones --
 
 
-TaskId = tuple[str, int | None]
-"""Label of the arm and the size asked of it."""
+SizedConfiguration = tuple[str, int | None]
+"""Label of the configuration and its size."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +160,13 @@ class PublishedMatrix:
         return self.upper[i][j - i - 1] if i < j else -self.upper[j][i - j - 1]
 
 
-def measured_matrix(results: Results, data: str, cells: Mapping[str, TaskId]) -> ScoreMatrix:
+def measured_matrix(
+    results: Results, data: str, configurations: Mapping[str, SizedConfiguration]
+) -> ScoreMatrix:
     """The matrix of the methods that were measured in every fold; NotMeasured with less than two."""
     truth: list[Any] = []
     predictions: dict[str, list[Any]] = {}
-    for code, (config, size) in cells.items():
+    for code, (config, size) in configurations.items():
         try:
             rows = results.rows_of(data, config, size)
         except NotMeasured:
@@ -182,41 +186,41 @@ def matrix_table(
 
     With a published matrix each score is followed by the published one in brackets.
     """
-    place = {code: i for i, code in enumerate(found.methods)}
+    index = {code: i for i, code in enumerate(found.methods)}
     by_error = [found.methods[i] for i in np.argsort(found.error_rates, kind="stable")]
-    codes = by_error if order is None else [code for code in order if code in place]
+    codes = by_error if order is None else [code for code in order if code in index]
     lines = []
     for number, row in enumerate(codes, start=1):
-        cells = [_cell(found, place, row, column, published) for column in codes]
+        cells = [_cell(found, index, row, column, published) for column in codes]
         lines.append((f"{number}. {row}", *cells))
     return PageTable(("method", *(str(number) for number in range(1, len(codes) + 1))), tuple(lines))
 
 
 def _cell(
-    found: ScoreMatrix, place: dict[str, int], row: str, column: str, published: PublishedMatrix | None
+    found: ScoreMatrix, index: dict[str, int], row: str, column: str, published: PublishedMatrix | None
 ) -> str:
     if row == column:
-        return f"{100 * found.error_rates[place[row]]:.2f}"
-    ours = str(found.scores[place[row], place[column]])
+        return f"{100 * found.error_rates[index[row]]:.2f}"
+    ours = str(found.scores[index[row], index[column]])
     return ours if published is None else f"{ours} ({published.score(row, column)})"
 
 
 def same_directions(
-    data: str, cells: Mapping[str, TaskId], published: PublishedMatrix, share: float
-) -> Callable[[Results], Judged]:
+    data: str, configurations: Mapping[str, SizedConfiguration], published: PublishedMatrix, share: float
+) -> Callable[[Results], ClaimCheck]:
     """At most ``share`` of the pairs that differ in the paper differ in the other direction here."""
 
-    def check(results: Results) -> Judged:
-        found = measured_matrix(results, data, cells)
-        place = {code: i for i, code in enumerate(found.methods)}
+    def check(results: Results) -> ClaimCheck:
+        found = measured_matrix(results, data, configurations)
+        index = {code: i for i, code in enumerate(found.methods)}
         same, opposite, total = 0, 0, 0
         for i, row in enumerate(found.methods):
             for column in found.methods[i + 1 :]:
                 expected = published.score(row, column)
                 if expected:
-                    product = expected * int(found.scores[place[row], place[column]])
+                    product = expected * int(found.scores[index[row], index[column]])
                     same, opposite, total = same + (product > 0), opposite + (product < 0), total + 1
         shown = f"of {total} pairs {same} in the same direction, {opposite} in the opposite one"
-        return Judged(f"{shown}, {total - same - opposite} not told apart", opposite <= share * total)
+        return ClaimCheck(f"{shown}, {total - same - opposite} not told apart", opposite <= share * total)
 
     return check

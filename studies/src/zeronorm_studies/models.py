@@ -1,4 +1,4 @@
-"""Predictors that judge subsets, and weights over features, in several studies."""
+"""Predictors that score subsets, and distributions over features, for several studies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def linear_model(C: float = 1.0) -> Any:
 
 
 def tuned_linear_model(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
-    """The same with its cost chosen by cross-validation inside the training part."""
+    """The same with its cost chosen by cross-validation inside the training set."""
     return GridSearchCV(linear_model(), {"svc__C": list(costs)}, cv=cv)
 
 
@@ -58,7 +58,7 @@ def as_dense(X: Any) -> Any:
 
 
 def tuned_squared_hinge_model(costs: tuple[float, ...] = (0.01, 0.1, 1.0), cv: int = 3) -> Any:
-    """A linear machine with squared hinge loss: as good a judge, and quick on thousands of samples."""
+    """A linear SVM with squared hinge loss, which is fast on thousands of samples."""
     model = make_pipeline(
         FunctionTransformer(as_dense, accept_sparse=True),
         StandardScaler(),
@@ -82,14 +82,14 @@ def polynomial_model(C: float = 1.0, degree: int = 2) -> Any:
     return make_pipeline(StandardScaler(), SVC(kernel="poly", C=C, degree=degree, coef0=1.0, gamma="auto"))
 
 
-# -- Choosing a selector by cross-validation inside the training part --
+# -- Choosing a selector by cross-validation inside the training set --
 
 
 class BestOfSelectors(BaseEstimator):  # type: ignore[misc]
     """Fit several ``SelectorCV`` on the same inner folds and keep the one with the best mean score.
 
     Nothing but the data given to ``fit`` is used, so that the error of the whole, measured on other data, includes
-    the price of the choice.
+    the cost of the choice.
 
     Parameters
     ----------
@@ -116,29 +116,29 @@ class BestOfSelectors(BaseEstimator):  # type: ignore[misc]
 
 def _score_at_choice(selector: Any) -> float:
     results = selector.cv_results_
-    place = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.selected_size)[0])
-    return float(np.asarray(results["scores"])[:, place].mean())
+    index = int(np.flatnonzero(np.asarray(results["size"]) == selector.path_.selected_size)[0])
+    return float(np.asarray(results["scores"])[:, index].mean())
 
 
-# -- Measures of a learned law over features: where its weight is, and how good classifiers drawn from it are --
+# -- Metrics of a learned distribution over features: its weights, and the errors of classifiers drawn from it --
 
 
 FIRST_SHARE = 0.01
-"""Part of a run in which the law still is nearly uniform."""
+"""Share of a run in which the distribution is still nearly uniform."""
 
 
-def weight_metric(name: str, place: int) -> Metric:
+def weight_metric(name: str, index: int) -> Metric:
     """The weight of one feature."""
-    return Metric(name, partial(_weight_of, place), response="model", greater_is_better=True)
+    return Metric(name, partial(_weight_of, index), response="model", greater_is_better=True)
 
 
-def _weight_of(place: int, model: Any, X: Any, y: Any) -> float:
+def _weight_of(index: int, model: Any, X: Any, y: Any) -> float:
     distribution = _distribution(model)
-    # Without a law, the share of a feature in the splits of a tree is the nearest thing.
+    # A tree has no distribution over features; the share of a feature in its splits is the closest equivalent.
     weights = (
         distribution.weights_ if hasattr(distribution, "weights_") else distribution.feature_importances_
     )
-    return float(weights[place])
+    return float(weights[index])
 
 
 def energy_before(model: Any, X: Any, y: Any) -> float:
@@ -155,7 +155,7 @@ def energy_after(model: Any, X: Any, y: Any) -> float:
 
 
 def mean_energy(model: Any, X: Any, y: Any) -> float:
-    """Mean training error of all subsets drawn: the energy of a law that is not learned."""
+    """Mean training error of all subsets drawn: the mean error of a distribution that is not learned."""
     history = _distribution(model).history_
     return float(np.average(history.mean_error, weights=np.diff(history.steps, prepend=0)))
 
@@ -176,7 +176,7 @@ VOTER_ERROR = Metric("voter_error", mean_voter_error, response="model")
 
 
 def voters(settings: dict[str, Any], n_estimators: int, estimator: Any, size: int | None = None) -> Any:
-    """Classifiers on features drawn from the law that is learned with ``settings``."""
+    """Classifiers on features drawn from the distribution that is learned with ``settings``."""
     return OFWClassifier(
         OptimalFeatureWeighting(**settings),
         n_estimators=n_estimators,
@@ -187,7 +187,7 @@ def voters(settings: dict[str, Any], n_estimators: int, estimator: Any, size: in
 
 
 def not_learned(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings under which the law stays uniform: one step of negligible length."""
+    """Settings under which the distribution stays uniform: one step of negligible length."""
     return {**settings, "max_iter": 1, "step_size": 1e-9, "step_offset": 1.0, "noise": 0.0}
 
 
@@ -198,7 +198,7 @@ def _distribution(model: Any) -> Any:
 # -- Edge features of the image experiments of Gadat and Younes (2007) --
 
 # The paper does not say which detectors it has. Of ten kinds (with and without sign; blurs 0-1, 0-2, 1-2, 1-3 and 2-3)
-# this one has the lowest error of a linear machine in three folds of the training digits and nearly the lowest of the
+# this one has the lowest error of a linear SVM in three folds of the training digits and nearly the lowest of the
 # training faces (2.5 %, and 0.10 where the lowest is 0.09).
 DETECTORS: dict[str, Any] = {"blurs": (1, 2), "signed": True}
 PLAIN_DETECTORS: dict[str, Any] = {"blurs": (0, 1), "signed": False}
@@ -236,7 +236,7 @@ def digits_trial(n_classes: int) -> Trial:
 
 
 def one_split(label: str, make: Callable[[], Trial], version: int = 1) -> Data:
-    """Training and test part as published."""
+    """The published training and test set."""
 
     def draw(trial: int) -> Trial:
         return make()

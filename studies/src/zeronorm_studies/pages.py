@@ -111,14 +111,14 @@ Provenance = Sequence[tuple[str, str]]
 IN_PERCENT = ("error_rate", "balanced_error_rate", "probe_fraction")
 
 
-def scorer(study: Study, results: Results, *, quick: bool) -> list[Finding]:
-    """All expectations that this version of the study can speak about."""
-    return [e.scorer(results) for e in study.expectations if e.in_quick or not quick]
+def compare_all(study: Study, results: Results, *, quick: bool) -> list[Finding]:
+    """The comparison with every published figure and claim that this version of the study covers."""
+    return [e.compare(results) for e in study.expectations if e.in_quick or not quick]
 
 
 def build_page(study: Study, results: Results, *, quick: bool, provenance: Provenance = ()) -> Page:
     """The page of a run."""
-    findings = scorer(study, results, quick=quick)
+    findings = compare_all(study, results, quick=quick)
     sections = [_introduction(study, quick), _comparison(findings), _measured(results)]
     if study.sections is not None:
         sections += study.sections(results)

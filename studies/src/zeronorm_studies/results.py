@@ -1,4 +1,4 @@
-"""What a study measured, and how it compares with what was published."""
+"""Results of a study, and their comparison with the published ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class NotMeasured(ValueError):
-    """The results do not hold what was asked for; the message says why."""
+    """The error for a value that the results do not hold; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PublishedDifference:
 
 
 class Results:
-    """All rows of a run: one per data set, arm, trial and size; ``seconds`` is the time of all its cells."""
+    """All rows of a run: one per data set, configuration, trial and size; ``seconds`` is the time of all tasks."""
 
     def __init__(
         self, plan: Plan, rows: list[Row], missing: dict[str, str] | None = None, seconds: float = 0.0
@@ -46,19 +46,19 @@ class Results:
         self.seconds = seconds
         self.rows = rows
         self.missing = missing or {}
-        self._cells: dict[tuple[str, str, int | None], list[Row]] = {}
+        self._by_key: dict[tuple[str, str, int | None], list[Row]] = {}
         for row in rows:
-            self._cells.setdefault((row["data"], row["configuration"], row["asked_size"]), []).append(row)
+            self._by_key.setdefault((row["data"], row["configuration"], row["asked_size"]), []).append(row)
 
     @property
     def keys(self) -> list[tuple[str, str, int | None]]:
-        return list(self._cells)
+        return list(self._by_key)
 
     def rows_of(self, data: str, config: str, size: int | None) -> list[Row]:
-        """All trials of one cell of the table, in order."""
+        """All trials of one data set, configuration and size, in order."""
         if config in self.missing:
             raise NotMeasured(f"{config} was left out: {self.missing[config]}")
-        found = self._cells.get((data, config, size))
+        found = self._by_key.get((data, config, size))
         if not found:
             raise NotMeasured(f"{config} on {data} with size {size} is not part of this version of the study")
         return sorted(found, key=lambda row: int(row["trial"]))
@@ -131,7 +131,7 @@ Origin = Literal["figure", "claim", "from memory", "expected here"]
 Verdict = Literal["agrees", "differs", "not measured"]
 
 ROUNDING_SLACK = 0.02
-"""Share of half a unit in the last place that rounding on another machine may add."""
+"""Share of half a unit in the last digit that rounding on another computer may add."""
 
 ORIGINS = {
     "figure": "a number printed in the paper",
@@ -154,8 +154,8 @@ class Finding:
     note: str = ""
 
 
-class Judged(NamedTuple):
-    """The outcome of checking a claim: what we saw, and whether it agrees."""
+class ClaimCheck(NamedTuple):
+    """The outcome of checking a claim: what was found, and whether it agrees."""
 
     ours: str
     agrees: bool
@@ -201,7 +201,7 @@ class PublishedFigure:
         variance = 0.0 if self.one_division_of is None else share * (1.0 - share) / self.one_division_of
         return float(self.scale * np.sqrt(variance))
 
-    def scorer(self, results: Results) -> Finding:
+    def compare(self, results: Results) -> Finding:
         shown, rule = f"{self.value:g}{self.unit}", self.rule
         try:
             mean, error = results.mean_and_error(self.data, self.config, self.size, self.metric)
@@ -222,17 +222,17 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that the results must bear out; ``check`` looks at them."""
+    """A published statement, and the function ``check`` that compares it with the results."""
 
     what: str
     published: str
     rule: str
-    check: Callable[[Results], Judged]
+    check: Callable[[Results], ClaimCheck]
     origin: Origin = "claim"
     in_quick: bool = True
     note: str = ""
 
-    def scorer(self, results: Results) -> Finding:
+    def compare(self, results: Results) -> Finding:
         try:
             judged = self.check(results)
         except NotMeasured as reason:
@@ -249,7 +249,7 @@ Expectation = PublishedFigure | Claim
 # -- Rules that several studies use --
 
 
-Check = Callable[[Results], Judged]
+Check = Callable[[Results], ClaimCheck]
 LEVEL = 0.05
 
 
@@ -259,11 +259,11 @@ def lower_mean(
     """Every one of ``better`` has a lower mean than every one of ``worse``."""
     better, worse = tuple(better), tuple(worse)
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         left = {config: results.mean(data, config, size, metric) for config in better}
         right = {config: results.mean(data, config, _size(results, config, size), metric) for config in worse}
         shown = ", ".join(f"{config} {value:.4g}" for config, value in {**left, **right}.items())
-        return Judged(shown, max(left.values()) < min(right.values()))
+        return ClaimCheck(shown, max(left.values()) < min(right.values()))
 
     return check
 
@@ -272,40 +272,40 @@ def significantly_lower(data: str, better: str, worse: Iterable[str], size: int 
     """``better`` has a lower error than each of ``worse``, p < 0.05 on the same trials."""
     worse = tuple(worse)
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         found = {
             config: results.difference(data, better, config, size, b_size=_size(results, config, size))
             for config in worse
         }
         shown = "; ".join(f"{better} − {config}: {difference}" for config, difference in found.items())
-        return Judged(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
+        return ClaimCheck(shown, all(d.mean < 0 and d.p_value < LEVEL for d in found.values()))
 
     return check
 
 
 def indistinguishable(data: str, configs: Iterable[str], size: int | None) -> Check:
-    """No pair of arms differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
+    """No pair of configurations differs, p ≥ 0.05 divided by the number of pairs (Bonferroni)."""
     configs = tuple(configs)
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         pairs = [(a, b) for i, a in enumerate(configs) for b in configs[i + 1 :]]
         found = [(a, b, results.difference(data, a, b, size)) for a, b in pairs]
         shown = "; ".join(f"{a} − {b}: {difference}" for a, b, difference in found)
-        return Judged(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
+        return ClaimCheck(shown, all(d.p_value >= LEVEL / len(pairs) for _, _, d in found))
 
     return check
 
 
 def within(data: str, a: str, b: str, size: int | None, margin: float) -> Check:
-    """The means of two arms are within ``margin`` of each other."""
+    """The means of two configurations are within ``margin`` of each other."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         left, right = results.mean(data, a, size), results.mean(data, b, size)
-        return Judged(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
+        return ClaimCheck(f"{a} {left:.4g}, {b} {right:.4g}", abs(left - right) <= margin)
 
     return check
 
 
 def _size(results: Results, config: str, size: int | None) -> int | None:
-    """Arms that keep all features have no size to ask for."""
+    """The size in the records: None for configurations that keep all features."""
     return None if next(a.keeps_all for a in results.plan.configs if a.label == config) else size

@@ -1,4 +1,4 @@
-"""Runs a study: checks that every method exists, recalls finished cells, computes the others."""
+"""Runs a study: checks that every method exists, reads finished tasks from the journal, computes the others."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def run_study(
     elsewhere: bool = False,
     verbose: bool = False,
 ) -> Results:
-    """Compute all cells of a study.
+    """Compute all tasks of a study.
 
     Parameters
     ----------
     quick : the small version.
-    journal : folder of finished cells; run again, only the missing ones are computed.
-    n_jobs : processes.
-    cap_s : largest time of one cell; None takes the study's. A timeout is a result.
-    allow_missing : leave out arms whose method is not registered, and say so on the page, instead of
-        refusing to start.
-    in_process : compute here and without a cap; by default only the quick version does.
-    elsewhere : compute with the parallel backend of joblib that is in force, a cluster for instance, without a cap.
+    journal : folder of finished tasks; a second run computes only the missing ones.
+    n_jobs : number of processes.
+    cap_s : time limit of one task in seconds; None takes that of the study. A timeout is a result.
+    allow_missing : leave out configurations whose method is not registered, with a note on the page, instead of
+        raising an error.
+    in_process : compute in this process, without a time limit; by default only the quick version does.
+    elsewhere : compute with the current parallel backend of joblib, such as a cluster, without a time limit.
     """
     make_plan = study.quick if quick else study.full
     plan = make_plan()
@@ -56,11 +56,11 @@ def run_study(
         raise StudyError(f"Study {study.name!r} needs methods that are not there: {shown}.")
     cap = plan.cap_s if cap_s is None else cap_s
     store = None if journal is None else Journal(journal)
-    keys = {job: cell_key(study.name, plan, *_parts(plan, job)) for job in _jobs(plan, missing)}
-    cells = _recall(store, keys, cap)
-    waiting = [job for job in keys if job not in cells]
+    keys = {job: task_key(study.name, plan, *_members(plan, job)) for job in _jobs(plan, missing)}
+    results = _recall(store, keys, cap)
+    waiting = [job for job in keys if job not in results]
     here = quick if in_process is None else in_process
-    late = {job[:2] for job, cell in cells.items() if cell.get("cap_s") is not None}
+    late = {job[:2] for job, result in results.items() if result.get("cap_s") is not None}
     if elsewhere:
         fresh = run_elsewhere(make_plan, waiting)
     elif here:
@@ -68,17 +68,19 @@ def run_study(
     else:
         fresh = run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
     with Progress(verbose).task(study.name, len(waiting)) as advance:
-        for job, cell in fresh:
-            cells[job] = cell
+        for job, result in fresh:
+            results[job] = result
             if store is not None:
-                store.write(keys[job], cell)
+                store.write(keys[job], result)
             advance(1)
-    rows = [row for job in keys for row in _rows(plan, job, cells[job])]
-    return Results(plan, rows, missing, seconds=sum(cell.get("seconds", 0.0) for cell in cells.values()))
+    rows = [row for job in keys for row in _rows(plan, job, results[job])]
+    return Results(
+        plan, rows, missing, seconds=sum(result.get("seconds", 0.0) for result in results.values())
+    )
 
 
 def missing_configurations(plan: Plan) -> dict[str, str]:
-    """Arms whose methods are not registered, with the reason."""
+    """Configurations whose methods are not registered, with the reason."""
     known = {method.name for method in all_methods()}
     missing = {}
     for config in plan.configs:
@@ -96,65 +98,65 @@ def _jobs(plan: Plan, missing: dict[str, str]) -> Iterator[Job]:
                     yield d, a, trial
 
 
-def _parts(plan: Plan, job: Job) -> tuple[Any, Configuration, int]:
+def _members(plan: Plan, job: Job) -> tuple[Any, Configuration, int]:
     return plan.data[job[0]], plan.configs[job[1]], job[2]
 
 
-def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[Job, TaskId]:
-    """Cells in the journal; timeouts under a smaller cap are tried again."""
+def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[Job, TaskResult]:
+    """Results in the journal; timeouts under a smaller limit are computed again."""
     if store is None:
         return {}
     finished = store.finished()
-    cells = {}
+    results = {}
     for job, key in keys.items():
-        cell = store.read(key) if key in finished else None
-        if cell is not None and (cell.get("cap_s") is None or cell["cap_s"] >= cap_s):
-            cells[job] = cell
-    return cells
+        result = store.read(key) if key in finished else None
+        if result is not None and (result.get("cap_s") is None or result["cap_s"] >= cap_s):
+            results[job] = result
+    return results
 
 
-def _rows(plan: Plan, job: Job, cell: TaskId) -> list[dict[str, Any]]:
-    data, config, trial = _parts(plan, job)
+def _rows(plan: Plan, job: Job, result: TaskResult) -> list[dict[str, Any]]:
+    data, config, trial = _members(plan, job)
     return [
-        {"data": data.label, "configuration": config.label, "trial": trial, **row} for row in cell["rows"]
+        {"data": data.label, "configuration": config.label, "trial": trial, **row} for row in result["rows"]
     ]
 
 
-# -- Cells in processes of their own, so that one that takes too long can be ended --
+# -- Tasks in separate processes, so that one that takes too long can be ended --
 
 
 Job = tuple[int, int, int]
-"""Place of the data set, place of the arm, number of the trial."""
+"""Index of the data set, index of the configuration, number of the trial."""
 
 TIMEOUT = "timeout"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, TaskId]]:
-    """Cells one after the other in this process, without a cap."""
+def run_here(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, TaskResult]]:
+    """Compute tasks one after the other in this process, without a time limit."""
     for job in jobs:
         data, config, trial = job
-        yield job, run_cell(plan, plan.data[data], plan.configs[config], trial)
+        yield job, run_task(plan, plan.data[data], plan.configs[config], trial)
 
 
-def run_elsewhere(make_plan: Callable[[], Plan], jobs: list[Job]) -> Iterator[tuple[Job, TaskId]]:
-    """Cells through joblib, in the order in which they are ready; a worker that dies loses only its own."""
+def run_elsewhere(make_plan: Callable[[], Plan], jobs: list[Job]) -> Iterator[tuple[Job, TaskResult]]:
+    """Compute tasks with joblib, in the order in which they finish; a worker that dies loses only its task."""
     parallel = Parallel(n_jobs=-1, return_as="generator_unordered")
-    yield from parallel(delayed(_cell_elsewhere)(make_plan, job) for job in jobs)
+    yield from parallel(delayed(_task_elsewhere)(make_plan, job) for job in jobs)
 
 
-def _cell_elsewhere(make_plan: Callable[[], Plan], job: Job) -> tuple[Job, TaskId]:
+def _task_elsewhere(make_plan: Callable[[], Plan], job: Job) -> tuple[Job, TaskResult]:
     plan = _plan_here(make_plan)
     data, config, trial = job
     try:
-        return job, run_cell(plan, plan.data[data], plan.configs[config], trial)
+        return job, run_task(plan, plan.data[data], plan.configs[config], trial)
     except Exception as error:
-        return job, failed_cell(plan, plan.configs[config], f"{type(error).__name__}: {error}")
+        return job, failed_task(plan, plan.configs[config], f"{type(error).__name__}: {error}")
 
 
 @functools.cache
 def _plan_here(make_plan: Callable[[], Plan]) -> Plan:
-    """The plan in this process, made once."""
+    """The plan, made once per process."""
     all_methods()
     return make_plan()
 
@@ -165,11 +167,11 @@ def run_capped(
     n_jobs: int,
     cap_s: float,
     late: Collection[tuple[int, int]] = (),
-) -> Iterator[tuple[Job, TaskId]]:
-    """Cells in ``n_jobs`` processes; a cell that exceeds the cap ends as a timeout.
+) -> Iterator[tuple[Job, TaskResult]]:
+    """Compute tasks in ``n_jobs`` processes; a task that exceeds the time limit ends as a timeout.
 
-    ``make_plan`` must be a function of a module: every process makes the plan for itself. ``late`` names the
-    pairs of data set and arm that were too slow in an earlier run.
+    ``make_plan`` must be a function of a module: every process makes its plan with it. ``late`` holds the pairs of
+    data set and configuration that were too slow in an earlier run.
     """
     plan, waiting = make_plan(), list(reversed(jobs))
     workers = [Worker(make_plan, plan) for _ in range(min(n_jobs, len(jobs)))]
@@ -179,20 +181,20 @@ def run_capped(
             while waiting and waiting[-1][:2] in given_up:
                 job = waiting.pop()
                 reason = f"{TIMEOUT}: an earlier trial took too long"
-                yield job, failed_cell(plan, plan.configs[job[1]], reason, cap_s)
+                yield job, failed_task(plan, plan.configs[job[1]], reason, cap_s)
             for worker in workers:
                 if worker.job is None and waiting and waiting[-1][:2] not in given_up:
                     worker.begin(waiting.pop())
-            for job, cell in _finished(workers, plan, cap_s):
-                if cell.get("cap_s") is not None and plan.one_timeout_is_enough:
+            for job, result in _finished(workers, plan, cap_s):
+                if result.get("cap_s") is not None and plan.one_timeout_is_enough:
                     given_up.add(job[:2])
-                yield job, cell
+                yield job, result
     finally:
         for worker in workers:
             worker.end()
 
 
-def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, TaskId]]:
+def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, TaskResult]]:
     busy = [worker for worker in workers if worker.job is not None]
     if not busy:
         return
@@ -207,11 +209,11 @@ def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple
         elif time.perf_counter() - worker.started >= cap_s:
             worker.end()
             reason = f"{TIMEOUT}: not finished after {cap_s:g} s"
-            yield job, {**failed_cell(plan, config, reason, cap_s), "seconds": cap_s}
+            yield job, {**failed_task(plan, config, reason, cap_s), "seconds": cap_s}
 
 
 class Worker:
-    """One process that computes cells of a plan, one at a time."""
+    """One process that computes tasks of a plan, one at a time."""
 
     def __init__(self, make_plan: Callable[[], Plan], plan: Plan) -> None:
         self.make_plan, self.plan = make_plan, plan
@@ -225,7 +227,7 @@ class Worker:
         self.process = context.Process(target=serve, args=(theirs, self.make_plan), daemon=True)
         self.process.start()
         theirs.close()
-        # The cap is for the work: importing the package happens before the clock runs.
+        # The time limit is for the task: the package is imported before the time counts.
         self.pipe.recv()
 
     def begin(self, job: Job) -> None:
@@ -234,18 +236,18 @@ class Worker:
         self.job, self.started = job, time.perf_counter()
         self.pipe.send(job)
 
-    def take(self, config: Any) -> TaskId:
-        """The finished cell; a process that died is replaced."""
+    def take(self, config: Any) -> TaskResult:
+        """The result of the task; a process that died is replaced."""
         try:
-            cell: TaskId = self.pipe.recv()
+            result: TaskResult = self.pipe.recv()
         except EOFError:
             self.end()
-            return failed_cell(self.plan, config, "the process of this cell died (out of memory?)")
+            return failed_task(self.plan, config, "the process of this task died (out of memory?)")
         self.job = None
-        return cell
+        return result
 
     def end(self) -> None:
-        """End the process, whatever it does; the next job starts another."""
+        """Kill the process; the next job starts another."""
         self.job = None
         if self.process is not None:
             self.process.kill()
@@ -267,23 +269,23 @@ def serve(pipe: Connection, make_plan: Callable[[], Plan]) -> None:
         except EOFError:
             return
         try:
-            cell = run_cell(plan, plan.data[data], plan.configs[config], trial)
+            result = run_task(plan, plan.data[data], plan.configs[config], trial)
         except Exception as error:
-            cell = failed_cell(plan, plan.configs[config], f"{type(error).__name__}: {error}")
-        pipe.send(cell)
+            result = failed_task(plan, plan.configs[config], f"{type(error).__name__}: {error}")
+        pipe.send(result)
 
 
-# -- One cell of a study: one arm on one trial, all sizes --
+# -- One task of a study: one configuration on one trial, all sizes --
 
 
 Row = dict[str, Any]
-TaskId = dict[str, Any]
+TaskResult = dict[str, Any]
 METHOD_PREFIX = "method:"
 DROPPED = ("method", "split", "decision", "test_rows")
 
 
 def build_selector(config: Configuration) -> Any:
-    """The selector of an arm; keeping all features is a random order asked for all of them."""
+    """The selector of a configuration; a random order stands for keeping all features."""
     if config.factory is not None:
         return config.factory()
     if config.method is None:
@@ -293,7 +295,7 @@ def build_selector(config: Configuration) -> Any:
 
 
 def build_estimator(config: Configuration, plan: Plan) -> Any:
-    """The predictor of an arm."""
+    """The predictor of a configuration."""
     chosen = plan.estimator if config.estimator is None else config.estimator
     return _resolved(chosen)
 
@@ -305,7 +307,7 @@ def _resolved(value: Any) -> Any:
 
 
 def required_methods(config: Configuration, plan: Plan) -> set[str]:
-    """Registry names an arm needs."""
+    """Registry names that a configuration needs."""
     named = {
         value.removeprefix(METHOD_PREFIX)
         for value in (*config.params.values(), config.estimator, plan.estimator)
@@ -315,7 +317,7 @@ def required_methods(config: Configuration, plan: Plan) -> set[str]:
 
 
 def sizes_for(config: Configuration, plan: Plan, n_features: int) -> tuple[int | None, ...]:
-    """Sizes asked of an arm; sizes beyond the number of features are not asked."""
+    """Sizes of a configuration, without those greater than the number of features."""
     if config.keeps_all:
         return (n_features,)
     listed = plan.sizes if config.sizes is None else config.sizes
@@ -323,12 +325,12 @@ def sizes_for(config: Configuration, plan: Plan, n_features: int) -> tuple[int |
 
 
 def metrics_for(config: Configuration, plan: Plan) -> tuple[Any, ...]:
-    """Measures of an arm."""
+    """Metrics of a configuration."""
     return plan.metrics if config.metrics is None else config.metrics
 
 
-def cell_key(study: str, plan: Plan, data: Data, config: Configuration, trial: int) -> str:
-    """The name of a cell in the journal: the same work has the same name."""
+def task_key(study: str, plan: Plan, data: Data, config: Configuration, trial: int) -> str:
+    """The key of a task in the journal: equal tasks have equal keys."""
     return digest(
         __version__,
         study,
@@ -342,13 +344,15 @@ def cell_key(study: str, plan: Plan, data: Data, config: Configuration, trial: i
     )
 
 
-def run_cell(plan: Plan, data: Data, config: Configuration, trial: int) -> TaskId:
-    """Measure one arm on one trial. What fails inside is recorded, not raised."""
+def run_task(plan: Plan, data: Data, config: Configuration, trial: int) -> TaskResult:
+    """Evaluate one configuration on one trial; errors of the methods are recorded, not raised."""
     started = time.perf_counter()
     drawn = data.draw(trial)
     sizes = sizes_for(config, plan, int(drawn.X.shape[1]))
     if not sizes:
-        raise StudyError(f"Arm {config.label!r} has no size that fits the features of {data.label!r}.")
+        raise StudyError(
+            f"Configuration {config.label!r} has no size that fits the features of {data.label!r}."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FitFailedWarning)
@@ -372,8 +376,8 @@ def run_cell(plan: Plan, data: Data, config: Configuration, trial: int) -> TaskI
     return {"rows": rows, "seconds": time.perf_counter() - started}
 
 
-def failed_cell(plan: Plan, config: Configuration, reason: str, cap_s: float | None = None) -> TaskId:
-    """A cell without results: a timeout, or a process that died."""
+def failed_task(plan: Plan, config: Configuration, reason: str, cap_s: float | None = None) -> TaskResult:
+    """The result of a task that failed: a timeout, or a process that died."""
     sizes = (None,) if config.keeps_all else (plan.sizes if config.sizes is None else config.sizes)
     rows: list[Row] = [{"asked_size": size, "error": reason, "selected": None} for size in sizes]
     return {"rows": rows, "cap_s": cap_s}

@@ -1,4 +1,4 @@
-"""What a study is: a table of data × methods × sizes, a protocol, and what was published about it."""
+"""The parts of a study: a table of data × methods × sizes, a protocol, and the published results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class StudyError(ValueError):
-    """A study that cannot be run as it is declared."""
+    """The error of a study that cannot be run as declared."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Data:
     draw : the trial of a given number; the same number gives the same trial.
     n_trials : how many trials.
     independent : whether trials are independent draws; otherwise they are resplits of one sample.
-    version : changes when ``draw`` changes its meaning, so that old journals are not used.
+    version : number to increase when ``draw`` changes, so that old journals are not used.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One method with its settings and the predictor that judges its subsets.
+    """One method with its settings and the predictor that scores its subsets.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Configuration:
     params : parameters of the method; ``"method:NAME"`` values are replaced by instances of that method.
     estimator : predictor, or the name of a registered model; None takes the study's.
     factory : makes a selector that is not in the registry, instead of ``method``.
-    sizes : sizes of this arm; None takes the study's.
-    only : labels of the data sets this arm runs on; None means all.
-    metrics : measures of this arm, when it has some that others cannot have; None takes the plan's.
+    sizes : sizes of this configuration; None takes those of the study.
+    only : labels of the data sets that this configuration runs on; None means all.
+    metrics : metrics of this configuration, where it has some that others cannot have; None takes those of the plan.
     """
 
     label: str
@@ -88,13 +88,13 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed: every arm on every trial of every data set.
+    """What is computed: every configuration on every trial of every data set.
 
     Parameters
     ----------
-    cap_s : largest time of one cell; a cell that exceeds it ends as a timeout.
-    one_timeout_is_enough : after a timeout, the further trials of this arm on this data set count as timeouts
-        too and are not tried.
+    cap_s : time limit of one task in seconds; a task that exceeds it ends as a timeout.
+    one_timeout_is_enough : whether, after a timeout, the further trials of this configuration on this data set count
+        as timeouts too and are not computed.
     """
 
     data: tuple[Data, ...]
@@ -108,7 +108,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Study:
-    """A reproduction.
+    """A reproduction of published experiments.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def all_studies() -> list[Study]:
     return [get_study(name) for name in NAMES]
 
 
-# -- Where trials come from: generators, resplits of one sample, folds, and published splits --
+# -- Sources of trials: generators, resplits of one sample, folds, and published splits --
 
 
 Transform = Callable[[Any], Any]
@@ -198,13 +198,13 @@ Sample = tuple[Any, NDArray[Any]]
 def generated(
     label: str, make: Callable[..., Any], *, n_train: int, n_test: int, n_trials: int, **settings: Any
 ) -> Data:
-    """Independent draws of a synthetic problem; nothing is standardised across training and test part."""
+    """Independent draws of a synthetic problem; nothing is standardised across training and test set."""
 
     def draw(trial: int) -> Trial:
         seed = np.random.SeedSequence([n_train, trial])
         X, y, _ = make(n_train + n_test, random_state=np.random.default_rng(seed), **settings)
         rows = np.arange(n_train + n_test)
-        if np.unique(y[:n_train]).size < 2:  # a tiny training part of one class cannot be learned from
+        if np.unique(y[:n_train]).size < 2:  # a tiny training set of one class cannot be learned from
             other = n_train + int(np.flatnonzero(y[n_train:] != y[0])[0])
             rows[[0, other]] = rows[[other, 0]]
         return Trial(X[rows], y[rows], np.arange(n_train), np.arange(n_train, n_train + n_test))
@@ -227,7 +227,7 @@ def sample_of(name: str, target: str | None = None) -> Sample:
 
 @cache
 def second_part_of(name: str) -> Sample:
-    """The published validation or test part."""
+    """The published validation or test set."""
     path = find_local(name)
     if path is None:
         raise StudyError(f"The data set {name!r} is not on this machine; set ZERONORM_DATA to its folder.")
@@ -255,7 +255,7 @@ def resplits(
     stratify: bool = False,
     seed: int = 0,
 ) -> Data:
-    """Random divisions of one sample into training and test part."""
+    """Random divisions of one sample into training and test set."""
 
     def draw(trial: int) -> Trial:
         X, y = load()
@@ -295,7 +295,7 @@ def folds(
 
 
 def published_split(label: str, first: Callable[[], Sample], second: Callable[[], Sample]) -> Data:
-    """Training on the first published part, test on the second."""
+    """Training on the published training set, test on the published test set."""
 
     def draw(trial: int) -> Trial:
         import scipy.sparse as sp
@@ -309,7 +309,7 @@ def published_split(label: str, first: Callable[[], Sample], second: Callable[[]
 
 
 def filled(trial: Trial) -> Trial:
-    """Missing values replaced by the median of the training part."""
+    """Missing values replaced by the median of the training set."""
     X = trial.X
     if not isinstance(X, np.ndarray) or not np.isnan(X).any():
         return trial

@@ -31,9 +31,9 @@ def pytest_collection():
 
 def pytest_collection_modifyitems(config, items):
     if LIMITS is not None:
-        places = {name: place for place, name in enumerate(LIMITS)}
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in places])
-        items[:] = sorted((i for i in items if i.nodeid in places), key=lambda i: places[i.nodeid])
+        order = {name: number for number, name in enumerate(LIMITS)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in order])
+        items[:] = sorted((i for i in items if i.nodeid in order), key=lambda i: order[i.nodeid])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -270,7 +270,7 @@ BAD_INPUT = {
     "too large": ({"sizes": [16]}, "up to the 15 features of X. Got .16. instead"),
     "empty": ({"sizes": []}, "one or more entries"),
     "overlap": ({"cv": [(range(40), range(30, 60))]}, "overlaps"),
-    "nan score": ({"scoring": lambda model, X, y: float("nan")}, "is nan on this test part with 1 features"),
+    "nan score": ({"scoring": lambda model, X, y: float("nan")}, "is nan on this test fold with 1 features"),
 }
 
 

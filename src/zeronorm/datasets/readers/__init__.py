@@ -1,4 +1,4 @@
-"""The readers of file formats; every module of this folder is loaded, and ``read_raw`` picks by the ending."""
+"""Readers of file formats: every module of this folder is loaded, and ``read_raw`` chooses by the file's ending."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_readable", "known_formats", "read_raw"]
 
 
 def known_formats() -> dict[str, Reader]:
-    """The readers of this folder and those entered from outside, by the ending of the file's name."""
+    """The readers of this folder and those registered by other packages, by the ending of the file's name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     load_extensions()
@@ -35,7 +35,7 @@ def read_raw(
 ) -> RawTable:
     """The table in a file, compressed or not; the path "-" is standard input.
 
-    ``encoding`` is that of a text file; None finds it out. Formats that can be read piece by piece do not come into
+    ``encoding`` is that of a text file; None detects it. Formats that can be read piece by piece are not loaded into
     memory when the file is larger than ``memory_budget`` bytes.
     """
     formats = known_formats()

@@ -102,7 +102,7 @@ def _read_dense(attributes: list[Attribute], lines: list[str], file: Opened) -> 
 
 
 def _misfit(attributes: list[Attribute], lines: list[str]) -> str:
-    """The first data line that has other cells than the header declares."""
+    """A description of the first data line that does not fit the header."""
     rows = csv.reader(
         lines, quotechar="'" if any("'" in line for line in lines) else '"', skipinitialspace=True
     )
@@ -120,7 +120,7 @@ def _read_sparse(attributes: list[Attribute], lines: list[str], file: Opened) ->
     import scipy.sparse as sp
 
     numeric = np.flatnonzero([a.is_numeric for a in attributes])
-    place = {int(position): column for column, position in enumerate(numeric)}
+    column_at = {int(position): column for column, position in enumerate(numeric)}
     texts: dict[int, list[str | None]] = {
         i: [a.levels[0] if a.levels else None] * len(lines)
         for i, a in enumerate(attributes)
@@ -130,9 +130,9 @@ def _read_sparse(attributes: list[Attribute], lines: list[str], file: Opened) ->
     for row, line in enumerate(lines):
         for index, cell in _SPARSE_CELL.findall(line.strip().strip("{}")):
             position = int(index)
-            if position in place:
+            if position in column_at:
                 rows.append(row)
-                columns.append(place[position])
+                columns.append(column_at[position])
                 values.append(_number(cell, file))
             elif position in texts:
                 texts[position][row] = None if cell in MISSING_TEXTS else _unquoted(cell)

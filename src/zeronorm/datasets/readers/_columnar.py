@@ -1,4 +1,4 @@
-"""Parquet and Arrow (IPC, Feather) files, workbooks, and what becomes of a frame: numbers, texts, turned tables."""
+"""Parquet and Arrow (IPC, Feather) files, workbooks, and the conversion of a data frame to a raw table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zeronorm.datasets.readers._opening import Opened
 PARQUET = (".parquet", ".pq")
 # Missing where the other cells of a column are numbers; alone they may be labels, as in "+" and "-".
 MISSING_AMONG_NUMBERS = (".", "-", "--")
-# What programs write next to the names of features: symbols, places on the genome, lengths.
+# What programs write next to the names of features: symbols, locations on the genome, lengths.
 DESCRIBING_NAMES = {
     *("description", "desc", "annotation", "title", "name", "symbol", "gene_symbol", "gene_name", "genename"),
     *(
@@ -76,7 +76,7 @@ def _read_frame(file: Opened) -> Any:
 def raw_from_frame(
     names: list[str], frame: Any, decimal_comma: bool = False, *, keep_text: bool = False
 ) -> RawTable:
-    """Columns of numbers and booleans become ``values``, and so do texts that are all numbers.
+    """The raw table of a data frame: columns of numbers, booleans and texts that are all numbers become ``values``.
 
     With ``keep_text`` texts stay texts, because the format says which columns are numeric.
     """
@@ -154,7 +154,7 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = Fals
 
     feature_names = [(name or "").strip() for name in frame.to_series(0).cast(pl.String).to_list()]
     cells = pl.DataFrame(
-        [_as_text(frame.to_series(place)).alias(f"c{place}") for place in range(1, frame.width)]
+        [_as_text(frame.to_series(position)).alias(f"c{position}") for position in range(1, frame.width)]
     )
     numbers = pl.DataFrame([_lenient_numbers(column, decimal_comma) for column in cells.iter_columns()])
     failed = [
@@ -162,22 +162,22 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = Fals
         for text, number in zip(cells.iter_columns(), numbers.iter_columns(), strict=True)
     ]
     describing = _describing_columns(names[1:], failed)
-    measured = [place for place in range(cells.width) if place not in set(describing)]
+    measured = [position for position in range(cells.width) if position not in set(describing)]
     is_text_row = np.zeros(frame.height, dtype=bool)
-    for place in measured:
-        is_text_row |= failed[place]
+    for position in measured:
+        is_text_row |= failed[position]
     values = numbers.select(pl.nth(measured)).to_numpy(order="fortran")  # (features, samples)
     kept = cells.select(pl.nth(measured))
     notes = ["The table has samples in columns and was transposed."]
     if describing:
-        described = shown_list([names[1 + place] for place in describing])
+        described = shown_list([names[1 + position] for position in describing])
         notes.append(f"These columns describe the features and are not samples: {described}.")
     return RawTable(
         names=feature_names,
         values=values[~is_text_row].T,
         positions=np.flatnonzero(~is_text_row),
         texts={int(i): list(kept.row(int(i))) for i in np.flatnonzero(is_text_row)},
-        sample_ids=[names[1 + place] for place in measured],
+        sample_ids=[names[1 + position] for position in measured],
         notes=tuple(notes),
     )
 
@@ -190,17 +190,17 @@ def _lenient_numbers(text: Any, decimal_comma: bool) -> Any:
 
 
 def _describing_columns(names: list[str], failed: list[Any]) -> list[int]:
-    """Columns of text where samples have numbers, and the leading ones whose names say what they are.
+    """Positions of the columns that describe features: mostly text, or leading columns with known names.
 
     A sample has text only in the few rows that hold labels; a description has it in most rows.
     """
     shares = np.asarray([float(column.mean()) for column in failed])
     usual = float(np.median(shares))
-    found = [place for place, share in enumerate(shares) if share > 0.5 and share > usual + 0.25]
-    for place, name in enumerate(names):
-        if place not in found and name.strip().lower() not in DESCRIBING_NAMES:
+    found = [position for position, share in enumerate(shares) if share > 0.5 and share > usual + 0.25]
+    for position, name in enumerate(names):
+        if position not in found and name.strip().lower() not in DESCRIBING_NAMES:
             break
-        found.append(place)
+        found.append(position)
     found = sorted(set(found))
     return found if len(found) < len(names) else []
 
@@ -265,7 +265,7 @@ def _is_filled(row: Sequence[Any]) -> bool:
 
 
 def _text(cell: Any) -> str:
-    """A workbook keeps whole numbers as 2.0, and a name or a label is 2."""
+    """The text of a cell; whole numbers, which a workbook stores as 2.0, are written as 2."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     return "" if cell is None else str(cell)

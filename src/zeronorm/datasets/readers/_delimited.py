@@ -33,8 +33,8 @@ NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semic
 COMMENTS = ("#", "!")  # "!" in the tables of the Gene Expression Omnibus
 GUESS_CELLS = 200_000
 LOOKED_AT = 20
-WIDE = 10_000  # columns; rows of so many cells are read one at a time
-NOWHERE = "\x1f"  # a character that separates units in theory, and in no table
+WIDE = 10_000  # columns; wider tables are read row by row
+NOWHERE = "\x1f"  # the ASCII unit separator, which is in no table
 LONGEST_FIELD = 1 << 24
 _QUOTED = re.compile(rb'"[^"]*"')
 
@@ -49,7 +49,7 @@ class Layout:
     names : the column names; a column of row names without a header has an empty one.
     first_rows : cells of the first rows.
     skip_lines : physical lines before the first row.
-    notes : what was decided, in words.
+    notes : sentences about what was decided.
     """
 
     separator: str
@@ -127,16 +127,16 @@ def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opene
 
 
 def _first_lines(path: Path, start: int) -> tuple[int, list[str]]:
-    """Lines before the header (comments, empty lines), and the first lines from the header on.
+    """The number of lines before the header (comments, empty lines), and the first lines from the header on.
 
     A comment line with as many cells as the row below it, like ``#sample,x,y``, is the header.
     """
     lines: list[str] = []
-    above, place = "", start
+    above, n_before = "", start
     with path.open(encoding="utf-8-sig") as stream:
         for line in itertools.islice(stream, start, None):
             if not lines and (not line.strip() or line.startswith(COMMENTS)):
-                above, place = line.rstrip("\r\n"), place + 1
+                above, n_before = line.rstrip("\r\n"), n_before + 1
                 continue
             if lines and lines[0].count('"') % 2:  # a name in the header holds a line break
                 lines[0] += "\n" + line.rstrip("\r\n")
@@ -148,8 +148,8 @@ def _first_lines(path: Path, start: int) -> tuple[int, list[str]]:
         separator = _likely_separator(lines[:1], ",")
         same = separator is not None and _count(above, separator) == _count(lines[0], separator)
         if same and separator is not None and _has_numbers(lines[0], separator):
-            return place - 1, [above[1:], *lines]
-    return place, lines
+            return n_before - 1, [above[1:], *lines]
+    return n_before, lines
 
 
 def _has_numbers(line: str, separator: str) -> bool:
@@ -157,7 +157,7 @@ def _has_numbers(line: str, separator: str) -> bool:
 
 
 def _likely_separator(lines: list[str], default: str) -> str | None:
-    """The default where it divides the header, else the character that divides header and rows most, alike."""
+    """The default where it divides the header, else the character that divides header and rows into most cells."""
     if not lines:
         return None
     if _count(lines[0], default) > 1:
@@ -194,7 +194,7 @@ def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) ->
         return DataError(
             f"{file.subject} holds only comments or empty lines. Give a file with a header and data."
         )
-    wide = next((place for place, line in enumerate(lines) if _count(line, separator) > 1), None)
+    wide = next((number for number, line in enumerate(lines) if _count(line, separator) > 1), None)
     title = ""
     if wide is not None:
         title = f" Line {skipped + wide + 1} has {_count(lines[wide], separator)} cells: if a title stands above the "
@@ -232,7 +232,7 @@ def _is_data(row: list[str]) -> bool:
 
 
 def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
-    """The file to scan, its quotation mark, and the lines to skip; an error where a row has other cells.
+    """The file to scan, its quotation mark, and the lines to skip; an error where a row has another number of cells.
 
     Empty lines and comments between the rows are left out of a copy. Where quotation marks stand
     alone within cells, as inches or in names of genes, they are taken as plain characters.
@@ -302,7 +302,7 @@ def _guessed_kinds(layout: Layout, decimal_comma: bool, *, all_text: bool) -> li
 
 
 def _scan(scan: dict[str, Any], kinds: list[Any], file: Opened) -> Any:
-    """The rows: with the guessed column types, with texts for missing values too, or as text."""
+    """The rows, read with the guessed column types, else with texts for missing values too, else all as text."""
     import polars as pl
 
     names = [f"c{i}" for i in range(len(kinds))]
@@ -334,7 +334,7 @@ def _read_wide(
     decimal_comma: bool,
     memory_budget: int | None,
 ) -> RawTable | None:
-    """The table row by row, where texts stand at the ends of the rows only; None where it must be read otherwise."""
+    """The table read row by row, where text columns are only first or last; None where it must be read otherwise."""
     import polars as pl
 
     numeric = np.flatnonzero([kind == pl.Float64 for kind in kinds])
@@ -348,8 +348,8 @@ def _read_wide(
         with path.open("rb") as stream:
             for line in itertools.islice(stream, skip_lines, None):
                 *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
-                middle, *after = rest.rsplit(separator, n_after)
-                row = _numbers_of(middle, separator, decimal_comma)
+                measured, *after = rest.rsplit(separator, n_after)
+                row = _numbers_of(measured, separator, decimal_comma)
                 cells = [_unquoted(cell) for cell in (*before, *after)]
                 if row is None or len(row) != numeric.size or None in cells:
                     raise _Irregular
@@ -360,13 +360,13 @@ def _read_wide(
         values = _values(rows(), numeric.size, path, memory_budget)
     except _Irregular:
         return None
-    places = [place for place, kind in enumerate(kinds) if kind != pl.Float64]
+    positions = [position for position, kind in enumerate(kinds) if kind != pl.Float64]
     columns = zip(*texts, strict=True)
-    beside = pl.DataFrame({str(place): cells for place, cells in zip(places, columns, strict=True)})
+    beside = pl.DataFrame({str(position): cells for position, cells in zip(positions, columns, strict=True)})
     described = raw_from_frame(beside.columns, beside, decimal_comma)
     if described.positions.size:  # texts at the beginning, all others numbers
         return None
-    found = {places[i]: cells for i, cells in described.texts.items()}
+    found = {positions[i]: cells for i, cells in described.texts.items()}
     return RawTable(names=layout.names, values=values, positions=numeric, texts=found)
 
 

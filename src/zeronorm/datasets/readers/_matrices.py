@@ -148,16 +148,16 @@ def _checked_rows(X: Any, file: Opened) -> Any:
 
 
 def _load_mat(file: Opened) -> dict[str, Any]:
-    reading = _read_elsewhere(file.path, _READ_MAT)
-    if reading is None:
+    read = _read_elsewhere(file.path, _READ_MAT)
+    if read is None:
         raise DataError(f"{file.subject} is damaged: reading it ends in a crash. Write it again.")
-    if reading.returncode == _NOT_SUPPORTED:
+    if read.returncode == _NOT_SUPPORTED:
         raise DataError(
             f"{file.subject} is a MATLAB 7.3 file, which is not supported. Save it with save(…, '-v7')."
         )
-    if reading.returncode != 0:
+    if read.returncode != 0:
         raise DataError(f"{file.subject} is damaged or not a MATLAB file. Write it again.")
-    content: dict[str, Any] = pickle.loads(reading.stdout)
+    content: dict[str, Any] = pickle.loads(read.stdout)
     return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
@@ -228,7 +228,7 @@ def read_libsvm(file: Opened, *, memory_budget: int | None = None) -> RawTable:
 
 
 def _libsvm_in_bands(path: Path, memory_budget: int) -> tuple[Design, np.ndarray]:
-    """Rows and labels, some lines at a time; the first reading finds the smallest and the largest index."""
+    """Rows and labels, some lines at a time; a first pass finds the smallest and the largest index."""
     from sklearn.datasets import load_svmlight_file
 
     lowest, highest = _range_of_indices(path)
@@ -250,7 +250,7 @@ def _libsvm_in_bands(path: Path, memory_budget: int) -> tuple[Design, np.ndarray
 
 
 def _range_of_indices(path: Path) -> tuple[int, int]:
-    """Indices ascend, so that the first and the last of each line tell."""
+    """The smallest and the largest index; indices ascend, so the first and the last of each line are enough."""
     lowest, highest = 1, 0
     with path.open("rb") as stream:
         for line in stream:
@@ -288,7 +288,7 @@ def read_h5ad(file: Opened) -> RawTable:
 
 
 def read_annotated(path: Path, memory_budget: int | None = None) -> RawTable:
-    """The same for an h5ad file or a Zarr folder whose matrix stays on disk."""
+    """The table of an h5ad file or a Zarr folder whose matrix stays on disk."""
     subject = f"The file {shown(str(path))}"
     anndata = _anndata(f"the file {shown(str(path))}")
     if not path.is_dir():
@@ -319,15 +319,17 @@ def _check_h5(path: Path, subject: str) -> None:
     """Refuse a file that makes the library crash."""
     walk = _read_elsewhere(path, _WALK_H5)
     if walk is None or walk.returncode != 0:
-        told = b"" if walk is None else walk.stderr.strip()
-        reason = told.rpartition(b"\n")[2].decode(errors="replace") or "reading it ends in a crash, or never"
-        if b"Traceback" in told:  # the words of HDF5 name no part of the file
+        message = b"" if walk is None else walk.stderr.strip()
+        reason = (
+            message.rpartition(b"\n")[2].decode(errors="replace") or "reading it ends in a crash, or never"
+        )
+        if b"Traceback" in message:  # the messages of HDF5 do not name a part of the file
             reason = "its groups and attributes cannot be read"
         raise DataError(f"{subject} is damaged or not an h5ad file: {reason}. Write it again.")
 
 
 def _samples(obs: Any) -> dict[str, Any]:
-    """What the table of samples holds: candidate targets, and names."""
+    """The candidate targets and the names of the samples in the table ``obs``."""
     return {
         "targets": {str(name): _plain(obs[name]) for name in obs.columns},
         "sample_ids": [str(name) for name in obs.index],
@@ -339,7 +341,7 @@ def _plain(column: object) -> np.ndarray:
     return values if values.dtype.kind in "biuf" else np.asarray(values, dtype=object)
 
 
-# -- Libraries that crash, or never come back, on damaged files work in another process --
+# -- Libraries that crash or hang on damaged files are called in another process --
 
 _NOT_SUPPORTED = 3
 _READ_MAT = f"""
@@ -376,9 +378,9 @@ except ImportError:
 
 
 def _read_elsewhere(path: Path, program: str) -> subprocess.CompletedProcess[bytes] | None:
-    """What another process made of the file, or None when it crashed or did not end.
+    """The result of reading the file in another process, or None when that process crashed or did not end.
 
-    The time of the processor is limited and not the time of the clock, which says little on a busy machine.
+    The limit is on processor time, because wall time says little on a busy computer.
     """
     seconds = seconds_for(path)
     command = [sys.executable, "-P", "-c", PROLOGUE + program, str(path), str(seconds)]

@@ -1,4 +1,4 @@
-"""Files as they come: compressed, from standard input, with a wrong ending; handed on as a plain file."""
+"""Opening files: decompression, standard input and wrong endings; the result is always a plain file."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ BEGINNINGS = (
 
 @dataclass(frozen=True)
 class Opened:
-    """A plain file to read, and how to call it in messages.
+    """A plain file to read, and its name in messages.
 
     Parameters
     ----------
     path : where the plain file is.
-    ending : of its format; empty where only its content tells.
-    label : what the user named.
-    folder : for files that are made on the way; it is removed after reading.
-    notes : what was found out about the file, in words.
-    encoding : of its text; None where the content tells.
+    ending : ending of its format; empty where only the content tells.
+    label : the path as the user wrote it.
+    folder : folder for temporary files; it is removed after the file was read.
+    notes : sentences about what was found out about the file.
+    encoding : encoding of its text; None detects it from the content.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class Opened:
 
     @property
     def subject(self) -> str:
-        """The file at the beginning of a sentence."""
+        """The name of the file at the beginning of a sentence."""
         return str(self)[0].upper() + str(self)[1:]
 
     @property
@@ -149,7 +149,7 @@ def _true_ending(file: Opened) -> str:
 
 
 def _kind_of_zip(file: Opened) -> str:
-    """Workbooks and NumPy archives are zip archives too."""
+    """The format of a zip archive: workbooks and NumPy archives are zip archives too."""
     try:
         with zipfile.ZipFile(file.path) as archive:
             names = archive.namelist()
@@ -322,7 +322,7 @@ def _looks_binary(head: bytes) -> bool:
 
 
 def _is_utf8(path: Path) -> bool:
-    """Decoded piece by piece, so that a large file is never held twice."""
+    """Decode a file piece by piece, so that a large file is never in memory twice."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as stream:
         try:
@@ -335,7 +335,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def _latin1(error: UnicodeError) -> tuple[str, int]:
-    """The few bytes that Windows-1252 leaves open are what they are in Latin-1."""
+    """Decode the few bytes that Windows-1252 does not define as Latin-1."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode("latin-1"), error.end
@@ -356,7 +356,7 @@ def _rewritten(file: Opened, encoding: str, errors: str = "strict") -> Opened:
         if file.encoding is not None:
             raise DataError(
                 f"{file.subject} is not text in the encoding {encoding}. Name another one ({parameter('encoding')}), "
-                "or leave it out and let the content tell."
+                "or leave it out to detect it from the content."
             ) from error
         raise DataError(
             f"{file.subject} begins as {encoding.upper()} text but is damaged or cut off. Save it again, as UTF-8."

@@ -1,4 +1,4 @@
-"""Is the difference real, and how large is it?"""
+"""Tests and effect sizes: whether methods differ, and by how much."""
 
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.evaluation.significance._effects import (

@@ -1,4 +1,4 @@
-"""Sizes of differences, with intervals, and the signed rank test, whose interval one of them is."""
+"""Effect sizes with confidence intervals, and the Wilcoxon signed rank test."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def mean_difference(
 
 
 def standard_error(d: NDArray[np.float64], test_train_ratio: float) -> float:
-    """Standard error of the mean of differences from overlapping training parts."""
+    """Standard error of the mean of differences from overlapping training sets."""
     return float(np.sqrt((1 / d.size + test_train_ratio) * d.var(ddof=1)))
 
 
@@ -131,7 +131,7 @@ def hodges_lehmann(differences: ArrayLike, *, confidence: float = 0.95) -> Effec
 
     The interval is the set of shifts the test does not reject, by its exact distribution up to 50
     differences and by the normal approximation beyond. Very few differences allow no interval of
-    the wanted confidence; the widest one is given then, with the confidence it has.
+    the wanted confidence; then the widest one is returned, with the confidence that it has.
 
     Parameters
     ----------
@@ -248,8 +248,8 @@ def signed_rank(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Sign
 
 
 def _exact_p_value(ranks: NDArray[np.float64], d: NDArray[np.float64]) -> float:
-    """Two-sided, over all signs of the differences that are not zero; ranks may be shared."""
-    doubled = np.round(2 * ranks[d != 0]).astype(np.intp)  # shared ranks are multiples of one half
+    """Exact two-sided p-value over all signs of the differences that are not zero; ranks may be tied."""
+    doubled = np.round(2 * ranks[d != 0]).astype(np.intp)  # tied ranks are multiples of one half
     probability = _rank_sum_distribution(doubled)
     observed = int(np.round(2 * ranks[d > 0].sum()))
     return float(min(1.0, 2 * min(probability[: observed + 1].sum(), probability[observed:].sum())))
@@ -259,7 +259,7 @@ def error_difference(only_a: int, only_b: int, n: int, *, confidence: float = 0.
     r"""Difference of two error rates on the same n samples (a minus b).
 
     From the numbers of samples only a or only b gets wrong; the interval adds one sample to each
-    and two to n (Bonett & Price 2012), which keeps its coverage on small test parts.
+    and two to n (Bonett & Price 2012), which keeps its coverage on small test folds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Two methods on the same splits."""
+"""Tests of two methods on the same splits."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from scipy import stats
 
 from zeronorm._types import FloatArray, written
 from zeronorm.engines._error_control import adjust_p_values
-from zeronorm.evaluation._records import frame_of_rows, tasks_by_method
+from zeronorm.evaluation._records import frame_of_rows, rows_by_method
 from zeronorm.evaluation.significance._effects import EffectSize, paired_differences
 from zeronorm.evaluation.significance._pooled import (
     LEAST_SCALE,
     POOLED_COLUMNS,
     PooledOutcomes,
     Row,
-    excess_of_parts,
+    excess_of_folds,
     explained_unit,
     has_outcomes,
     outcomes_of,
     pool_outcomes,
-    ratio_of_parts,
+    ratio_of_folds,
 )
 from zeronorm.resampling._metrics import Metric, as_metric
 
-FEWEST_PARTS, FEWEST_IN_PART = 3, 4  # for the corrected t-test
-# Of the variance of the difference in one part, what all parts of a data set share, in the corrected t-test.
+FEWEST_FOLDS, FEWEST_IN_FOLD = 3, 4  # for the corrected t-test
+# In the corrected t-test: the share of the variance of a difference that all folds of a data set have in common.
 COMMON_VARIANCE = 0.35
 
-# In the paired test, variance with overlapping training parts over that of independent samples. Simulated in
+# In the paired test: variance with overlapping training sets over that of independent samples. Simulated in
 # docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
-UNSTABLE_EXCESS = 2.25  # the excess over 1 for errors and areas of two procedures at their least stable
+UNSTABLE_EXCESS = 2.25  # the excess over 1 for errors and areas of the two least stable procedures
 RESIDUAL_EXCESS = (
-    1.5  # the same for residuals, before the share of the test part is added; many parts count half
+    1.5  # the same for residuals, before the test-train ratio is added; with many folds half of it
 )
 
 Rows = Sequence[Row]
@@ -79,29 +79,29 @@ def corrected_resampled_t(
 
     .. math:: t = \frac{\bar d}{\sqrt{(1/J + n_{test}/n_{train} + c)\, \hat\sigma^2}}, \qquad df = J - 1
 
-    The training parts overlap, so the differences :math:`d_j = a_j - b_j` vary too little; the second
-    term corrects for it. The third, c, stands for what all models of one data set have in common: a method that
-    chooses a few of many features may find a decisive one in this data set and miss it in another, and no test part
+    The training sets overlap, so the differences :math:`d_j = a_j - b_j` vary too little; the second
+    term corrects for it. The third, c, is for what all models of one data set have in common: a method that
+    chooses a few of many features may find a decisive one in this data set and miss it in another, and no test fold
     shows that. With c = 0, the test of Nadeau and Bengio, up to 0.15 of equal methods of that kind were rejected at the
-    level 0.05 (docs/trust). With ``n_repeats`` passes of cross-validation J is the number of parts of one pass:
-    further passes over the same samples make the mean steadier, but add no samples. In simulations
-    (docs/trust) the test keeps its level with at least three parts of at least four samples in a pass; with
-    fewer it is refused, as are differences that are all the same, which have no spread to be judged by.
+    level 0.05 (docs/trust). With ``n_repeats`` repetitions of cross-validation J is the number of folds of one
+    repetition: further ones make the mean less variable, but add no samples. In simulations (docs/trust) the test
+    keeps its level with at least three folds of at least four samples in a repetition; with fewer it raises an error,
+    as it does for differences that are all the same, since their variance is zero.
 
     Parameters
     ----------
     a : array-like
-        The metric of method a on each test part.
+        The metric of method a on each test fold.
     b : array-like
-        The metric of method b on the same test parts.
+        The metric of method b on the same test folds.
     n_train : float
         Number of training samples in a split.
     n_test : float
         Number of test samples in a split.
     n_repeats : int, default=1
-        Number of passes of cross-validation.
+        Number of repetitions of cross-validation.
     common : float, default=0.35
-        Share c of the variance of a difference that all test parts have in common. 0 is the test of Nadeau and Bengio,
+        Share c of the variance of a difference that all test folds have in common. 0 is the test of Nadeau and Bengio,
         which holds its level only for methods that choose much the same features in every data set.
     confidence : float, default=0.95
         Confidence level of the interval.
@@ -123,40 +123,40 @@ def corrected_resampled_t(
     if not 0 <= common < np.inf:
         raise ValueError(f"'common' must be a number of at least 0. Got {common}.")
     d = paired_differences(a, b)
-    n_parts = d.size // n_repeats
-    if n_parts < FEWEST_PARTS or n_test < FEWEST_IN_PART:
+    n_folds = d.size // n_repeats
+    if n_folds < FEWEST_FOLDS or n_test < FEWEST_IN_FOLD:
         raise ValueError(
-            f"The corrected resampled t-test needs at least {FEWEST_PARTS} test parts of at least {FEWEST_IN_PART} "
-            f"samples: with fewer it rejects too often. Got {n_parts} parts of {n_test:g} samples; use compare_methods "
+            f"The corrected resampled t-test needs at least {FEWEST_FOLDS} test folds of at least {FEWEST_IN_FOLD} "
+            f"samples: with fewer it rejects too often. Got {n_folds} folds of {n_test:g} samples; use compare_methods "
             "on records with predictions, or more folds."
         )
-    error = float(np.sqrt((1 / n_parts + n_test / n_train + common) * d.var(ddof=1)))
-    center, half = float(d.mean()), float(stats.t.ppf((1 + confidence) / 2, n_parts - 1)) * error
+    error = float(np.sqrt((1 / n_folds + n_test / n_train + common) * d.var(ddof=1)))
+    center, half = float(d.mean()), float(stats.t.ppf((1 + confidence) / 2, n_folds - 1)) * error
     effect = EffectSize(center, center - half, center + half, confidence)
     if not np.any(d):
-        return CorrectedT(0.0, n_parts - 1, 1.0, effect)
+        return CorrectedT(0.0, n_folds - 1, 1.0, effect)
     if error <= 1e-14 * np.abs(d).max(initial=0.0):  # up to rounding
         raise ValueError(
             f"The corrected resampled t-test needs differences that vary. Got {float(d[0]):.6g} on all {d.size} test "
-            "parts; use compare_methods on records with predictions, or more repeats."
+            "folds; use compare_methods on records with predictions, or more repeats."
         )
     t = center / error
-    return CorrectedT(t, n_parts - 1, float(2 * stats.t.sf(abs(t), n_parts - 1)), effect)
+    return CorrectedT(t, n_folds - 1, float(2 * stats.t.sf(abs(t), n_folds - 1)), effect)
 
 
 # -- Sample by sample --
 
 
 def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -> tuple[float, EffectSize]:
-    """Two-sided p-value and difference (a minus b) of two methods on the same test parts.
+    """Two-sided p-value and difference (a minus b) of two methods on the same test folds.
 
     The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
-    overlapping training parts. One difference of each sign is added to each class, so that differences without spread
-    are not taken for certainty. For errors and areas the variance is that of one pass of cross-validation, times
+    overlapping training sets. One difference of each sign is added to each class, so that equal differences do not
+    give a variance of zero. For errors and areas the variance is that of one repetition of cross-validation, times
     1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 (4a(1 - a))^1.5 with their mean area a:
     methods that err often may choose other features on other data, and one data set does not show how much that
-    matters. Further passes make the difference steadier, but the test not more powerful; with more than ten test parts
-    the excess over 1 grows with their number (docs/trust).
+    matters. Further repetitions make the difference less variable, but the test not more powerful; with more than ten
+    test folds the excess over 1 grows with their number (docs/trust).
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     a : list of dict
         Records of the first method at one size, as in ``metric_interval``.
     b : list of dict
-        Records of the second method on the same test parts.
+        Records of the second method on the same test folds.
     confidence : float, default=0.95
         Confidence level of the interval.
 
@@ -210,9 +210,9 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
 
 
 def _squares_of_one_pass(metric: Metric, a: Rows, b: Rows) -> FloatArray:
-    """Mean squared difference of each sample over the passes, not the square of its mean difference.
+    """Mean squared difference of each sample over the repetitions, not the square of its mean difference.
 
-    What passes average out is the part of the variance that they show; the part that a new data set would add stays.
+    Repetitions average out the share of the variance that they show, but not what a new data set would add.
     """
     outcomes = outcomes_of(metric)
     both = [{**row, "other": other} for row, other in zip(a, b, strict=True)]
@@ -238,14 +238,14 @@ def _paired_moments(
 
 
 def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
-    """The factor for overlapping training parts at the mean error or area of two methods."""
+    """The factor for overlapping training sets at the mean error or area of two methods."""
     if metric.sample_outcomes in LEAST_SCALE:
-        return 1 + max(RESIDUAL_EXCESS + ratio_of_parts(rows), excess_of_parts(0.0, rows) / 2)
+        return 1 + max(RESIDUAL_EXCESS + ratio_of_folds(rows), excess_of_folds(0.0, rows) / 2)
     if metric.outcomes == "ranks":
-        return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
-    # Of outcomes that are no shares the level does not tell how stable the methods are.
+        return 1 + excess_of_folds(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
+    # For outcomes that are not shares, the level does not show how stable the methods are.
     instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
-    return 1 + excess_of_parts(UNSTABLE_EXCESS, rows) * instability
+    return 1 + excess_of_folds(UNSTABLE_EXCESS, rows) * instability
 
 
 # -- All pairs of methods in the records of ``evaluate`` --
@@ -270,11 +270,11 @@ def compare_methods(
     metric : str or Metric
         The metric to compare.
     size : int or None, default=None
-        Number of features to compare at. None: each method's own number.
+        Number of features to compare at. None: the size that each method chooses.
     reference : str or None, default=None
         Method that all others are compared with. None compares all pairs.
     test : {"auto", "paired", "corrected_t"}, default='auto'
-        "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test parts.
+        "paired" compares sample by sample (``paired_test``), "corrected_t" the means of the test folds.
         "auto": the first where the records and the metric allow it.
     correction : str, default='holm'
         Correction for several comparisons, see ``adjust_p_values``.
@@ -300,7 +300,7 @@ def compare_methods(
     """
     if test == "wilcoxon":
         raise ValueError(
-            "The 'test' parameter must not be 'wilcoxon': the test parts of one data set are not independent, and the "
+            "The 'test' parameter must not be 'wilcoxon': the test folds of one data set are not independent, and the "
             "signed rank test would reject far too often. Use 'paired', or signed_rank on independent data sets."
         )
     if test not in ("auto", "paired", "corrected_t"):
@@ -308,17 +308,19 @@ def compare_methods(
             f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {written(test)} instead."
         )
     measure = as_metric(metric)
-    cells = tasks_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
-    has_samples = measure.outcomes != "none" and all(has_outcomes(measure, rows) for rows in cells.values())
+    by_method = rows_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
+    has_samples = measure.outcomes != "none" and all(
+        has_outcomes(measure, rows) for rows in by_method.values()
+    )
     if test == "paired" and not has_samples:
         raise ValueError(
-            f"The 'test' parameter cannot be 'paired' for the metric {measure.name!r}: the records do not tell what "
+            f"The 'test' parameter cannot be 'paired' for the metric {measure.name!r}: the records do not hold what "
             "single samples contribute to it. Use 'corrected_t'."
         )
     made = "paired" if has_samples and test != "corrected_t" else "corrected_t"
     rows: list[dict[str, Any]] = []
-    for method, other in _pairs(list(cells), reference):
-        a, b = cells[method], cells[other]
+    for method, other in _pairs(list(by_method), reference):
+        a, b = by_method[method], by_method[other]
         if made == "paired":
             p_value, effect = paired_test(measure, a, b, confidence=confidence)
         else:
@@ -352,7 +354,7 @@ def _corrected(
 
 
 def _passes(rows: list[dict[str, Any]]) -> int:
-    """How often the test parts go through the samples."""
+    """Number of repetitions of cross-validation: how often each sample is tested."""
     if any(row.get("test_rows") is None for row in rows):
         return 1
     _, counts = np.unique(np.concatenate([row["test_rows"] for row in rows]), return_counts=True)

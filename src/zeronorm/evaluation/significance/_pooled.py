@@ -1,20 +1,20 @@
 r"""Intervals of a metric that was measured by resampling one data set.
 
-They are about the models that were fitted on the training parts of this data set: their mean error on new samples. What
+They are for the mean error, on new samples, of the models that were fitted on the training sets of this data set. What
 the procedure would reach with other data sets of the same size is another question, which one data set cannot answer
 (docs/trust has the figures).
 
 They come from the outcomes of single samples, averaged over the repeats, not from the few values of the test
-parts: five test parts without an error do not make an error of 0.0 % to 0.0 %. For stable procedures the variance of
-independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
-too small, because every sample has a part in the models that others are tested on, and the more so the more the
-training parts overlap. The factor is :math:`1 + 0.14 k\,(4p(1-p))^{3/2}` for shares p measured in k test parts, its
-excess over 1 at most 9: a procedure that hardly errs is stable. For areas it is :math:`0.1 + 0.14 k`. The limits of an
-interval are the values p from which the measured one is just not too far, so that the factor is that of the limit.
-Repeats show how often one and the same sample is judged now right, now wrong. This share d of the variance is averaged
-out by them, and it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the factor is
-:math:`1.2 + 0.03 k`, at most 3, and for the logarithm of the share that R² leaves unexplained :math:`1.7 + 0.15 k`,
-at most 6.
+folds: five test folds without an error do not give an interval of 0.0 % to 0.0 %. For stable procedures the variance
+of independent samples is enough (Bayle et al. 2020; Austern & Zhou 2020). Where a few of many features are chosen it is
+too small, because every sample influences the models that others are tested on, the more so the more the training sets
+overlap. The variance is therefore multiplied by :math:`1 + 0.14 k\,(4p(1-p))^{3/2}` for shares p measured in k test
+folds, with an excess over 1 of at most 9: a procedure that rarely errs is stable. For areas the excess is
+:math:`0.1 + 0.14 k`. The limits of an interval are the most distant values p that a test would not reject, with the
+factor at that p. Repeats show how often the same sample is predicted right in one repeat and wrong in another. They
+average out this share d of the variance, and it bounds the excess of an error rate by 0.1 + 0.3 k d. For residuals the
+factor is :math:`1.2 + 0.03 k`, at most 3, and for the logarithm of the share that R² leaves unexplained
+:math:`1.7 + 0.15 k`, at most 6.
 How often the intervals cover is simulated in docs/trust.
 """
 
@@ -37,41 +37,41 @@ from zeronorm.resampling._metrics import (
     target_variance,
 )
 
-# Intervals: the excess over 1 of the variance of a measured error around that of its own models, over the variance of
-# independent samples, where procedures are least stable.
-EXCESS_PER_PART, LARGEST_EXCESS = 0.14, 9.0  # of shares and areas
+# Intervals: the excess over 1 of the variance of a measured error (around the error of its models), relative to the
+# variance of independent samples, for the least stable procedures.
+EXCESS_PER_FOLD, LARGEST_EXCESS = 0.14, 9.0  # of shares and areas
 AREA_EXCESS = 0.1  # added for areas
-# Repeats show how often a sample is judged now right, now wrong. That share bounds the excess of an error rate.
-AGREED_EXCESS, DISAGREED_PER_PART = 0.1, 0.3
-RESIDUAL_EXCESS, RESIDUAL_PER_PART, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
-EXPLAINED_OVERLAP, EXPLAINED_PER_PART, LARGEST_EXPLAINED = 1.7, 0.15, 6.0  # the whole factor for R²
+# Repeats show how often a sample is predicted right in one and wrong in another. That share bounds the excess.
+AGREED_EXCESS, DISAGREED_PER_FOLD = 0.1, 0.3
+RESIDUAL_EXCESS, RESIDUAL_PER_FOLD, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
+EXPLAINED_OVERLAP, EXPLAINED_PER_FOLD, LARGEST_EXPLAINED = 1.7, 0.15, 6.0  # the whole factor for R²
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target and its predictions
 LABEL_ERRORS = (
     1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
 )
 COMMON_VARIANCE = (
-    0.35  # of the value in one part, shared by all parts, for metrics without outcomes of samples
+    0.35  # share of the variance that all folds have in common, for metrics without outcomes of samples
 )
-FEWEST_ERRORS = 5  # that show how large rare losses are
-FEWEST_OF_CLASS = 5  # in a test part, below which areas and the like are not those of many samples
-MANY_PARTS, EXCESS_OF_PART, MOST_EXCESS = (
+FEWEST_ERRORS = 5  # wrong predictions needed to show how large rare losses are
+FEWEST_OF_CLASS = 5  # samples of each class that a test fold needs for areas and similar metrics
+MANY_FOLDS, EXCESS_OF_FOLD, MOST_EXCESS = (
     10,
     0.2,
     8.0,
-)  # tests: the excess with more than ten parts, up to a limit
-# Repeats average a part of the variance out, but never all.
+)  # tests: the excess with more than ten folds, up to a limit
+# Repeats average out a share of the variance, but never all.
 SMALLEST_OVERLAP, SMALLEST_AREA_OVERLAP = 0.3, 0.5
 PSEUDO_ERRORS = 2.0  # added to each kind of outcome, as by Agresti & Coull (1998)
 MOST_BLOCKS = 50
-FEWEST_VALUES = 3  # test parts, or blocks of samples, that show a spread
-GRID = 101  # points at which the end of an interval is looked for
+FEWEST_VALUES = 3  # fewest test folds, or blocks of samples, for a variance
+GRID = 101  # grid points of the search for the limit of an interval
 
-# Squares and sizes of residuals: what a few of them show is too narrow and too symmetric where large ones are rare.
-# Variance over the squared mean is at least that of normal residuals, skewness about two thirds of theirs.
+# Squared and absolute residuals: where large ones are rare, a few residuals vary too little and too symmetrically.
+# Variance over the squared mean is taken as at least that of normal residuals, skewness as about two thirds of theirs.
 LEAST_SCALE: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: float(np.pi / 2 - 1)}
 LEAST_SKEWNESS: dict[Any, float] = {squared_residuals: 2.0, absolute_residuals: 0.7}
 
-# Columns of the records that tell what happened to single samples.
+# Columns of the records with the outcomes of single samples.
 POOLED_COLUMNS = ("truth", "predictions", "decision", "test_rows", "test_groups")
 
 Row = Mapping[str, Any]
@@ -111,7 +111,7 @@ class PooledOutcomes:
 
 
 def pool_outcomes(rows: Sequence[Row], outcomes: Callable[[Row], FloatArray]) -> PooledOutcomes:
-    """The outcomes of all test parts by sample."""
+    """The outcomes of all test folds by sample."""
     samples = np.concatenate([np.asarray(row["test_rows"], dtype=np.intp) for row in rows])
     values = np.concatenate([outcomes(row) for row in rows])
     _, first, codes, counts = np.unique(samples, return_index=True, return_inverse=True, return_counts=True)
@@ -135,11 +135,11 @@ def _by_repeat(values: FloatArray, codes: IntArray, counts: IntArray) -> FloatAr
 
 
 def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 0.95) -> Interval | None:
-    """Interval of the mean of ``metric`` over the test parts.
+    """Interval of the mean of ``metric`` over the test folds.
 
-    With the given confidence it holds the mean value, on new samples of the same kind, of the very models that were
-    fitted on the training parts. It does not promise as much for the value that the procedure would have on average
-    over other data sets (docs/trust).
+    With the given confidence it holds the mean value, on new samples of the same kind, of the models that were
+    fitted on the training sets. It may cover less often the value that the procedure would have on average over other
+    data sets (docs/trust).
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def metric_interval(metric: Metric, rows: Sequence[Row], *, confidence: float = 
 def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
     z = float(stats.norm.ppf((1 + confidence) / 2))
     if not has_outcomes(metric, rows):
-        return None if _what_is_missing(metric, rows) else _interval_of_parts(rows, values, confidence)
+        return None if _what_is_missing(metric, rows) else _interval_of_folds(rows, values, confidence)
     if metric.outcomes == "ranks":
         return _area_interval(rows, values, z)
     if metric.outcomes == "none":
@@ -198,20 +198,20 @@ def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidenc
 
 
 def why_no_interval(metric: Metric, rows: Sequence[Row]) -> str:
-    """The reason why ``metric_interval`` gives none for these rows, as far as it is known."""
+    """The reason why ``metric_interval`` gives no interval for these rows, if it is known."""
     values = np.asarray([row[metric.name] for row in rows], dtype=np.float64)
     if values.size > 1 and values.max() == values.min():
-        return "no interval: the value is the same in all test parts"
+        return "no interval: the value is the same in all test folds"
     if not has_outcomes(metric, rows) and values.size < FEWEST_VALUES:
-        return f"no interval: that of this metric needs at least {FEWEST_VALUES} test parts"
+        return f"no interval: that of this metric needs at least {FEWEST_VALUES} test folds"
     return "" if has_outcomes(metric, rows) else _what_is_missing(metric, rows)
 
 
 def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
-    """Why values of test parts say too little about a metric that only the models can answer; empty if they do not.
+    """The reason why the values of the test folds are not enough for an interval of a metric; empty if they are.
 
     Where hardly any prediction is wrong, most of a mean loss comes from samples that were not drawn. Intervals of log
-    loss and Brier score covered as little as 0.63 there, those of average precision 0.82 in parts with few positives.
+    loss and Brier score covered as little as 0.63 there, those of average precision 0.82 in folds with few positives.
     """
     needed = ("truth", "predictions", "test_rows")
     if metric.response == "selected" or any(row.get(name) is None for row in rows for name in needed):
@@ -226,13 +226,13 @@ def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
     _, counts = np.unique(truth, return_counts=True)
     if metric.bounds[1] != 0.0 and counts.min() / len(rows) < FEWEST_OF_CLASS:
         return (
-            f"no interval: this metric needs at least {FEWEST_OF_CLASS} samples of each class in a test part"
+            f"no interval: this metric needs at least {FEWEST_OF_CLASS} samples of each class in a test fold"
         )
     return ""
 
 
 def has_outcomes(metric: Metric, rows: Sequence[Row]) -> bool:
-    """Whether the rows tell what happened to single samples, as far as the metric needs it."""
+    """Whether the rows hold the outcomes of single samples that the metric needs."""
     needed = {"ranks": "decision"}.get(metric.outcomes, "predictions")
     if metric.outcomes == "none" and metric.response != "predict":
         return False
@@ -245,12 +245,12 @@ def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
         return placements
     function = metric.sample_outcomes
     if function is None:
-        raise ValueError(f"The metric {metric.name!r} does not say what single samples contribute to it.")
+        raise ValueError(f"The metric {metric.name!r} does not define what single samples contribute to it.")
     return lambda row: function(row["truth"], row["predictions"])
 
 
 def _share_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) -> Interval:
-    """Wilson's interval, with the factor for overlapping training parts at each possible share."""
+    """Wilson's interval, with the factor for overlapping training sets at each possible share."""
     p = _shrunk(pooled.mean, PSEUDO_ERRORS)
     everyone = np.ones(pooled.n, dtype=bool)
     overlap = _overlap(p * (1 - p) / pooled.n, pooled, [everyone], rows)
@@ -268,8 +268,8 @@ def _class_mean_interval(pooled: PooledOutcomes, rows: Sequence[Row], z: float) 
     variance = float(np.sum(shares * (1 - shares) / counts)) / len(members) ** 2
     overlap = _overlap(variance, pooled, members, rows)
     low, high = _accepted(float(shares.mean()), lambda share: overlap(share) * variance, z)
-    # By luck all classes may err less than they should, and so seem to vary less: the limits are at least those of
-    # classes that all err as the limit says.
+    # By chance all classes may have fewer errors than expected, and so seem to vary less: the limits are at least
+    # as wide as those of classes that all have the error of the limit.
     unit = float(np.sum([1 / inside.sum() for inside in members])) / len(members) ** 2
     mean = float(np.mean([pooled.mean[inside].mean() for inside in members]))
     widest = _accepted(mean, lambda share: overlap(share) * share * (1 - share) * unit, z)
@@ -288,20 +288,20 @@ def _overlap(
     *,
     of_areas: bool = False,
 ) -> Callable[[Any], Any]:
-    """The factor for overlapping training parts and groups by the true share, less what repeats have averaged out.
+    """The factor for overlapping training sets and groups by the true share, less what repeats average out.
 
-    With ten parts and repeats an excess of 1.4 over the variance of independent samples belongs to methods that judge
-    every other sample now right, now wrong; those that agree with themselves need next to none. Areas need more.
+    With ten folds and repeats an excess of 1.4 over the variance of independent samples belongs to methods that change
+    their prediction of every other sample between repeats; stable methods need almost none. Areas need more.
     """
-    n_parts, averaged, most = number_of_parts(rows), 0.0, np.inf
-    excess = min(LARGEST_EXCESS, EXCESS_PER_PART * n_parts + of_areas * AREA_EXCESS)
+    n_folds, averaged, most = number_of_folds(rows), 0.0, np.inf
+    excess = min(LARGEST_EXCESS, EXCESS_PER_FOLD * n_folds + of_areas * AREA_EXCESS)
     if pooled.by_repeat is not None:
         within = pooled.by_repeat.var(axis=0, ddof=1)
         varied = sum(float(within[inside].mean()) / int(inside.sum()) for inside in members)
         disagreed = min(1.0, varied / (1 if of_areas else len(members) ** 2) / variance)
         averaged = (1 - 1 / len(pooled.by_repeat)) * disagreed
-        if not of_areas and n_parts <= MANY_PARTS and _all_parts_differ(rows):
-            most = AGREED_EXCESS + DISAGREED_PER_PART * n_parts * disagreed
+        if not of_areas and n_folds <= MANY_FOLDS and _all_folds_differ(rows):
+            most = AGREED_EXCESS + DISAGREED_PER_FOLD * n_folds * disagreed
     least = SMALLEST_AREA_OVERLAP if of_areas else SMALLEST_OVERLAP
 
     def factor(share: Any) -> Any:
@@ -311,13 +311,13 @@ def _overlap(
     return factor
 
 
-def _all_parts_differ(rows: Sequence[Row]) -> bool:
-    """Whether the repeats are new divisions, so that they show what other training parts would change."""
+def _all_folds_differ(rows: Sequence[Row]) -> bool:
+    """Whether the repeats are different splits, so that they show the effect of other training sets."""
     return len({np.sort(np.asarray(row["test_rows"])).tobytes() for row in rows}) == len(rows)
 
 
 def _accepted(measured: float, variance: Callable[[Any], Any], z: float) -> Interval:
-    """The shares from which the measured one differs by at most z of the standard errors that they would have."""
+    """The lowest and highest share p that differ from the measured one by at most z standard errors at p."""
 
     def excess(share: Any) -> Any:
         return (measured - share) ** 2 - z * z * variance(share)
@@ -334,21 +334,21 @@ def _accepted(measured: float, variance: Callable[[Any], Any], z: float) -> Inte
 
 
 def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interval | None:
-    """Areas that differ from the measured one by less than z of their own standard errors.
+    """The lowest and highest area a that differ from the measured one by less than z standard errors at a.
 
     The variance is that of Hanley & McNeil (1982) with Newcombe's (2006) mean sample size; pairs of samples
-    in different test parts are not compared, which multiplies its first term by the number of parts.
+    in different test folds are not compared, which multiplies its first term by the number of folds.
     """
     pooled = pool_outcomes(rows, placements)
     labels, counts = np.unique(pooled.labels, return_counts=True)
     if labels.size != 2:
         return None
-    n_parts = max(1.0, pooled.n / float(np.mean([row["n_test"] for row in rows])))
+    n_folds = max(1.0, pooled.n / float(np.mean([row["n_test"] for row in rows])))
     area = float(values.mean())
 
     def variance(a: Any) -> Any:
         scale = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
-        return (a * (1 - a) * n_parts + (pooled.n / 2 - 1) * scale) / np.prod(counts)
+        return (a * (1 - a) * n_folds + (pooled.n / 2 - 1) * scale) / np.prod(counts)
 
     shrunk = (area * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
     members = [pooled.labels == label for label in labels]
@@ -357,7 +357,7 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
 
 
 def placements(row: Row) -> FloatArray:
-    """For every sample, the share of samples of the other class on its right side in the same test part."""
+    """For every sample, the share of correctly ordered samples of the other class in the same test fold."""
     truth, decision = np.asarray(row["truth"]), np.asarray(row["decision"], dtype=np.float64)
     positive = truth == np.unique(truth)[-1]
     above = decision[positive][:, None] - decision[~positive][None, :]
@@ -368,8 +368,8 @@ def placements(row: Row) -> FloatArray:
 
 
 def _residual_overlap(rows: Sequence[Row]) -> float:
-    """The factor for overlapping training parts in means of residuals."""
-    return 1 + min(LARGEST_RESIDUAL, RESIDUAL_EXCESS + RESIDUAL_PER_PART * number_of_parts(rows))
+    """The factor for overlapping training sets in means of residuals."""
+    return 1 + min(LARGEST_RESIDUAL, RESIDUAL_EXCESS + RESIDUAL_PER_FOLD * number_of_folds(rows))
 
 
 def _positive_interval(
@@ -392,7 +392,7 @@ def _positive_interval(
 
 
 def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence: float) -> Interval | None:
-    """R² by the logarithm of what is not explained: a ratio of two means of the same samples."""
+    """Interval of R² by the logarithm of the unexplained share, a ratio of two means over the same samples."""
     if pooled.n < FEWEST_VALUES:
         return None
     target = np.asarray(pooled.labels, dtype=np.float64)
@@ -403,7 +403,7 @@ def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence:
     share = PooledOutcomes(
         pooled.mean / left_over - variation / variation.mean(), pooled.labels, None, pooled.groups
     )
-    factor = min(LARGEST_EXPLAINED, EXPLAINED_OVERLAP + EXPLAINED_PER_PART * number_of_parts(rows))
+    factor = min(LARGEST_EXPLAINED, EXPLAINED_OVERLAP + EXPLAINED_PER_FOLD * number_of_folds(rows))
     n_units = pooled.n if pooled.groups is None else np.unique(pooled.groups).size
     error = np.sqrt(factor * share.clustering * float(share.mean.var(ddof=1)) / pooled.n)
     half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1) * error)
@@ -412,14 +412,14 @@ def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence:
 
 
 def explained_unit(metric: Metric, rows: Sequence[Row]) -> float:
-    """What one outcome of a sample adds to the metric times the number of samples; 1 but for R²."""
+    """What one outcome of a sample adds to n times the metric, with n samples; 1 except for R²."""
     if metric.outcomes != "share explained":
         return 1.0
     return -1.0 / target_variance(pool_outcomes(rows, outcomes_of(metric)).labels)
 
 
 def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) -> Interval | None:
-    """Any function of truth and predictions: leave out one block of samples after the other."""
+    """Interval of any function of truth and predictions, by a jackknife over blocks of samples."""
     truth, predictions, units = (
         np.concatenate([np.asarray(row[name]) for row in rows])
         for name in ("truth", "predictions", _unit_column(rows))
@@ -452,14 +452,14 @@ def _label_overlap(error: float, n: int, rows: Sequence[Row]) -> float:
     """The factor of error rates, at the limit of the error of independent samples that is nearer to one half."""
     p = (error * n + PSEUDO_ERRORS) / (n + 2 * PSEUDO_ERRORS)
     p = min(0.5, min(p, 1 - p) + LABEL_ERRORS * float(np.sqrt(p * (1 - p) / n)))
-    excess = min(LARGEST_EXCESS, EXCESS_PER_PART * number_of_parts(rows))
+    excess = min(LARGEST_EXCESS, EXCESS_PER_FOLD * number_of_folds(rows))
     return float(1 + excess * (4 * p * (1 - p)) ** 1.5)
 
 
 def _with_pseudo_samples(
     truth: NDArray[Any], predictions: NDArray[Any], codes: IntArray
 ) -> tuple[NDArray[Any], NDArray[Any], IntArray]:
-    """A right and a wrong prediction of each of the two largest classes: no errors are no certainty."""
+    """A right and a wrong prediction of each of the two largest classes, added so that the error is never exactly 0."""
     labels, counts = np.unique(truth, return_counts=True)
     if labels.size < 2:
         return truth, predictions, codes
@@ -471,35 +471,35 @@ def _with_pseudo_samples(
     return np.r_[truth, added[0]], np.r_[predictions, added[1]], np.r_[codes, new]
 
 
-def _interval_of_parts(rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
-    """A t interval of the values of the test parts, for metrics that single samples do not explain.
+def _interval_of_folds(rows: Sequence[Row], values: FloatArray, confidence: float) -> Interval | None:
+    """A t interval of the values of the test folds, for metrics that are not a mean over single samples.
 
-    The variance of Nadeau & Bengio for the parts of one pass, more of which add no samples, and a share that models
-    have in common when they choose a few of many features.
+    The variance is that of Nadeau & Bengio for the folds of one repetition (further ones add no samples), plus a share
+    that models have in common when they choose a few of many features.
     """
     if values.size < FEWEST_VALUES or values.max() == values.min():
         return None
-    n_parts = min(float(values.size), number_of_parts(rows))
-    error = standard_error(values, ratio_of_parts(rows) + 1 / n_parts - 1 / values.size + COMMON_VARIANCE)
-    half = float(stats.t.ppf((1 + confidence) / 2, max(FEWEST_VALUES, n_parts) - 1)) * error
+    n_folds = min(float(values.size), number_of_folds(rows))
+    error = standard_error(values, ratio_of_folds(rows) + 1 / n_folds - 1 / values.size + COMMON_VARIANCE)
+    half = float(stats.t.ppf((1 + confidence) / 2, max(FEWEST_VALUES, n_folds) - 1)) * error
     return float(values.mean()) - half, float(values.mean()) + half
 
 
-def excess_of_parts(excess: float, rows: Sequence[Row]) -> float:
-    """The excess of variance in tests that holds up to ten test parts, for the number of parts of these rows.
+def excess_of_folds(excess: float, rows: Sequence[Row]) -> float:
+    """The excess of variance in tests: ``excess`` up to ten test folds, and more with more folds.
 
-    Models that share nearly all samples are right or wrong together: leaving one sample out, the error of an unstable
-    procedure varies up to seven times as much over data sets as that of independent samples.
+    Models that share nearly all samples are right or wrong together: in leave-one-out cross-validation the error of an
+    unstable procedure varies up to seven times as much over data sets as that of independent samples.
     """
-    n_parts = number_of_parts(rows)
-    return excess if n_parts <= MANY_PARTS else max(excess, min(MOST_EXCESS, EXCESS_OF_PART * n_parts))
+    n_folds = number_of_folds(rows)
+    return excess if n_folds <= MANY_FOLDS else max(excess, min(MOST_EXCESS, EXCESS_OF_FOLD * n_folds))
 
 
-def number_of_parts(rows: Sequence[Row]) -> float:
-    """Test parts that one pass through the samples takes."""
-    n_parts = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
-    return round(n_parts, 6)  # ten parts of unequal size are ten
+def number_of_folds(rows: Sequence[Row]) -> float:
+    """Number of test folds in one repetition of cross-validation."""
+    n_folds = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
+    return round(n_folds, 6)  # ten folds of unequal size are ten
 
 
-def ratio_of_parts(rows: Sequence[Row]) -> float:
+def ratio_of_folds(rows: Sequence[Row]) -> float:
     return float(np.mean([row["n_test"] / row["n_train"] for row in rows]))

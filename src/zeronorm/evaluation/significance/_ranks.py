@@ -1,4 +1,4 @@
-"""Several methods on several data sets, and McNemar's score matrix on one."""
+"""Tests of several methods on several data sets, and McNemar's score matrix on one data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from zeronorm.evaluation._records import tasks_by_method
+from zeronorm.evaluation._records import rows_by_method
 from zeronorm.evaluation.significance._effects import EffectSize, error_difference
 
 
@@ -47,7 +47,7 @@ class Friedman:
 
 @dataclass(frozen=True)
 class CriticalDifference:
-    """What a critical-difference diagram shows.
+    """The content of a critical-difference diagram.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def mcnemar(truth: ArrayLike, a: ArrayLike, b: ArrayLike, *, confidence: float =
 def score_matrix(
     truth: Sequence[ArrayLike], predictions: Mapping[str, Sequence[ArrayLike]], *, level: float = 0.05
 ) -> ScoreMatrix:
-    """All methods against each other: one test per fold, decisions summed over the folds.
+    """McNemar tests of all pairs of methods: one test per fold, decisions summed over the folds.
 
     ``truth`` has the labels of each fold, ``predictions`` those of each method in the same folds.
 
@@ -355,7 +355,7 @@ def score_matrix_of_records(records: Any, *, size: int | None = None, level: flo
     records : DataFrame
         What ``evaluate`` returned.
     size : int or None, default=None
-        Number of features to compare at. None: each method's own number.
+        Number of features to compare at. None: the size that each method chooses.
     level : float, default=0.05
         Level of significance.
 
@@ -375,7 +375,7 @@ def score_matrix_of_records(records: Any, *, size: int | None = None, level: flo
     >>> score_matrix_of_records(records, size=2).methods
     ('fisher', 'random')
     """
-    by_method = tasks_by_method(records, size, ("truth", "predictions"))
+    by_method = rows_by_method(records, size, ("truth", "predictions"))
     truth = [row["truth"] for row in next(iter(by_method.values()))]
     predictions = {name: [row["predictions"] for row in rows] for name, rows in by_method.items()}
     return score_matrix(truth, predictions, level=level)

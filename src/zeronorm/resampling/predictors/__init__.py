@@ -1,1 +1,1 @@
-"""Predictors that score a subset of the features: default, pairwise SVM, ridge; all on standardised columns."""
+"""Predictors that score a subset of the features: pairwise SVM and ridge regression, on standardised columns."""

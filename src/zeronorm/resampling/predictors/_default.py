@@ -19,15 +19,14 @@ LARGEST_KERNEL_PROBLEM = 5000
 
 
 def gaussian_estimator(target: Target | type[Target], *, is_sparse: bool = False) -> Any:
-    """The predictor of the target with a Gaussian kernel, whose width follows the columns."""
+    """The predictor with a Gaussian kernel, whose width is scaled to the columns."""
     return PREDICTORS[target.predictors["gaussian"]](0, is_sparse)
 
 
 def default_estimator(target: Target | type[Target], *, n_samples: int, is_sparse: bool = False) -> Any:
-    """The linear predictor of the target.
+    """The linear predictor for a target.
 
-    Everything is fitted on the training part. Sparse columns are scaled but not centred. With many
-    samples no kernel matrix is needed.
+    Sparse columns are scaled but not centred. With many samples no kernel matrix is computed.
     """
     return PREDICTORS[target.predictors["linear"]](n_samples, is_sparse)
 
@@ -39,7 +38,7 @@ def _gaussian_svm(n_samples: int, is_sparse: bool) -> Any:
 
 
 def _gaussian_svr(n_samples: int, is_sparse: bool) -> Any:
-    """The target is standardised as well: epsilon has its unit."""
+    """Support vector regression with the target standardised too, since epsilon has its unit."""
     pipeline = make_pipeline(StandardScaler(with_mean=not is_sparse), SVR())
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 
@@ -58,7 +57,7 @@ def _ridge(n_samples: int, is_sparse: bool) -> Any:
     return make_pipeline(StandardScaler(with_mean=False), Ridge()) if is_sparse else StandardizedRidge()
 
 
-# What targets name, from the number of samples and whether the columns are sparse; each standardises its columns.
+# Functions from the number of samples and whether the columns are sparse to a predictor, by the name in the target.
 PREDICTORS: dict[str, Callable[[int, bool], Any]] = {
     "gaussian svm": _gaussian_svm,
     "gaussian svr": _gaussian_svr,

@@ -1,4 +1,4 @@
-"""Support vector machines between every two classes, and a vote between them."""
+"""Multiclass support vector machines (SVMs): one for every pair of classes, and a vote."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._dual import solve_svm_dual
 from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 
-# Samples of two overlapping classes, with fewer features, from which on LIBSVM takes seconds to minutes. Up to here a
-# kernel matrix of theirs stays in the cache, and the machine is found in a fraction of the time.
+# Number of samples of two overlapping classes, with fewer features, from which on LIBSVM takes seconds to minutes. Up
+# to this number the kernel matrix stays in the cache, and LIBSVM takes a fraction of that time.
 LARGEST_FOR_LIBSVM = 500
-# Samples of two classes up to which a Gaussian machine is found before scikit-learn has checked them for LIBSVM.
+# Number of samples of two classes up to which solving a Gaussian SVM is faster than the checks of scikit-learn.
 LARGEST_NONLINEAR = 100
 FEW_LABELS = 1 << 13
 
 
 class _PairModel(SVC):  # type: ignore[misc]
-    """The same machine: every two classes apart, and a vote between them, without LIBSVM where that takes longer.
+    """``SVC`` (one SVM for every pair of classes, and a vote) that avoids LIBSVM where LIBSVM is slow.
 
-    With few samples the checks of scikit-learn take ten times longer than the solution. With many, and more of them
-    than features, LIBSVM takes half a minute for 1300 samples and 480 features that hardly tell the classes apart, an
-    interior point method a fifth of a second.
+    With few samples the checks of scikit-learn take ten times longer than the solution. With more samples than
+    features LIBSVM may be slow: for 1300 samples and 480 features that hardly separate the classes it takes half a
+    minute, an interior-point method a fifth of a second.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -49,7 +49,7 @@ class _PairModel(SVC):  # type: ignore[misc]
     def _solve(
         self, X: FloatArray, y: NDArray[Any], members: tuple[IntArray, ...]
     ) -> _Pairs | NonlinearPairs | None:
-        """The machines of all pairs of classes; None leaves them, and what is wrong with the data, to LIBSVM."""
+        """The SVMs of all pairs of classes; None leaves the fit, and errors about the data, to LIBSVM."""
         n_classes, is_linear = self.classes_.size, self.kernel == "linear"
         known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
         known = known and self.class_weight is None
@@ -104,7 +104,7 @@ class _PairModel(SVC):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Linear machines between two classes each, one row of weights for each, in the order 0-1, 0-2, ..., 1-2, ..."""
+    """Linear SVMs of pairs of classes, one row of weights each, in the order 0-1, 0-2, ..., 1-2, ..."""
 
     weights: FloatArray
     bias: FloatArray
@@ -116,7 +116,7 @@ class _Pairs:
 
 @dataclass(frozen=True, eq=False)
 class NonlinearPairs:
-    """Gaussian machines between two classes each: support vectors, weights by pair, bias, and γ of the kernel."""
+    """Gaussian SVMs of pairs of classes: support vectors, weights by pair, bias, and γ of the kernel."""
 
     support: FloatArray
     weights: FloatArray
@@ -135,7 +135,7 @@ def _gaussian(X: FloatArray, Z: FloatArray, gamma: float) -> FloatArray:
 
 
 def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pairs | None:
-    """Linear machines of all pairs of classes, whose samples are given; None where one did not converge."""
+    """Linear SVMs of all pairs of classes, whose samples are given; None where one did not converge."""
     weights, bias = [], []
     for rows, labels in _pairs_of_classes(members):
         part = X[rows]
@@ -148,7 +148,7 @@ def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pai
 
 
 def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: float) -> NonlinearPairs | None:
-    """The same with a Gaussian kernel, whose width is the "scale" of scikit-learn."""
+    """Gaussian SVMs of all pairs of classes, with γ="scale" of scikit-learn; None where one did not converge."""
     variance = float(X.var())
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     K = _gaussian(X, X, gamma)
@@ -165,14 +165,14 @@ def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: float) -> 
 
 
 def _pairs_of_classes(members: tuple[IntArray, ...]) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Samples and labels of each pair: of two classes the second has positive values, of more the first of each."""
+    """Samples and labels of each pair; +1 is the second of two classes, but the first of a pair with more classes."""
     sign = 1.0 if len(members) > 2 else -1.0
     for first, second in combinations(members, 2):
         yield np.concatenate([first, second]), sign * np.repeat([1.0, -1.0], [first.size, second.size])
 
 
 def _members_of_classes(y: NDArray[Any]) -> tuple[NDArray[Any], tuple[IntArray, ...]]:
-    """The classes and the samples of each; the last answer is kept for the other subsets of features."""
+    """The classes and the samples of each; the last result is cached for the other subsets of features."""
     if y.ndim == 1 and y.size <= FEW_LABELS and y.dtype.kind in "biufUS":
         return _members_in_memory(y.dtype.str, y.tobytes())
     classes = np.unique(y)
@@ -183,12 +183,12 @@ def _members_of_classes(y: NDArray[Any]) -> tuple[NDArray[Any], tuple[IntArray, 
 def _members_in_memory(dtype: str, labels: bytes) -> tuple[NDArray[Any], tuple[IntArray, ...]]:
     y = np.frombuffer(labels, dtype=dtype)
     classes = np.unique(y)
-    classes.flags.writeable = False  # all that ask get the same
+    classes.flags.writeable = False  # the cached arrays are shared
     return classes, tuple(np.flatnonzero(y == label) for label in classes)
 
 
 def _are_labels(y: NDArray[Any]) -> bool:
-    """Whether these are surely classes; scikit-learn has words for everything else."""
+    """Whether these are certainly class labels; everything else is left to the errors of scikit-learn."""
     if y.ndim != 1 or y.dtype.kind not in "biufUSO":
         return False
     if y.dtype.kind == "O":
@@ -197,7 +197,7 @@ def _are_labels(y: NDArray[Any]) -> bool:
 
 
 def _votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """How many pairs each class has won, and the sum of its values in them; a value of zero is for the second."""
+    """Number of pairs that each class wins, and the sum of its decision values; zero counts for the second class."""
     votes, confidence = np.zeros((2, len(values), n_classes))
     for value, (first, second) in zip(values.T, combinations(range(n_classes), 2), strict=True):
         votes[:, first] += value > 0.0

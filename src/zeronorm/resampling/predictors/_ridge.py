@@ -1,4 +1,4 @@
-"""Ridge regression, with a given penalty or with one chosen by leaving samples out."""
+"""Ridge regression with a given penalty or one chosen by leave-one-out cross-validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RIDGE_PENALTIES = np.geomspace(1e-2, 1e4, 13)
 
 
 class _QuickRidge(Ridge):  # type: ignore[misc]
-    """Ridge regression that predicts checked samples without a check of its own."""
+    """Ridge regression that predicts samples without checking them again."""
 
     def fit(self, X: Any, y: Any) -> Self:
         with unchecked_parameters():
@@ -29,7 +29,7 @@ class StandardizedRidge(OnStandardized, _QuickRidge):
 
 
 class _TunedRidge(_QuickRidge):
-    """Ridge regression with the penalty that predicts samples left out best; the columns are centred."""
+    """Ridge regression with the penalty of the lowest leave-one-out error; the columns are centred."""
 
     def fit(self, X: Any, y: Any) -> Self:
         X = X.astype(np.float64, copy=False)
@@ -40,15 +40,15 @@ class _TunedRidge(_QuickRidge):
         present = values > np.finfo(float).eps * X.shape[0] * max(values[-1], np.finfo(float).tiny)
         values, vectors = values[present], vectors[:, present]
         scores = X @ vectors / np.sqrt(values) if is_tall else vectors  # orthonormal, one row per sample
-        gradient = scores.T @ target
+        projected = scores.T @ target
         kept = values[:, None] / (values[:, None] + RIDGE_PENALTIES)  # share of each direction, by penalty
         leverage = scores**2 @ kept + 1.0 / X.shape[0]
-        left_out = (target[:, None] - scores @ (kept * gradient[:, None])) / np.maximum(1.0 - leverage, 1e-9)
+        left_out = (target[:, None] - scores @ (kept * projected[:, None])) / np.maximum(1.0 - leverage, 1e-9)
         self.alpha_ = float(RIDGE_PENALTIES[np.argmin(np.mean(left_out**2, axis=0))])
-        along = gradient / (values + self.alpha_)
+        along = projected / (values + self.alpha_)
         self.coef_ = vectors @ (np.sqrt(values) * along) if is_tall else X.T @ (vectors @ along)
         return self
 
 
 class StandardizedTunedRidge(OnStandardized, _TunedRidge):
-    """Ridge regression on standardised columns, whose penalty is chosen by leaving samples out."""
+    """Ridge regression on standardised columns, with a penalty chosen by leave-one-out cross-validation."""

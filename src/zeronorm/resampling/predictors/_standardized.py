@@ -1,4 +1,4 @@
-"""Predictors on columns of mean zero and variance one, which are checked once."""
+"""Predictors that standardise their columns and check them once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from zeronorm._types import FloatArray
 class OnStandardized:
     """Fit and predict on columns of mean zero and variance one.
 
-    A pipeline with ``StandardScaler`` does the same, but checks the same numbers six times: with few samples and
-    features that takes longer than the predictor.
+    A pipeline with ``StandardScaler`` does the same but checks X six times, which takes longer than fitting with few
+    samples and features.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -52,12 +52,12 @@ class OnStandardized:
 
 
 def fresh_copy(estimator: Any) -> Any:
-    """A copy of an estimator that has not been fitted, to be fitted."""
+    """A copy of an unfitted estimator."""
     return copy.copy(estimator) if isinstance(estimator, OnStandardized) else copy.deepcopy(estimator)
 
 
 def unchecked_parameters() -> AbstractContextManager[None]:
-    """The parameters are those of default_estimator: to check them at each fit takes a sixth of a small one."""
+    """A context that skips the check of parameters, which takes a sixth of a small fit."""
     return cast("AbstractContextManager[None]", config_context(skip_parameter_validation=True))
 
 
@@ -67,7 +67,7 @@ def standardized_columns(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], N
     centred = X - means
     variance = (centred**2).sum(axis=0) / n - centred.mean(axis=0) ** 2
     rounding = np.finfo(X.dtype).eps * n
-    # What rounding alone may give counts as constant.
+    # A variance that rounding alone may give counts as zero.
     constant = variance <= rounding * variance + (rounding * means) ** 2
     scales = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance))).astype(X.dtype)
     return centred / scales, means, scales

@@ -1,4 +1,4 @@
-"""What a user gets without tuning, on data sets that chose no default."""
+"""Methods with default settings, on data sets that were not used to choose the defaults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from zeronorm_studies.real_data import (
     probed,
     quick_data,
 )
-from zeronorm_studies.results import Claim, Judged, NotMeasured, Results
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, Results
 from zeronorm_studies.study import Configuration, Data, FloatArray, Plan, Study, folds
 
 SIZES = (5, 10, 20, 50)
@@ -229,7 +229,7 @@ def quick() -> Plan:
                 tuned_squared_hinge_model(), metrics=("balanced_error_rate",))  # fmt: skip
 
 
-# -- What the table says --
+# -- Claims about the table --
 
 
 def _is_regression(results: Results) -> bool:
@@ -253,13 +253,13 @@ def trial_means(results: Results, config: str) -> dict[tuple[str, int], float]:
     for row in results.rows:
         if row["configuration"] != config:
             continue
-        cell = (row["data"], int(row["trial"]))
+        trial = (row["data"], int(row["trial"]))
         if row.get(metric) is None:
-            incomplete.add(cell)
+            incomplete.add(trial)
         else:
             value = float(row[metric])
-            found.setdefault(cell, []).append(1.0 - max(value, 0.0) if regression else value)
-    return {cell: float(np.mean(values)) for cell, values in found.items() if cell not in incomplete}
+            found.setdefault(trial, []).append(1.0 - max(value, 0.0) if regression else value)
+    return {trial: float(np.mean(values)) for trial, values in found.items() if trial not in incomplete}
 
 
 def _by_data(values: dict[tuple[str, int], float]) -> dict[str, float]:
@@ -273,13 +273,13 @@ def curve_means(results: Results, config: str) -> dict[str, float]:
 
 
 def trial_gains(results: Results, config: str, other: str) -> dict[tuple[str, int], float]:
-    """By how much the error of ``arm`` is below that of ``other``, in each trial that both have."""
+    """Error of ``other`` minus error of ``config``, in each trial that both have."""
     ours, theirs = trial_means(results, config), trial_means(results, other)
-    return {cell: theirs[cell] - ours[cell] for cell in ours if cell in theirs}
+    return {trial: theirs[trial] - ours[trial] for trial in ours if trial in theirs}
 
 
 def gains(results: Results, config: str, other: str) -> dict[str, float]:
-    """The same, the mean over the trials on each data set."""
+    """Error of ``other`` minus error of ``config``, the mean over the trials on each data set."""
     return _by_data(trial_gains(results, config, other))
 
 
@@ -395,23 +395,25 @@ def _against_peers(results: Results) -> Section:
     return Section("Against the same idea elsewhere", ("On the same folds.",), PageTable(header, tuple(rows)))
 
 
-def _better_than_one_by_one(name: str, among: tuple[str, ...] | None = None) -> Callable[[Results], Judged]:
+def _better_than_one_by_one(
+    name: str, among: tuple[str, ...] | None = None
+) -> Callable[[Results], ClaimCheck]:
     """On all data sets of the study, or ``among`` some of them."""
 
-    def scorer(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         by_data = gains(results, name, _baseline(results))
         found = np.asarray([gain for data, gain in by_data.items() if among is None or data in among])
         if found.size < FEWEST_DATA_SETS:
             raise NotMeasured(f"a test over data sets needs {FEWEST_DATA_SETS} of them")
         p = float(signed_rank(found, np.zeros(found.size)).p_value)
         text = f"mean gain {100 * found.mean():+.2f} points on {found.size} data sets, p = {p:.3g}"
-        return Judged(text, bool(p < 0.05 and found.mean() > 0.0))
+        return ClaimCheck(text, bool(p < 0.05 and found.mean() > 0.0))
 
-    return scorer
+    return check
 
 
-def _never_clearly_worse(name: str) -> Callable[[Results], Judged]:
-    def scorer(results: Results) -> Judged:
+def _never_clearly_worse(name: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         baseline = _baseline(results)
         found = gains(results, name, baseline)
         if len(found) < FEWEST_DATA_SETS:
@@ -419,28 +421,28 @@ def _never_clearly_worse(name: str) -> Callable[[Results], Judged]:
         worst, losers = min(found, key=lambda data: found[data]), clearly_worse(results, name, baseline)
         shown = ", ".join(losers) or "none"
         text = f"on {shown} of {len(found)}; the worst mean is {100 * found[worst]:+.1f} on {worst}"
-        return Judged(text, not losers)
+        return ClaimCheck(text, not losers)
 
-    return scorer
+    return check
 
 
-def _in_first_quarter(name: str) -> Callable[[Results], Judged]:
-    def scorer(results: Results) -> Judged:
+def _in_first_quarter(name: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         ranks = _ranks(results, True)
         if name not in ranks:
             raise NotMeasured(f"{name} has no result on all wide data sets")
-        place = 1 + sorted(ranks, key=lambda other: ranks[other]).index(name)
-        return Judged(f"place {place} of {len(ranks)} by mean rank", 4 * place <= len(ranks))
+        position = 1 + sorted(ranks, key=lambda other: ranks[other]).index(name)
+        return ClaimCheck(f"position {position} of {len(ranks)} by mean rank", 4 * position <= len(ranks))
 
-    return scorer
+    return check
 
 
 def _sections(results: Results) -> list[Section]:
     return [_against_one_by_one(results), _rank_section(results), _against_peers(results), _errors(results)]
 
 
-def _claim(what: str, rule: str, scorer: Callable[[Results], Judged]) -> Claim:
-    return Claim(what, "a goal set before the run", rule, scorer, origin="expected here", in_quick=False)
+def _claim(what: str, rule: str, check: Callable[[Results], ClaimCheck]) -> Claim:
+    return Claim(what, "a goal set before the run", rule, check, origin="expected here", in_quick=False)
 
 
 def _claims_against(baseline: str, fresh: tuple[str, ...] = ()) -> tuple[Claim, ...]:
@@ -480,9 +482,9 @@ STUDY = Study(
     about=(
         f"Every setting is a default. Defaults were chosen on {len(TUNING)} data sets ({', '.join(TUNING)}); this page "
         f"shows {len(UNSEEN)} others, of which many come with other Python packages, so that anyone can repeat it. "
-        f"{N_FOLDS} stratified folds; subsets of 5, 10, 20 and 50 features; a linear machine with squared hinge loss, "
-        "whose cost is chosen inside the training part, judges all. 100 probes (columns in another row order) are "
-        f"appended to every data set. A cell may take {CAP_S:g} s. Peers get standardised columns."
+        f"{N_FOLDS} stratified folds; subsets of 5, 10, 20 and 50 features; a linear SVM with squared hinge loss, "
+        "whose cost is chosen inside the training set, scores all. 100 probes (columns in another row order) are "
+        f"appended to every data set. A task may take {CAP_S:g} s. Peers get standardised columns."
     ),
     cost="about an hour on 2 cores; can be stopped and resumed.",
     full=full,
@@ -504,7 +506,7 @@ REGRESSION = Study(
         "They come with scikit-learn, ISLP, aeon and zeronorm itself; tables of a few columns get all products of "
         "two columns as further features. "
         f"{N_FOLDS} folds; subsets of 5, 10, 20 and 50 features; ridge regression, whose penalty is chosen by leaving "
-        "samples out, judges all. 100 probes (columns in another row order) are appended to every data set. A cell may "
+        "samples out, scores all. 100 probes (columns in another row order) are appended to every data set. A task may "
         f"take {CAP_S:g} s. Peers get standardised columns."
     ),
     cost="about ten minutes on 2 cores; can be stopped and resumed.",
@@ -527,13 +529,14 @@ FRESH_DATA = replace(
     title="Default settings, with data that nobody had looked at",
     about=(
         f"The {len(UNSEEN)} data sets of the study 'defaults' and {len(FRESH)} further ones. The further ones "
-        f"({', '.join(FRESH)}) {_NAMED_FIRST}'defaults', with {FRESH_CAP_S:g} s for a cell. On the {len(UNSEEN)}, at "
+        f"({', '.join(FRESH)}) {_NAMED_FIRST}'defaults', with {FRESH_CAP_S:g} s for a task. On the {len(UNSEEN)}, at "
         "which it is the fourth look, only the methods of the claims take part. The claims about ranks were added when "
         "the errors of these methods were known and those of the others were not. After a first run, whose gains were "
         "+6.03 points for consensus and +6.01 for auto on the further data, a fault was found on a table made by hand: "
         "the consensus kept a column and its copy; and the errors of L1SVM with several classes showed that one class "
-        "took its first places. Both were repaired, the latter on tuning data, and all three were computed again. "
-        "At last auto was, which had +4.07 points on all data and +6.38 on the further ones: its folds take the prices "
+        "took its first ranks. Both were repaired, the latter on tuning data, and all three were computed again. "
+        "At last auto was, which had +4.07 points on all data and +6.38 on the further ones: its "
+        "folds take the values of C "
         "found on all samples and are three from 200 samples on, which made it quicker and was decided on tuning data."
     ),
     cost="about an hour and a half on 2 cores; can be stopped and resumed.",
@@ -547,13 +550,14 @@ FRESH_REGRESSION_DATA = replace(
     about=(
         f"The {len(UNSEEN_REGRESSION)} data sets of the study 'defaults-regression' and {len(FRESH_REGRESSION)} further"
         f" ones. The further ones ({', '.join(FRESH_REGRESSION)}) {_NAMED_FIRST}'defaults-regression', with the "
-        f"methods of the claims alone and {FRESH_CAP_S:g} s for a cell. It is the third run: the first two gave +1.4 "
-        "and +1.8 points for auto and +0.7 for consensus. After them the order of the consensus, and judge and roster "
+        f"methods of the claims alone and {FRESH_CAP_S:g} s for a task. It is the third run: the first two gave +1.4 "
+        "and +1.8 points for auto and +0.7 for consensus. After them the order of the consensus, "
+        "and the scorer and candidates "
         "of auto, were chosen again for real targets, on other data. In that run auto had +3.9 points (p = 0.039) and "
-        "consensus 0.0. Then near copies were seen to fill the first places of the consensus in a table made by hand, "
+        "consensus 0.0. Then near copies were seen to fill the first ranks of the consensus in a table made by hand, "
         "so that with more samples than features it has its old order again: the five data sets of that kind were "
         "computed once more (auto +3.9, p = 0.039; consensus +1.0). Then all was computed again, with the same "
-        "selections, because R² had counted the variation of each test part and not that of the whole target (auto "
+        "selections, because R² had counted the variation of each test set and not that of the whole target (auto "
         "+4.1, p = 0.031); and auto at last with fewer and cheaper inner folds, decided on tuning data."
     ),
     cost="about a minute on 2 cores; can be stopped and resumed.",

@@ -18,7 +18,7 @@ from zeronorm.datasets import make_nonlinear_toy
 from zeronorm.registry import get_method
 from zeronorm_studies.models import BestOfSelectors, CommonScale
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -44,9 +44,9 @@ BER = "balanced_error_rate"
 N_FOLDS = 5
 N_BOOTSTRAP = 2000
 
-# What is chosen among these candidates is decided by cross-validation on the training parts alone. The lists
-# are the second ones: the validation parts were opened on 2026-11-15 with a first list (BER: ARCENE 16.88, DEXTER
-# 9.00, DOROTHEA 14.14, MADELON 8.67). The second lists come from experiments on the training parts, written
+# What is chosen among these candidates is decided by cross-validation on the training sets alone. The lists
+# are the second ones: the validation sets were opened on 2026-11-15 with a first list (BER: ARCENE 16.88, DEXTER
+# 9.00, DOROTHEA 14.14, MADELON 8.67). The second lists come from experiments on the training sets, written
 # down before the second opening. OFW and auto were added later with no list to choose from: the third opening.
 SIZES = {
     "ARCENE": (2000, 3000, 5000),
@@ -64,13 +64,13 @@ FIRST_OPENING = {"ARCENE": 16.88, "DEXTER": 9.00, "DOROTHEA": 14.14, "MADELON": 
 
 
 def plain_model(name: str) -> Any:
-    """Linear machine on the raw columns; MADELON's are standardised, since libsvm hardly ends on the raw ones."""
+    """Linear SVM on the raw columns; MADELON's are standardised, since libsvm takes very long on the raw ones."""
     model = SVC(kernel="linear", C=1.0)
     return make_pipeline(StandardScaler(), LinearSVC(dual=False)) if name == "MADELON" else model
 
 
-def scorer_of(name: str) -> Any:
-    """The predictor that scores sizes inside the training part."""
+def predictor_of(name: str) -> Any:
+    """The predictor that scores sizes inside the training set."""
     if name == "MADELON":
         return make_pipeline(StandardScaler(), SVC(C=1.0, gamma=0.3))
     if name == "DOROTHEA":
@@ -98,8 +98,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 
 def final_of(name: str) -> Any:
-    """Predictor of the chosen subset, its parameters again chosen by cross-validation on the training part."""
-    return GridSearchCV(scorer_of(name), GRIDS[name], scoring="balanced_accuracy", cv=_inner_folds())
+    """Predictor of the chosen subset, its parameters again chosen by cross-validation on the training set."""
+    return GridSearchCV(predictor_of(name), GRIDS[name], scoring="balanced_accuracy", cv=_inner_folds())
 
 
 def _inner_folds() -> StratifiedKFold:
@@ -113,7 +113,7 @@ def choosing_selector(name: str) -> BestOfSelectors:
             method,
             SelectorCV(
                 get_method(method).cls(**params),
-                estimator=scorer_of(name),
+                estimator=predictor_of(name),
                 cv=_inner_folds(),
                 scoring="balanced_accuracy",
                 sizes=SIZES[name],
@@ -125,7 +125,7 @@ def choosing_selector(name: str) -> BestOfSelectors:
     return BestOfSelectors(selectors)
 
 
-# -- The paper's own way: Fisher preselection, OFW, a nonlinear machine; all choices by cross-validation --
+# -- The paper's own way: Fisher preselection, OFW, a nonlinear SVM; all choices by cross-validation --
 
 PAPER_FOLDS = 10
 PAPER_SIZES = {
@@ -134,7 +134,7 @@ PAPER_SIZES = {
     "DOROTHEA": (5, 10, 20, 50, 100),
     "MADELON": (5, 8, 11, 14, 20, 30),
 }
-# ARCENE without preselection, as in the paper. On MADELON the printed threshold leaves 11 of the training part's
+# ARCENE without preselection, as in the paper. On MADELON the printed threshold leaves 11 of the training set's
 # features, fewer than the 14 that the paper selects: both ways are candidates.
 THRESHOLDS: dict[str, tuple[float | None, ...]] = {
     "ARCENE": (None,),
@@ -145,12 +145,12 @@ THRESHOLDS: dict[str, tuple[float | None, ...]] = {
 
 
 def nonlinear_model() -> Any:
-    """A machine with a Gaussian kernel; columns are scaled and not centred, which keeps sparse ones sparse."""
+    """An SVM with a Gaussian kernel; columns are scaled and not centred, which keeps sparse ones sparse."""
     return make_pipeline(StandardScaler(with_mean=False), SVC(class_weight="balanced"))
 
 
 def tuned_nonlinear_model(n_folds: int = PAPER_FOLDS) -> Any:
-    """The same with cost and width chosen by cross-validation inside the training part."""
+    """The same with cost and width chosen by cross-validation inside the training set."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     grid = {"svc__C": [0.3, 1.0, 3.0, 10.0, 30.0], "svc__gamma": ["scale", 0.01, 0.1, 0.3]}
     return GridSearchCV(nonlinear_model(), grid, scoring="balanced_accuracy", cv=folds)
@@ -167,7 +167,7 @@ def weighting_selector(
     for threshold in thresholds:
         distribution = OptimalFeatureWeighting(cost="balanced", fisher_threshold=threshold, **settings)
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-        judged = SelectorCV(
+        tuned = SelectorCV(
             distribution,
             estimator=nonlinear_model(),
             cv=folds,
@@ -175,18 +175,18 @@ def weighting_selector(
             sizes=sizes,
             random_state=0,
         )
-        candidates.append((f"threshold {threshold}", judged))
+        candidates.append((f"threshold {threshold}", tuned))
     return BestOfSelectors(candidates)
 
 
 def weighted_selector_of(name: str) -> BestOfSelectors:
-    """With the learner of the paper's Table 1: nearest neighbours on MADELON, linear machines elsewhere."""
+    """With the learner of the paper's Table 1: nearest neighbours on MADELON, linear SVMs elsewhere."""
     learner = "knn" if name == "MADELON" else "linear_svm"
     return weighting_selector(PAPER_SIZES[name], THRESHOLDS[name], learner=learner)
 
 
 def automatic_selector(n_folds: int = N_FOLDS) -> AutoSelector:
-    """Roster and sizes by default; the judge is the machine that predicts, and errors are balanced."""
+    """Candidates and sizes by default; the SVM that predicts also scores the subsets, with balanced errors."""
     return AutoSelector(estimator=nonlinear_model(), cv=n_folds, scoring="balanced_accuracy", random_state=0)
 
 
@@ -219,7 +219,7 @@ def gisette() -> Sample:
 
 
 def draw_gisette(trial: int) -> Trial:
-    """1000 rows for training and 1000 others for test: no published validation part is at hand."""
+    """1000 rows for training and 1000 others for test: no published validation set is at hand."""
     X, y = gisette()
     rows = np.random.default_rng(trial).permutation(len(y))
     return Trial(X, y, rows[:1000], rows[1000:2000])
@@ -272,14 +272,14 @@ def quick_second() -> Sample:
 
 
 def quick_selector() -> BestOfSelectors:
-    judged = [
+    candidates = [
         (
             method,
             SelectorCV(get_method(method).cls(), estimator=SVC(C=3.0), cv=3, sizes=(2, 4, 8), random_state=0),
         )
         for method in ("fisher", "relief")
     ]
-    return BestOfSelectors(judged)
+    return BestOfSelectors(candidates)
 
 
 def quick_weighted_selector() -> BestOfSelectors:
@@ -317,25 +317,25 @@ def bootstrap_interval(results: Results, name: str) -> tuple[float, float]:
     return 100 * float(low), 100 * float(high)
 
 
-def _lower_on_two(results: Results) -> Judged:
+def _lower_on_two(results: Results) -> ClaimCheck:
     ours = {name: 100 * results.mean(name, CHOSEN, None, BER) for name in SETS}
     lower = [name for name in SETS if ours[name] < OFW[name]]
-    return Judged(", ".join(f"{name} {value:.2f}" for name, value in ours.items()), len(lower) >= 2)
+    return ClaimCheck(", ".join(f"{name} {value:.2f}" for name, value in ours.items()), len(lower) >= 2)
 
 
-def _within_interval(results: Results) -> Judged:
+def _within_interval(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for name in SETS:
         low, high = bootstrap_interval(results, name)
         shown.append(f"{name} {low:.2f} to {high:.2f}")
         agrees = agrees and low <= OFW[name]
-    return Judged(", ".join(shown), agrees)
+    return ClaimCheck(", ".join(shown), agrees)
 
 
 def _better_than_linear(config: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         ours, plain = (results.mean("MADELON", label, None, BER) for label in (config, LINEAR))
-        return Judged(f"{config} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
+        return ClaimCheck(f"{config} {ours:.4f}, {LINEAR} {plain:.4f}", ours < plain)
 
     return check
 
@@ -390,10 +390,10 @@ def _third_opening(results: Results) -> Section:
         for name in SETS
     )  # fmt: skip
     note = (
-        "The third opening, on 2026-11-16. It was made with a judge that turned out to be bad: its columns are scaled "
-        "and not centred, and the default width of its Gaussian kernel counts their means as spread, so that on "
+        "The third opening, on 2026-11-16. It was made with a scorer that turned out to be bad: its columns are scaled "
+        "and not centred, and the default width of its Gaussian kernel counts their means as variance, so that on "
         "MADELON it is nearly linear. Few features seemed as good as many, and few were taken. This was found "
-        "afterwards, on the training part; it was not repaired, since that would be a fourth opening."
+        "afterwards, on the training set; it was not repaired, since that would be a fourth opening."
     )
     header = ("data", "BER of OFW as published, %", WEIGHTED, AUTOMATIC)
     return Section("OFW in the paper's own way, and auto", (note,), PageTable(header, rows))
@@ -405,22 +405,22 @@ STUDY = Study(
     source="Gadat and Younes, JMLR 8 (2007), Tables 2 to 4",
     about=(
         "For each data set a list of selectors, sizes and predictors is fixed beforehand; five-fold "
-        "cross-validation on the training part alone chooses among them, and the result is tested once on "
-        "the published validation part. The rows TSVM, F+SVM, FS+SVM, IBFS and FCBF of the paper's table "
-        "are not computed. GISETTE is incomplete at hand (1000 of 5000 features, no validation part): it "
-        "is shown on a division of its training part and compared with nothing. Table 3 needs labels of "
+        "cross-validation on the training set alone chooses among them, and the result is tested once on "
+        "the published validation set. The rows TSVM, F+SVM, FS+SVM, IBFS and FCBF of the paper's table "
+        "are not computed. GISETTE is incomplete at hand (1000 of 5000 features, no validation set): it "
+        "is shown on a division of its training set and compared with nothing. Table 3 needs labels of "
         "the test sets, which are not at hand. The quick version uses the nonlinear toy problem."
-        " The plain linear machine has C = 1 on the raw columns, on MADELON a squared hinge and standardised "
-        "columns. This is the second opening of the validation parts: a first list of candidates gave "
+        " The plain linear SVM has C = 1 on the raw columns, on MADELON a squared hinge and standardised "
+        "columns. This is the second opening of the validation sets: a first list of candidates gave "
         "ARCENE 16.88, DEXTER 9.00, DOROTHEA 14.14 and MADELON 8.67. The second lists were found by "
-        "cross-validation on the training parts; that a second attempt was made is itself a choice after "
+        "cross-validation on the training sets; that a second attempt was made is itself a choice after "
         "seeing validation errors, so its figures are slightly optimistic. The row of OFW follows the paper: Fisher "
         "scores above 0.01 (not on ARCENE; on MADELON with and without), OFW on balanced errors with its defaults, "
-        "the number of features by ten-fold cross-validation and then cost and width of a Gaussian machine, all on "
-        "the training part. The row of auto takes the method and the size that auto chooses from its default "
-        "roster, judged by such a machine. Both rows came last, so that their figures are a third opening."
+        "the number of features by ten-fold cross-validation and then cost and width of a Gaussian SVM, all on "
+        "the training set. The row of auto takes the method and the size that auto chooses from its default "
+        "candidates, scored by such an SVM. Both rows came last, so that their figures are a third opening."
     ),
-    cost="about two hours on one core, most of it for OFW on DOROTHEA; a cell is capped at 30 minutes.",
+    cost="about two hours on one core, most of it for OFW on DOROTHEA; a task is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(
@@ -453,7 +453,7 @@ STUDY = Study(
         Claim(
             "lower than OFW on at least two of four",
             ", ".join(f"{name} {value}" for name, value in OFW.items()),
-            "BER on the validation part lower on two sets or more",
+            "BER on the validation set lower on two sets or more",
             _lower_on_two,
             origin="figure",
             in_quick=False,

@@ -11,7 +11,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm_studies.models import VOTER_ERROR, digits_trial, faces_trial, not_learned, one_split, voters
 from zeronorm_studies.pages import Section
-from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import (
+    Check,
+    Claim,
+    ClaimCheck,
+    NotMeasured,
+    PublishedFigure,
+    Results,
+    lower_mean,
+)
 from zeronorm_studies.study import Configuration, Plan, Study
 
 DATA, OFW, RFE, L0, FOREST, RANDOM = "faces", "OFW", "RFE", "L0-SVM", "random forest", "random"
@@ -32,7 +40,7 @@ ONE_SPLIT = "one split, no standard error"
 
 
 def _drawn(settings: dict[str, Any]) -> tuple[Configuration, ...]:
-    """Single machines on features drawn from a law."""
+    """Single SVMs on features drawn from a distribution."""
     distributions = {
         EXPONENTIAL: {**settings, "method": "exponential"},
         DIFFUSION: {**settings, "method": "diffusion"},
@@ -76,29 +84,29 @@ def quick() -> Plan:
 def _order(size: int, *, ofw_is_best: bool) -> Check:
     """OFW against RFE and L0-SVM with few or with many features."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         ofw, *others = (results.mean(DATA, config, size) for config in (OFW, RFE, L0))
         shown = f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}"
-        return Judged(shown, ofw < min(others) if ofw_is_best else ofw > max(others))
+        return ClaimCheck(shown, ofw < min(others) if ofw_is_best else ofw > max(others))
 
     return check
 
 
-def _forest_is_best(results: Results) -> Judged:
+def _forest_is_best(results: Results) -> ClaimCheck:
     forest = results.mean(DATA, FOREST, None)
     others = {f"{a}, {s}": results.mean(DATA, a, s) for _, a, s in results.keys if a != FOREST}
     best = min(others, key=lambda key: others[key])
-    return Judged(f"forest {forest:.4f}, best other {others[best]:.4f} ({best})", forest < others[best])
+    return ClaimCheck(f"forest {forest:.4f}, best other {others[best]:.4f} ({best})", forest < others[best])
 
 
-def _learning_lowers(results: Results) -> Judged:
+def _learning_lowers(results: Results) -> ClaimCheck:
     means = {config: results.mean(DATA, config, None, "voter_error") for config in MEANS}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
-    return Judged(shown, max(means[EXPONENTIAL], means[DIFFUSION]) < means[UNIFORM])
+    return ClaimCheck(shown, max(means[EXPONENTIAL], means[DIFFUSION]) < means[UNIFORM])
 
 
 def _one_split(value: float) -> dict[str, Any]:
-    """One test part: ours must round to the printed number, which has a decimal unless it is whole."""
+    """One test set: ours must round to the printed number, which has a decimal unless it is whole."""
     return {"width": 0.0, "decimals": 0 if value.is_integer() else 1, "note": ONE_SPLIT}
 
 
@@ -128,7 +136,7 @@ def _figures() -> tuple[PublishedFigure, ...]:
 
 
 def _directions(results: Results) -> list[Section]:
-    """Errors that differ from the printed ones: on which side."""
+    """A section about the errors that are lower or higher than the printed ones."""
     below: list[str] = []
     above: list[str] = []
     for figure in _figures():
@@ -136,7 +144,7 @@ def _directions(results: Results) -> list[Section]:
             ours = 100 * results.mean(figure.data, figure.config, figure.size, figure.metric)
         except NotMeasured:
             return []
-        if figure.scorer(results).verdict == "differs":
+        if figure.compare(results).verdict == "differs":
             side = below if ours < figure.value else above
             side.append(f"{figure.what} ({ours:.2f}, printed {figure.value:g})")
     texts = [
@@ -152,16 +160,16 @@ STUDY = Study(
     title="Optimal feature weighting on faces",
     source="Gadat and Younes, JMLR 8 (2007), section 5.2.1",
     about=(
-        "Binary edge detectors of the 19 × 19 images of the MIT CBCL data; published training and test parts, all "
+        "Binary edge detectors of the 19 × 19 images of the MIT CBCL data; published training and test sets, all "
         "images; one of the 23 573 test images without a face is missing at hand. The paper's choice among the "
         "detectors is not described fully, so their number differs from its 1926; the kind taken here is that of the "
-        "study of digits, chosen by cross-validation on training images. Linear machines with C = 1 judge all "
+        "study of digits, chosen by cross-validation on training images. Linear SVMs with C = 1 score all "
         "subsets. Figure 14 draws mean errors of classifiers on drawn features; here they are those of "
-        f"{N_DRAWS} machines trained on all training images. With one test part there is no standard error, so a "
+        f"{N_DRAWS} SVMs trained on all training images. With one test set there is no standard error, so a "
         "figure agrees only when it is met to the printed decimals. The quick version tells the digits 0 and 1 of "
         "scikit-learn apart."
     ),
-    cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
+    cost="about 20 minutes on one core; a task is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(

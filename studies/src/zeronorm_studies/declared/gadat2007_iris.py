@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from zeronorm import OptimalFeatureWeighting
 from zeronorm_studies.models import weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, PublishedFigure, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, resplits
 
 DATA, ALL = "IRIS", "CART, all features"
@@ -27,8 +27,8 @@ def iris() -> Sample:
 
 
 def _weight_configurations(settings: dict[str, dict[str, Any]]) -> tuple[Configuration, ...]:
-    """The same methods, as models that tell the weight of every feature."""
-    metrics = ("error_rate", *(weight_metric(name, place) for place, name in enumerate(NAMES)))
+    """The same methods as models, for the weight of every feature."""
+    metrics = ("error_rate", *(weight_metric(name, index) for index, name in enumerate(NAMES)))
     learned = [
         Configuration(
             WEIGHTS[label],
@@ -63,28 +63,28 @@ def quick() -> Plan:
     return _plan(2, max_iter=400)
 
 
-def _petals_lead(results: Results) -> Judged:
+def _petals_lead(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for config in (OFW, DIFFUSION, FISHER):
         pairs = results.selections(DATA, config, 2)
         share = sum(set(pair) == PETALS for pair in pairs) / len(pairs)
         shown.append(f"{config} {share:.0%}")
         agrees = agrees and share > 0.9
-    return Judged(", ".join(shown), agrees)
+    return ClaimCheck(", ".join(shown), agrees)
 
 
 def _mass_on_petals(config: str) -> Check:
-    def check(results: Results) -> Judged:
-        means = [results.mean(DATA, WEIGHTS[config], None, NAMES[place]) for place in sorted(PETALS)]
+    def check(results: Results) -> ClaimCheck:
+        means = [results.mean(DATA, WEIGHTS[config], None, NAMES[index]) for index in sorted(PETALS)]
         shown = f"length {means[0]:.0%}, width {means[1]:.0%}"
-        return Judged(f"{shown}, together {sum(means):.0%}", sum(means) >= MASS)
+        return ClaimCheck(f"{shown}, together {sum(means):.0%}", sum(means) >= MASS)
 
     return check
 
 
-def _selection_helps(results: Results) -> Judged:
+def _selection_helps(results: Results) -> ClaimCheck:
     two, every = results.mean(DATA, OFW, 2), results.mean(DATA, ALL, None)
-    return Judged(f"two features {two:.4f}, all {every:.4f}", two <= every)
+    return ClaimCheck(f"two features {two:.4f}, all {every:.4f}", two <= every)
 
 
 def _weights(results: Results) -> list[Section]:

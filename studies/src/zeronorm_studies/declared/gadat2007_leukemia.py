@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from zeronorm import OptimalFeatureWeighting
 from zeronorm.datasets import make_linear_toy
 from zeronorm_studies.models import ENERGY_AFTER, MEAN_ENERGY, linear_model, not_learned
-from zeronorm_studies.results import Check, Claim, Judged, Results, lower_mean
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results, lower_mean
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of, second_part_of
 
 DATA, OFW, L0, RFE = "Leukemia", "OFW", "L0-SVM", "RFE"
@@ -54,7 +54,7 @@ def _configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
 
 
 def _learning_configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
-    """The errors at the end, and those of draws that nothing was learned from, for one fold."""
+    """Training errors after learning, and those of uniform draws, for one fold."""
     still = {**not_learned(settings), "max_iter": N_UNIFORM // 32, "batch_size": 32, "tol": 1e-12}
     distributions: dict[str, dict[str, Any]] = {
         LEARNING[rule]: {**settings, "method": rule} for rule in LEARNING
@@ -84,49 +84,49 @@ def quick() -> Plan:
     return Plan((folds(DATA, toy, n_folds=4),), configs, (5, 20), linear_model())
 
 
-def _l0_beats_rfe(results: Results) -> Judged:
+def _l0_beats_rfe(results: Results) -> ClaimCheck:
     means = {config: np.mean([results.mean(DATA, config, size) for size in SIZES]) for config in (L0, RFE)}
-    return Judged(
+    return ClaimCheck(
         ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
         means[L0] < means[RFE],
     )
 
 
-def _all_best(results: Results) -> Judged:
+def _all_best(results: Results) -> ClaimCheck:
     every = results.mean(DATA, ALL, None)
     others = {config: results.mean(DATA, config, 25) for config in (OFW, RFE, L0)}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in others.items())
-    return Judged(f"all {every:.4f}; {shown}", every < min(others.values()))
+    return ClaimCheck(f"all {every:.4f}; {shown}", every < min(others.values()))
 
 
 def _energy_falls(rule: Rule) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         before = results.mean(ONE_FOLD, UNIFORM, None, "mean_energy")
         after = results.mean(ONE_FOLD, LEARNING[rule], None, "energy_after")
-        return Judged(f"{before:.4f} to {after:.4f}", before > 0.15 and after < 0.01)
+        return ClaimCheck(f"{before:.4f} to {after:.4f}", before > 0.15 and after < 0.01)
 
     return check
 
 
-def _few_genes(results: Results) -> Judged:
+def _few_genes(results: Results) -> ClaimCheck:
     ofw, *others = (results.mean(DATA, config, 5) for config in (OFW, RFE, L0))
-    return Judged(f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}", ofw > max(others))
+    return ClaimCheck(f"OFW {ofw:.4f}, RFE {others[0]:.4f}, L0-SVM {others[1]:.4f}", ofw > max(others))
 
 
-def _competitive(results: Results) -> Judged:
+def _competitive(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for size in (20, 25):
         (ofw, error), *others = (results.mean_and_error(DATA, config, size) for config in (OFW, RFE, L0))
         best = min(mean for mean, _ in others)
         shown.append(f"{size} genes: OFW {ofw:.4f} ± {error:.4f}, better of RFE and L0-SVM {best:.4f}")
         agrees = agrees and ofw <= best + 2 * error
-    return Judged("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
-def _forests_irregular(results: Results) -> Judged:
+def _forests_irregular(results: Results) -> ClaimCheck:
     means = [results.mean(DATA, label, None) for label in FORESTS.values()]
     shown = ", ".join(f"{n} trees {mean:.4f}" for n, mean in zip(FORESTS, means, strict=True))
-    return Judged(shown, bool(np.any(np.diff(means) > 0.0)))
+    return ClaimCheck(shown, bool(np.any(np.diff(means) > 0.0)))
 
 
 STUDY = Study(
@@ -136,12 +136,12 @@ STUDY = Study(
     about=(
         "72 samples of both published parts, ten stratified folds, selection inside each. The paper uses "
         "3859 preselected genes from a page that is not at hand; all 7129 raw genes are used here. Linear "
-        "machines on 100 drawn genes, bootstrap sets of 20, all else as by default (diffusion). Figure 24 (mean "
-        "training error while learning) is followed on the training part of one fold, its beginning as the mean error "
+        "SVMs on 100 drawn genes, bootstrap sets of 20, all else as by default (diffusion). Figure 24 (mean "
+        "training error while learning) is followed on the training set of one fold, its beginning as the mean error "
         f"of {N_UNIFORM} uniform draws. The other figures are "
         "drawings without numbers, so statements are compared. The quick version uses the linear toy problem."
     ),
-    cost="10 folds × 12 methods, about 5 minutes on one core, nearly all for OFW; a cell is capped at 15 minutes.",
+    cost="10 folds × 12 methods, about 5 minutes on one core, nearly all for OFW; a task is capped at 15 minutes.",
     full=full,
     quick=quick,
     expectations=(

@@ -17,7 +17,7 @@ from zeronorm import OptimalFeatureWeighting
 from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import VOTER_ERROR, not_learned, voters, weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import Configuration, FloatArray, Plan, Sample, Study, resplits, sample_of
 
 # -- The words of the spam data, and those that Gadat and Younes (2007) found to weigh most --
@@ -168,9 +168,13 @@ def _settings(**shared: Any) -> dict[str, Any]:
 
 
 def _drawn(settings: dict[str, Any]) -> tuple[Configuration, ...]:
-    """Single classifiers on 15 words drawn from the learned law, and from the uniform one."""
-    places = {word: SPAM_WORDS.index(word) for word in FIGURE_18}
-    metrics = ("error_rate", VOTER_ERROR, *(weight_metric(word, place) for word, place in places.items()))
+    """Single classifiers on 15 words drawn from the learned distribution, and from the uniform one."""
+    positions = {word: SPAM_WORDS.index(word) for word in FIGURE_18}
+    metrics = (
+        "error_rate",
+        VOTER_ERROR,
+        *(weight_metric(word, position) for word, position in positions.items()),
+    )
     distributions = {
         VOTE: settings,
         VOTE_DIFFUSION: {**settings, "method": "diffusion"},
@@ -218,24 +222,24 @@ def quick() -> Plan:
     return Plan((data,), configs, (5, 10, N_WORDS), _model())
 
 
-def _all_is_poor(results: Results) -> Judged:
+def _all_is_poor(results: Results) -> ClaimCheck:
     means = {config: results.mean(DATA, config, None) for config in (ALL, RAW)}
-    return Judged(
+    return ClaimCheck(
         ", ".join(f"{config} {value:.4f}" for config, value in means.items()),
         min(means.values()) > 0.15,
     )
 
 
-def _five_words(results: Results) -> Judged:
+def _five_words(results: Results) -> ClaimCheck:
     every = results.mean(DATA, ALL, None)
     means = {config: results.mean(DATA, config, 5) for config in (OFW, RFE, L0)}
     shown = ", ".join(f"{config} {value:.4f}" for config, value in means.items())
-    return Judged(f"all {every:.4f}; 5 words: {shown}", max(means.values()) < every)
+    return ClaimCheck(f"all {every:.4f}; 5 words: {shown}", max(means.values()) < every)
 
 
-def _between(results: Results) -> Judged:
+def _between(results: Results) -> ClaimCheck:
     l0, ofw, rfe = (results.mean(DATA, config, N_WORDS) for config in (L0, OFW, RFE))
-    return Judged(f"L0-SVM {l0:.4f}, OFW {ofw:.4f}, RFE {rfe:.4f}", l0 < ofw < rfe)
+    return ClaimCheck(f"L0-SVM {l0:.4f}, OFW {ofw:.4f}, RFE {rfe:.4f}", l0 < ofw < rfe)
 
 
 def shared_words(results: Results) -> list[int]:
@@ -244,11 +248,11 @@ def shared_words(results: Results) -> list[int]:
     return [len(listed & set(found)) for found in results.selections(DATA, OFW, N_LISTED)]
 
 
-def _words_shared(results: Results) -> Judged:
+def _words_shared(results: Results) -> ClaimCheck:
     counts = shared_words(results)
     shown = f"{np.mean(counts):.1f} of {N_LISTED} in the mean ({', '.join(map(str, counts))})"
     by_chance = N_LISTED**2 / len(SPAM_WORDS)
-    return Judged(f"{shown}; {by_chance:.1f} by chance", float(np.mean(counts)) >= WANTED)
+    return ClaimCheck(f"{shown}; {by_chance:.1f} by chance", float(np.mean(counts)) >= WANTED)
 
 
 def _word_section(results: Results) -> list[Section]:
@@ -281,17 +285,18 @@ STUDY = Study(
     source="Gadat and Younes, JMLR 8 (2007), section 5.2.2",
     about=(
         "4601 messages, 54 word rates, 75 % for training; four nearest neighbours on 15 drawn words "
-        "inside OFW. The paper does not say which predictor judged the selected words, how it was tuned, "
-        "or whether the rates were scaled; here a linear machine on standardised rates judges all "
-        "subsets, in five divisions. Those of OFW are also judged by four nearest neighbours on standardised rates, "
-        "and once more without any scaling in OFW and judge, and on logarithms: these were added when standardised "
+        "inside OFW. The paper does not say which predictor scored the selected words, how it was tuned, "
+        "or whether the rates were scaled; here a linear SVM on standardised rates scores all "
+        "subsets, in five divisions. Those of OFW are also scored by four nearest neighbours on standardised rates, "
+        "and once more without any scaling in OFW and the predictor, and on logarithms: these were "
+        "added when standardised "
         "rates had missed the printed 7.47 %, to see how much the scale matters. The 20 words with the largest "
-        "printed weights are judged too, as they are. The paper's figures come from one division, ours from five: "
+        "printed weights are scored too, as they are. The paper's figures come from one division, ours from five: "
         "the error of that one division counts in the comparison. It did not when our figures were first compared; "
         "with it three more of them agree. Figure 17 draws the mean error of classifiers on drawn words; "
         f"here it is that of {N_DRAWS} classifiers trained on all training messages. "
         f"The trees of the forest have {TREE_TESTS} tests, as in the paper (50 to 60). The quick version uses "
-        "counts drawn from Poisson laws."
+        "counts drawn from Poisson distributions."
     ),
     cost="5 divisions × 14 methods, about 2 minutes on one core.",
     full=full,
@@ -349,13 +354,13 @@ STUDY = Study(
         Claim(
             "neighbours on words drawn by OFW beat neighbours on words drawn uniformly",
             "efficient in improving nearest neighbours",
-            "lower mean error of single classifiers on the test part",
+            "lower mean error of single classifiers on the test set",
             lower_mean(DATA, (VOTE,), (VOTE_UNIFORM,), None, "voter_error"),
         ),
         Claim(
             "the exponential rule is better than the diffusion",
             "better results than those obtained by reflected diffusion, which is slower",
-            "lower mean error of single classifiers on the test part",
+            "lower mean error of single classifiers on the test set",
             lower_mean(DATA, (VOTE,), (VOTE_DIFFUSION,), None, "voter_error"),
             in_quick=False,
         ),

@@ -13,7 +13,7 @@ from zeronorm.datasets._generators import FIXED_SETS, make_reusable_features
 from zeronorm.engines.weighting.learners import SubsetKNN
 from zeronorm_studies.models import ENERGY_AFTER, ENERGY_BEFORE, weight_metric
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Check, Claim, Judged, NotMeasured, Results, lower_mean
+from zeronorm_studies.results import Check, Claim, ClaimCheck, NotMeasured, Results, lower_mean
 from zeronorm_studies.study import Configuration, Plan, Study, generated
 
 DATA, ALL, OFW, INFORMATION = "reusable features", "5-NN, all features", "OFW", "mutual information"
@@ -48,14 +48,14 @@ def _configurations(settings: dict[str, Any]) -> tuple[Configuration, ...]:
 
 def _observed(label: str, metrics: tuple[Any, ...], **settings: Any) -> Configuration:
     """OFW as a model, so that its errors on the way and its weights can be read."""
-    scorer = KNeighborsClassifier(5, metric="hamming")
-    model = OptimalFeatureWeighting(9, estimator=scorer, **_learner(**settings))
+    classifier = KNeighborsClassifier(5, metric="hamming")
+    model = OptimalFeatureWeighting(9, estimator=classifier, **_learner(**settings))
     return Configuration(label, estimator=model, only=(FEW,), metrics=("error_rate", *metrics))
 
 
 def _observed_configurations() -> tuple[Configuration, ...]:
     energies = (ENERGY_BEFORE, ENERGY_AFTER)
-    weights = tuple(weight_metric(f"weight {place + 1}", place) for place in range(N_SHOWN))
+    weights = tuple(weight_metric(f"weight {index + 1}", index) for index in range(N_SHOWN))
     learning = [_observed(label, energies, method=rule) for rule, label in LEARNING.items()]
     return (*learning, *(_observed(label, weights, subset_size=k) for k, label in DRAWN.items()))
 
@@ -77,23 +77,23 @@ def quick() -> Plan:
     return _plan(2, _configurations(_learner(max_iter=600)), n_features=30)
 
 
-def _most_relevant(results: Results) -> Judged:
+def _most_relevant(results: Results) -> ClaimCheck:
     hits = float(np.mean([len(RELEVANT & set(s)) for s in results.selections(DATA, OFW, 9)]))
-    return Judged(f"{hits:.1f} of the first nine", hits >= 6.0)
+    return ClaimCheck(f"{hits:.1f} of the first nine", hits >= 6.0)
 
 
 def _all_relevant(config: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         found = [set(s) == RELEVANT for s in results.selections(DATA, config, 9)]
-        return Judged(f"{sum(found)} of {len(found)} draws", all(found))
+        return ClaimCheck(f"{sum(found)} of {len(found)} draws", all(found))
 
     return check
 
 
 def _reusable_lead(config: str, *, expected: bool) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         found = [set(s) == REUSABLE for s in results.selections(DATA, config, 3)]
-        return Judged(f"{sum(found)} of {len(found)} draws", (sum(found) > len(found) / 2) is expected)
+        return ClaimCheck(f"{sum(found)} of {len(found)} draws", (sum(found) > len(found) / 2) is expected)
 
     return check
 
@@ -102,16 +102,16 @@ def _energies(results: Results) -> dict[str, float]:
     return {rule: results.mean(FEW, label, None, "energy_after") for rule, label in LEARNING.items()}
 
 
-def _euclidean_is_better(results: Results) -> Judged:
+def _euclidean_is_better(results: Results) -> ClaimCheck:
     found = _energies(results)
     shown = ", ".join(f"{rule} {value:.4f}" for rule, value in found.items())
-    return Judged(shown, found["euclidean"] < found["exponential"])
+    return ClaimCheck(shown, found["euclidean"] < found["exponential"])
 
 
-def _diffusion_is_alike(results: Results) -> Judged:
+def _diffusion_is_alike(results: Results) -> ClaimCheck:
     found = _energies(results)
     shown = f"euclidean {found['euclidean']:.4f}, diffusion {found['diffusion']:.4f}"
-    return Judged(shown, abs(found["euclidean"] - found["diffusion"]) <= 0.02)
+    return ClaimCheck(shown, abs(found["euclidean"] - found["diffusion"]) <= 0.02)
 
 
 def conditional_entropy(feature: int) -> float:
@@ -121,24 +121,24 @@ def conditional_entropy(feature: int) -> float:
     return float(-np.sum(joint * np.log(joint / joint.sum(axis=0))))
 
 
-def _entropies(results: Results) -> Judged:
+def _entropies(results: Results) -> ClaimCheck:
     ours = [conditional_entropy(feature) for feature in (9, 1, 0)]
     close = all(abs(a - b) < 5e-4 for a, b in zip(ours, PRINTED_ENTROPIES, strict=True))
-    return Judged(", ".join(f"{value:.3f}" for value in ours), close)
+    return ClaimCheck(", ".join(f"{value:.3f}" for value in ours), close)
 
 
 def _weights(results: Results) -> list[Section]:
     rows = []
     for config in DRAWN.values():
         try:
-            found = [results.mean(FEW, config, None, f"weight {place + 1}") for place in range(N_SHOWN)]
+            found = [results.mean(FEW, config, None, f"weight {index + 1}") for index in range(N_SHOWN)]
         except NotMeasured:
             continue
         rows.append((config, *(f"{100 * value:.1f}" for value in found)))
     if not rows:
         return []
     text = f"Per cent, mean of three draws, of the first {N_SHOWN} features; 1, 4 and 8 serve two classes."
-    header = ("", *(str(place + 1) for place in range(N_SHOWN)))
+    header = ("", *(str(index + 1) for index in range(N_SHOWN)))
     return [Section("Weights (Figure 9)", (text,), PageTable(header, tuple(rows)))]
 
 
@@ -153,7 +153,7 @@ STUDY = Study(
         "compared on three draws, each ended by its stopping rule; the exact gradient, which sums over all "
         "subsets of four of 100 features, is not computed."
     ),
-    cost="10 draws and 3 draws × 6 settings, about 3 minutes on one core; a cell is capped at 300 s.",
+    cost="10 draws and 3 draws × 6 settings, about 3 minutes on one core; a task is capped at 300 s.",
     full=full,
     quick=quick,
     expectations=(

@@ -21,7 +21,7 @@ from zeronorm_studies.models import (
     usps_trial,
 )
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Claim, Judged, NotMeasured, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -48,7 +48,7 @@ def _ofw(subset_size: int) -> dict[str, Any]:
 
 
 def _drawn(size: int, *data: str) -> tuple[Configuration, Configuration]:
-    """Votes with features drawn from the learned law and from the uniform one."""
+    """Votes with features drawn from the learned distribution and from the uniform one."""
     settings = _ofw(size)
     model = LinearSVC(dual=False, max_iter=20_000)
     learned, uniform = (
@@ -92,33 +92,33 @@ def quick() -> Plan:
     return Plan((data,), configs, (10,), LinearSVC(dual=True, max_iter=20_000))
 
 
-def _learned_beats_random(results: Results) -> Judged:
+def _learned_beats_random(results: Results) -> ClaimCheck:
     return lower_mean(DATA, (OFW,), (RANDOM,), results.plan.sizes[0])(results)
 
 
-def _drawn_beat_uniform(metric: str, results: Results) -> Judged:
+def _drawn_beat_uniform(metric: str, results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for size in DRAWN:
         learned, uniform = (results.mean(DATA, config[size], None, metric) for config in (DRAWN, UNIFORM))
         shown.append(f"{size} features: {learned:.4f} against {uniform:.4f}")
         agrees = agrees and learned < uniform
-    return Judged("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
-def _ratios(results: Results) -> Judged:
+def _ratios(results: Results) -> ClaimCheck:
     ratios = {}
     for size, config in DRAWN.items():
         after, before = (results.mean(DATA, config, None, name) for name in ("energy_after", "energy_before"))
         ratios[size] = after / before
     shown = ", ".join(f"{size} features {ratio:.0%}" for size, ratio in ratios.items())
-    return Judged(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
+    return ClaimCheck(f"training error after / before learning: {shown}", max(ratios.values()) < 1.0)
 
 
-def _beats_all_pixels(results: Results) -> Judged:
+def _beats_all_pixels(results: Results) -> ClaimCheck:
     vote = results.mean(DATA, DRAWN[100], None)
     others = {config: results.mean(PIXELS, config, None) for config in (LINEAR, POLYNOMIAL)}
     shown = ", ".join(f"{config} on pixels {value:.4f}" for config, value in others.items())
-    return Judged(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
+    return ClaimCheck(f"vote {vote:.4f}, {shown}", vote < min(others.values()))
 
 
 def _section(results: Results) -> list[Section]:
@@ -135,9 +135,9 @@ def _section(results: Results) -> list[Section]:
             continue
         rows.append((str(size), *(f"{100 * value:.2f}" for value in (*energy, *test))))
     text = (
-        "Per cent. Training: mean error of machines for ten classes, trained on samples of 100 images, at "
+        "Per cent. Training: mean error of SVMs for ten classes, trained on samples of 100 images, at "
         "the beginning and at the end of learning. Test: errors in telling one digit from all others, averaged over "
-        "the digits, of single machines trained on all images and of the majority of the ten machines of a digit. "
+        "the digits, of single SVMs trained on all images and of the majority of the ten SVMs of a digit. "
         "The paper calls its 3.2 % an average error rate; should it be one over these two-class problems, it is to be "
         "compared with the last columns and not with the error of the vote among ten digits."
     )
@@ -146,8 +146,8 @@ def _section(results: Results) -> list[Section]:
         "features",
         "training, before",
         "training, after",
-        "one machine, uniform draws",
-        "one machine, learned draws",
+        "one SVM, uniform draws",
+        "one SVM, learned draws",
         "majority, uniform draws",
         "majority, learned draws",
     )
@@ -155,7 +155,7 @@ def _section(results: Results) -> list[Section]:
 
 
 def _ceiling(results: Results) -> tuple[str, ...]:
-    """What linear machines make of all edges at once, the learned or drawn ones among them."""
+    """A paragraph with the errors of linear SVMs on all edges at once."""
     shown = []
     try:
         for data in (DATA, PLAIN):
@@ -169,9 +169,7 @@ def _ceiling(results: Results) -> tuple[str, ...]:
             )
     except NotMeasured:
         return ()
-    text = (
-        "Linear machines on all edges at once, an error that selection among these edges would have to beat: "
-    )
+    text = "Linear SVMs on all edges at once, an error that selection among these edges would have to beat: "
     return (f"{text}{'; '.join(shown)}.",)
 
 
@@ -180,18 +178,20 @@ STUDY = Study(
     title="Optimal feature weighting on handwritten digits",
     source="Gadat and Younes, JMLR 8 (2007), section 5.2.3",
     about=(
-        "Binary edge detectors of the 16 × 16 images; published training and test parts, all images. The paper's "
+        "Binary edge detectors of the 16 × 16 images; published training and test sets, all images. The paper's "
         "preprocessing of the detectors is not described fully, so their number differs from its 2418; the kind taken "
         "here (with sign, blurred by one and two pixels) was chosen among ten by cross-validation on the training "
-        "images. As in the paper, one law is learned for all digits, and each digit has ten machines of its own, on "
-        "features drawn from the law, that tell it from the others; the digit with the most votes wins (of several the "
+        "images. As in the paper, one distribution is learned for all digits, and each digit has "
+        "ten SVMs of its own, on "
+        "features drawn from the distribution, that tell it from the others; the digit with the "
+        "most votes wins (of several the "
         "one with the largest sum of decision values, our choice). The paper quotes from elsewhere 8.9 % for linear, "
-        "4 % for polynomial and 4.1 % for sigmoid machines and 2.7 % for the tangent distance; the first two are "
+        "4 % for polynomial and 4.1 % for sigmoid SVMs and 2.7 % for the tangent distance; the first two are "
         "computed here on the pixels (degree 3, our choice), the others are not. Edges without sign, blurred by one "
         "pixel or not at all, which an earlier version of this page had, show how much depends on the detectors. The "
         "quick version uses the small digits of scikit-learn."
     ),
-    cost="about 20 minutes on one core; a cell is capped at 30 minutes.",
+    cost="about 20 minutes on one core; a task is capped at 30 minutes.",
     full=full,
     quick=quick,
     expectations=(
@@ -206,7 +206,7 @@ STUDY = Study(
             note=ONE_SPLIT,
         ),
         PublishedFigure(
-            "linear machine, no selection",
+            "linear SVM, no selection",
             PIXELS,
             LINEAR,
             None,
@@ -216,7 +216,7 @@ STUDY = Study(
             note=f"quoted by the paper; {ONE_SPLIT}",
         ),
         PublishedFigure(
-            "polynomial machine, no selection",
+            "polynomial SVM, no selection",
             PIXELS,
             POLYNOMIAL,
             None,
@@ -226,7 +226,7 @@ STUDY = Study(
             note=f"quoted by the paper; {ONE_SPLIT}",
         ),
         Claim(
-            "the vote is better than machines without selection",
+            "the vote is better than SVMs without selection",
             "3.2 % against 8.9 % (linear) and 4 % (polynomial)",
             "lower test error than both on the pixels",
             _beats_all_pixels,
@@ -264,21 +264,21 @@ STUDY = Study(
 )
 
 
-# -- The vote of Gadat and Younes on several classes: for each class its own machines, class against rest --
+# -- The vote of Gadat and Younes on several classes: for each class its own SVMs, class against rest --
 
 
 class ClassVoters(ClassifierMixin, BaseEstimator):
-    """One law over the features for all classes, and machines on features drawn from it for each class.
+    """One distribution over the features for all classes, and SVMs on features drawn from it for each class.
 
     The class with the most votes wins; of several the one with the largest sum of decision values.
 
     Parameters
     ----------
-    selector : learns the law.
-    machine : two-class predictor with a ``decision_function``.
-    n_voters : machines for each class.
-    subset_size : features drawn for each machine, with replacement.
-    random_state : seed of the draws and of the law.
+    selector : learns the distribution.
+    SVM : two-class predictor with a ``decision_function``.
+    n_voters : number of SVMs for each class.
+    subset_size : features drawn for each SVM, with replacement.
+    random_state : seed of the draws and of the selector.
     """
 
     def __init__(
@@ -297,7 +297,7 @@ class ClassVoters(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the law, then train the machines of each class."""
+        """Learn the distribution, then train the SVMs of each class."""
         self.classes_ = np.unique(y)
         self.selector_ = clone(self.selector).set_params(random_state=self.random_state).fit(X, y)
         rng = np.random.default_rng(self.random_state)
@@ -310,7 +310,7 @@ class ClassVoters(ClassifierMixin, BaseEstimator):
         return self
 
     def decisions(self, X: Any) -> FloatArray:
-        """Decision values of all machines, of shape (classes, voters, samples)."""
+        """Decision values of all SVMs, of shape (classes, voters, samples)."""
         values = [[model.decision_function(X[:, s]) for s, model in voters] for voters in self.voters_]
         return np.asarray(values, dtype=np.float64)
 
@@ -323,7 +323,7 @@ class ClassVoters(ClassifierMixin, BaseEstimator):
 
 
 def error_of_each_vote(model: ClassVoters, X: Any, y: Any) -> float:
-    """Mean over the classes of the error of its majority in telling it from the rest; a draw counts half."""
+    """Mean over the classes of the error of its majority in telling it from the rest; a tie counts half."""
     share = (model.decisions(X) > 0.0).mean(axis=1)
     belongs = np.asarray([y == label for label in model.classes_])
     against = np.where(belongs, 1.0 - share, share)
@@ -331,7 +331,7 @@ def error_of_each_vote(model: ClassVoters, X: Any, y: Any) -> float:
 
 
 def error_of_each_model(model: ClassVoters, X: Any, y: Any) -> float:
-    """Mean error of single machines in telling their class from the rest."""
+    """Mean error of single SVMs in telling their class from the rest."""
     says_yes = model.decisions(X) > 0.0
     belongs = np.asarray([y == label for label in model.classes_])[:, None, :]
     return float(np.mean(says_yes != belongs))

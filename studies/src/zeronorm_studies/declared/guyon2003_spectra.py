@@ -61,7 +61,7 @@ USES: tuple[tuple[str, dict[str, tuple[int | None, ...]]], ...] = (
 
 @cache
 def classifiers() -> dict[str, Any]:
-    """The four kinds of classifiers; the cost of errors is chosen by cross-validation in the training part."""
+    """The four kinds of classifiers; the cost of errors is chosen by cross-validation in the training set."""
     polynomial = partial(SVC, kernel="poly", coef0=1.0, gamma="auto")
     models = {"OM": SVC(kernel="linear"), "RBF": SVC(gamma="auto")}
     models |= {"P2": polynomial(degree=2), "P4": polynomial(degree=4)}
@@ -73,7 +73,7 @@ def classifiers() -> dict[str, Any]:
 
 
 def _model(name: str, C: float = 1.0) -> Any:
-    """A machine of fixed cost, which interval selection trains a hundred times."""
+    """An SVM of fixed cost, which interval selection trains a hundred times."""
     kernel = {"OM": "linear", "RBF": "rbf"}[name]
     return make_pipeline(StandardScaler(), SVC(kernel=kernel, gamma="auto", C=C))
 
@@ -173,10 +173,10 @@ STUDY = Study(
         "apparently without baseline (some values are negative); scaling and square root are done here as "
         "in the paper. Which spectra belong to one subject is inferred from their order in both. Three test "
         "folds of 108 or 109 subjects, drawn here. The interval of INTER2373 (the first 2373 points, found "
-        "by cross-validation) is found by cross-validation in each training part instead (INTERCV). The "
+        "by cross-validation) is found by cross-validation in each training set instead (INTERCV). The "
         "kernel widths are one over the number of standardised features instead of γ = 0.1, whose scaling "
         "the paper does not give; the cost of errors is chosen among 0.1, 1, 10 and 100 by cross-validation "
-        "in the training part (1 inside interval selection). On the peaks, most of the first seven features "
+        "in the training set (1 inside interval selection). On the peaks, most of the first seven features "
         "of Relief are other than zero in at most 4 % of the spectra (those of Gram–Schmidt in a third or "
         "more); a likely reason is that few distances to the nearest hits differ from zero there, which "
         "makes the ratio of distances large. The quick version uses the nonlinear toy problem."
@@ -271,7 +271,7 @@ def _mean_of_duplicates(X: NDArray[Any], y: NDArray[Any], subject: NDArray[Any])
 
 
 def third_of(sample: Sample, fold: int) -> Trial:
-    """Three random test parts that do not overlap, a third of the sample each (108 of 326)."""
+    """Three random test folds that do not overlap, a third of the sample each (108 of 326)."""
     X, y = sample
     size = len(y) // N_FOLDS
     rows = np.random.default_rng(0).permutation(len(y))

@@ -10,7 +10,7 @@ from zeronorm_studies.real_data import (
     embedded_data,
     papers_data,
 )
-from zeronorm_studies.results import Claim, Judged, PublishedFigure, Results
+from zeronorm_studies.results import Claim, ClaimCheck, PublishedFigure, Results
 from zeronorm_studies.study import Configuration, Plan, Study
 
 
@@ -33,7 +33,7 @@ def quick() -> Plan:
     )
 
 
-def _same_accuracy(results: Results) -> Judged:
+def _same_accuracy(results: Results) -> ClaimCheck:
     """Largest difference between ZeroNormSVM and AROM over all data sets and sizes, and the smallest p."""
     found = []
     for data, config, size in results.keys:
@@ -41,10 +41,10 @@ def _same_accuracy(results: Results) -> Judged:
             found.append((data, size, results.difference(data, config, f"AROM, {data}", size)))
     worst = min(found, key=lambda item: item[2].p_value)
     shown = f"{len(found)} comparisons; smallest p: {worst[0]} with {worst[1]} features, {worst[2]}"
-    return Judged(shown, worst[2].p_value >= 0.05 / len(found))
+    return ClaimCheck(shown, worst[2].p_value >= 0.05 / len(found))
 
 
-def _overall_best(results: Results) -> Judged:
+def _overall_best(results: Results) -> ClaimCheck:
     """The paper's claim, as a count of wins in mean error."""
     wins, total = 0, 0
     for data, config, size in results.keys:
@@ -53,10 +53,10 @@ def _overall_best(results: Results) -> Judged:
             ours = results.mean(data, config, size)
             wins += all(ours < results.mean(data, other, size) for other in others)
             total += 1
-    return Judged(f"strictly best in {wins} of {total} points", wins > total / 2)
+    return ClaimCheck(f"strictly best in {wins} of {total} points", wins > total / 2)
 
 
-def _selection_helps(results: Results) -> Judged:
+def _selection_helps(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for data in results.plan.data:
         every, error = results.mean_and_error(data.label, "SVM, all features", None)
@@ -64,7 +64,7 @@ def _selection_helps(results: Results) -> Judged:
         best = min(results.mean(data.label, f"ZeroNormSVM, {data.label}", size) for size in sizes)
         shown.append(f"{data.label}: best subset {best:.3f}, all {every:.3f}")
         agrees = agrees and best <= every + error
-    return Judged("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
 METHODS = ("ZeroNormSVM", "AROM", "FSV", "SVM weights")
@@ -74,17 +74,17 @@ def _means(results: Results, data: str, size: int | None) -> dict[str, float]:
     return {method: results.mean(data, f"{method}, {data}", size) for method in METHODS}
 
 
-def _naive_is_worst_with_few(results: Results) -> Judged:
+def _naive_is_worst_with_few(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for data, size in (("Breast", 2), ("Colon", 20)):
         means = _means(results, data, size)
         text = ", ".join(f"{method} {mean:.3f}" for method, mean in means.items())
         shown.append(f"{data}, {size} features: {text}")
         agrees = agrees and max(means, key=lambda method: means[method]) == "SVM weights"
-    return Judged("; ".join(shown), agrees)
+    return ClaimCheck("; ".join(shown), agrees)
 
 
-def _scale_shrinks(results: Results) -> Judged:
+def _scale_shrinks(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for data, sizes in SIZES.items():
         scale = []
@@ -93,11 +93,11 @@ def _scale_shrinks(results: Results) -> Judged:
             scale.append(max(means) - min(means))
         shown.append(f"{data} {scale[0]:.3f} to {scale[1]:.3f}")
         agrees = agrees and scale[1] < scale[0]
-    return Judged("range of the means, fewest to most features: " + "; ".join(shown), agrees)
+    return ClaimCheck("range of the means, fewest to most features: " + "; ".join(shown), agrees)
 
 
-def _shorter_bars(results: Results) -> Judged:
-    """Whether the spread over the divisions is smallest, at how many points of the figure."""
+def _shorter_bars(results: Results) -> ClaimCheck:
+    """At how many points of the figure the standard deviation over the divisions is smallest."""
     wins, total = 0, 0
     for data, sizes in SIZES.items():
         for size in sizes:
@@ -106,7 +106,7 @@ def _shorter_bars(results: Results) -> Judged:
             }
             others = [value for method, value in scale.items() if method != "ZeroNormSVM"]
             wins, total = wins + (scale["ZeroNormSVM"] < min(others)), total + 1
-    return Judged(f"shortest at {wins} of {total} points", wins > total / 2)
+    return ClaimCheck(f"shortest at {wins} of {total} points", wins > total / 2)
 
 
 STUDY = Study(
@@ -114,12 +114,12 @@ STUDY = Study(
     title="Zero-norm SVM against AROM, FSV and SVM weights: accuracy",
     source="Huang, King and Lyu, ICDM 2008, section 3.2.1 and Figure 1",
     about=(
-        "Ten random divisions, 80 % for training. A linear machine judges the subsets; its cost is chosen "
-        "by cross-validation in the training part, among 0.01, 0.1, 1 and 10. The selectors keep fixed "
+        "Ten random divisions, 80 % for training. A linear SVM scores the subsets; its cost is chosen "
+        "by cross-validation in the training set, among 0.01, 0.1, 1 and 10. The selectors keep fixed "
         "costs (10 for our C; the paper's C is twice ours), since the paper does not say how theirs were "
         "tuned. Breast: the 683 complete rows. Colon: decimal logarithm. Lymphoma: malignant against "
         "other, 62 to 34 (one sample differs from the usual 61 to 35), missing values replaced by medians "
-        "of the training part. Columns are standardised by the training part."
+        "of the training set. Columns are standardised by the training set."
     ),
     cost="10 divisions × 4 data sets × 5 methods, about 5 minutes on one core.",
     full=full,

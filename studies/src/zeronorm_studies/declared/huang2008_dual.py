@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from zeronorm.datasets import make_twonorm
 from zeronorm.evaluation import METRICS, Metric
 from zeronorm.models import RelevanceVectorClassifier, SparseKernelSVC
-from zeronorm_studies.results import Claim, Judged, PublishedFigure, Results, lower_mean
+from zeronorm_studies.results import Claim, ClaimCheck, PublishedFigure, Results, lower_mean
 from zeronorm_studies.study import Configuration, Data, Plan, Study, folds, generated, sample_of
 
 ZERO, TWO, RELEVANCE = "zero-norm in the dual", "SVM", "RVM"
@@ -74,9 +74,9 @@ def quick() -> Plan:
     return Plan((data,), _configurations(None, WIDTHS[:1]), (), metrics=METRIC_LIST)
 
 
-def _accuracy_kept(results: Results) -> Judged:
+def _accuracy_kept(results: Results) -> ClaimCheck:
     zero, two = (results.mean("Twonorm", config, None) for config in (ZERO, TWO))
-    return Judged(f"error {zero:.4f} against {two:.4f}", zero <= two + 0.02)
+    return ClaimCheck(f"error {zero:.4f} against {two:.4f}", zero <= two + 0.02)
 
 
 def _figures() -> tuple[PublishedFigure, ...]:
@@ -111,11 +111,11 @@ STUDY = Study(
     about=(
         "Five folds on Twonorm, ten on Titanic, Gaussian kernel. The paper chose C and the width by "
         "cross-validation and does not give them; here they are chosen by cross-validation in the training "
-        "part, C among 1 and 10 and γ among 0.05 and 0.5. At most 200 candidate vectors, drawn at random, "
-        "are offered to the zero-norm machine, and C = 100 is not tried, to keep the time small: with C = "
+        "set, C among 1 and 10 and γ among 0.05 and 0.5. At most 200 candidate vectors, drawn at random, "
+        "are offered to the zero-norm SVM, and C = 100 is not tried, to keep the time small: with C = "
         "100 and γ = 0.5 a fit on part of Twonorm had not ended after several minutes."
     ),
-    cost="About 40 minutes on one core, nearly all of it on Twonorm; a cell is capped at 15 minutes.",
+    cost="About 40 minutes on one core, nearly all of it on Twonorm; a task is capped at 15 minutes.",
     full=full,
     quick=quick,
     expectations=(

@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.real_data import accuracy_configurations, embedded_data, papers_data
-from zeronorm_studies.results import Check, Claim, Judged, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Plan, Study
 
 SIZES = {"Sonar": 2, "Breast": 2, "Colon": 20, "Lymphoma": 20}
@@ -23,7 +23,7 @@ LABELS = ("ZeroNormSVM", "AROM", "FSV", "SVM weights")
 
 
 def _configurations(data: str, size: int) -> list[Configuration]:
-    """Selectors told their size, so that they may stop as soon as they have reached it."""
+    """Selectors with a given size, at which they may stop."""
     configs = accuracy_configurations((size,), data)
     return [replace(config, params={**config.params, "n_features_to_select": size}) for config in configs]
 
@@ -44,29 +44,29 @@ def _median_time(results: Results, data: str, label: str) -> float:
 
 
 def _ordered(data: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         svm = _median_time(results, data, "SVM weights")
         rescaling = _median_time(results, data, "ZeroNormSVM")
         fsv = _median_time(results, data, "FSV")
         shown = f"SVM {svm:.4g} s, ZeroNormSVM {rescaling:.4g} s, FSV {fsv:.4g} s"
-        return Judged(shown, svm < rescaling < fsv)
+        return ClaimCheck(shown, svm < rescaling < fsv)
 
     return check
 
 
-def _arom_slower(results: Results) -> Judged:
+def _arom_slower(results: Results) -> ClaimCheck:
     shown, agrees = [], True
     for data in SIZES:
         ratio = _median_time(results, data, "AROM") / _median_time(results, data, "ZeroNormSVM")
         shown.append(f"{data} {ratio:.2f}")
         agrees = agrees and ratio > 1.0
-    return Judged("AROM / ZeroNormSVM: " + ", ".join(shown), agrees)
+    return ClaimCheck("AROM / ZeroNormSVM: " + ", ".join(shown), agrees)
 
 
 def _extreme(method: str, datasets: tuple[str, ...], *, slowest: bool) -> Check:
     """One method is the slowest, or the fastest, of the four on these data sets."""
 
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         shown, agrees = [], True
         for data in datasets:
             times = {label: _median_time(results, data, label) for label in LABELS}
@@ -74,7 +74,7 @@ def _extreme(method: str, datasets: tuple[str, ...], *, slowest: bool) -> Check:
             shown.append(f"{data}: {text}")
             found = (max if slowest else min)(times, key=lambda label: times[label])
             agrees = agrees and found == method
-        return Judged("; ".join(shown), agrees)
+        return ClaimCheck("; ".join(shown), agrees)
 
     return check
 
@@ -99,11 +99,11 @@ STUDY = Study(
     title="Zero-norm SVM against AROM, FSV and SVM weights: time",
     source="Huang, King and Lyu, ICDM 2008, Table 2",
     about=(
-        "Time of selecting 2 features (Sonar, Breast) or 20 (Colon, Lymphoma) on the training parts of "
-        "ten random divisions. Seconds of other machines and programs cannot be compared; the order of "
+        "Time of selecting 2 features (Sonar, Breast) or 20 (Colon, Lymphoma) on the training sets of "
+        "ten random divisions. Seconds of other computers and programs cannot be compared; the order of "
         "the methods can."
     ),
-    cost="Under 1 minute on one core; run it on a machine that does nothing else.",
+    cost="Under 1 minute on one core; run it on a computer that does nothing else.",
     full=full,
     quick=quick,
     expectations=(
@@ -137,7 +137,7 @@ STUDY = Study(
             "ratio of medians > 1 on all four",
             _arom_slower,
             in_quick=False,
-            note="both are the same rescaled machine, so a large ratio speaks about programs, not methods",
+            note="both are the same rescaled SVM, so a large ratio speaks about programs, not methods",
         ),
     ),
     sections=_section,

@@ -9,7 +9,7 @@ from sklearn.feature_selection import SequentialFeatureSelector
 
 from zeronorm.datasets import make_linear_toy
 from zeronorm_studies.models import linear_model
-from zeronorm_studies.results import Claim, Judged, Results, significantly_lower
+from zeronorm_studies.results import Claim, ClaimCheck, Results, significantly_lower
 from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 N_TRAIN = (8, 12, 20, 30, 60, 120)
@@ -62,14 +62,14 @@ def quick() -> Plan:
     return Plan((_data(60, 10),), CONFIGURATIONS[:4], (SELECTED,), linear_model(COST))
 
 
-def _filters_first(results: Results) -> Judged:
+def _filters_first(results: Results) -> ClaimCheck:
     data = f"{N_TRAIN[0]} points"
     filters = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[:2])
     embedded = min(results.mean(data, config.label, SELECTED) for config in CONFIGURATIONS[2:4])
-    return Judged(f"best filter {filters:.4f}, best embedded {embedded:.4f}", filters < embedded)
+    return ClaimCheck(f"best filter {filters:.4f}, best embedded {embedded:.4f}", filters < embedded)
 
 
-def _faster(results: Results) -> Judged:
+def _faster(results: Results) -> ClaimCheck:
     ratios = []
     for data in results.plan.data:
         wrapper = np.median(results.values(data.label, WRAPPER, None, "fit_seconds"))
@@ -79,7 +79,7 @@ def _faster(results: Results) -> Judged:
         )
         ratios.append(float(wrapper) / slowest)
     shown = f"wrapper / slowest embedded: {min(ratios):.1f} to {max(ratios):.1f}"
-    return Judged(shown, min(ratios) > 1.0)
+    return ClaimCheck(shown, min(ratios) > 1.0)
 
 
 STUDY = Study(
@@ -89,7 +89,7 @@ STUDY = Study(
     about=(
         "The chapter expects filters to be better on little data and embedded methods to overtake them, "
         "and embedded methods to be faster than wrappers. Tried on the linear toy problem with 52 "
-        "features and redundant triples, two features selected, linear machine with C = 10; the problem, "
+        "features and redundant triples, two features selected, linear SVM with C = 10; the problem, "
         "sizes and trials are our choice, and one problem cannot prove a general statement. The wrapper "
         "is scikit-learn's SequentialFeatureSelector with three folds."
     ),

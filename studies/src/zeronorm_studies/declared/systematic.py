@@ -7,7 +7,7 @@ from zeronorm_studies.models import tuned_squared_hinge_model
 from zeronorm_studies.pages import Section
 from zeronorm_studies.ranking import mean_rank_of, ranking_sections, winner_sections
 from zeronorm_studies.real_data import quick_data, real_data
-from zeronorm_studies.results import Claim, Judged, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study
 
 SIZES = (5, 10, 20, 50)
@@ -40,11 +40,11 @@ def quick() -> Plan:
     return _plan([m for m in _selectors() if m.name in names], quick_data(2), (2, 5), 60.0)
 
 
-def _random_is_last(results: Results) -> Judged:
+def _random_is_last(results: Results) -> ClaimCheck:
     size = min(size for size in results.plan.sizes if size is not None)
     ranks = mean_rank_of(results, size)
     worst = max(ranks, key=lambda config: ranks[config])
-    return Judged(
+    return ClaimCheck(
         f"mean rank of random selection {ranks[RANDOM]:.2f}, largest: {worst} {ranks[worst]:.2f}",
         worst == RANDOM,
     )
@@ -62,9 +62,9 @@ STUDY = Study(
     about=(
         "All registered selectors for two classes, with their default settings, on 13 real data sets and one "
         "artificial one (madelon) with two classes; five stratified folds (the prostate subjects stay "
-        "whole); subsets of 5, 10, 20 and 50 features; a linear machine with squared hinge loss, whose cost "
-        "is chosen inside the training part, judges all of them. "
-        "100 probes (columns in another row order) are appended to every data set. A cell may take 60 s; "
+        "whole); subsets of 5, 10, 20 and 50 features; a linear SVM with squared hinge loss, whose cost "
+        "is chosen inside the training set, scores all of them. "
+        "100 probes (columns in another row order) are appended to every data set. A task may take 60 s; "
         "after one timeout the other folds of the method on that data set are not tried. For the ranks a "
         "method without a result has the error of always predicting the larger class."
     ),

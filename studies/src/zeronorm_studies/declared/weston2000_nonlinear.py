@@ -5,7 +5,7 @@ from __future__ import annotations
 from zeronorm.datasets import make_nonlinear_toy
 from zeronorm_studies.models import polynomial_model
 from zeronorm_studies.pages import PageTable, Section
-from zeronorm_studies.results import Claim, Judged, NotMeasured, Results, lower_mean, significantly_lower
+from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, Results, lower_mean, significantly_lower
 from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 SIZES = (30, 50, 100)
@@ -46,15 +46,15 @@ def share_found(results: Results, data: str, config: str, wanted: set[int]) -> f
     return sum(wanted <= set(pair) for pair in found) / len(found)
 
 
-def _kernel_elimination_finds_the_pair(results: Results) -> Judged:
+def _kernel_elimination_finds_the_pair(results: Results) -> ClaimCheck:
     share = share_found(results, "50 points", "RFE, RBF", {0, 1})
-    return Judged(f"{share:.0%} of the draws", share >= 0.9)
+    return ClaimCheck(f"{share:.0%} of the draws", share >= 0.9)
 
 
-def _updates_miss_the_first(results: Results) -> Judged:
+def _updates_miss_the_first(results: Results) -> ClaimCheck:
     second = share_found(results, "100 points", "NLMU, RBF", {1})
     both = share_found(results, "100 points", "NLMU, RBF", {0, 1})
-    return Judged(f"x2 in {second:.0%}, both in {both:.0%} of the draws", second >= 0.9 and both <= 0.5)
+    return ClaimCheck(f"x2 in {second:.0%}, both in {both:.0%} of the draws", second >= 0.9 and both <= 0.5)
 
 
 def _section(results: Results) -> list[Section]:
@@ -84,7 +84,7 @@ STUDY = Study(
     quick=quick,
     expectations=(
         Claim(
-            "noise features ruin the kernel machine (50 points)",
+            "noise features ruin the kernel SVM (50 points)",
             "selection with a nonlinear criterion is far better than no selection",
             "lower mean error, p < 0.05, signed rank",
             significantly_lower("50 points", "RFE, RBF", ("SVM, all features",), 2),

@@ -9,7 +9,7 @@ from zeronorm_studies.models import linear_model
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.results import (
     Claim,
-    Judged,
+    ClaimCheck,
     NotMeasured,
     PublishedFigure,
     Results,
@@ -24,7 +24,7 @@ HARD = 1e6
 """Cost of errors that stands for a hard margin (the paper uses C = ∞ throughout)."""
 
 FINAL_COST = 100.0
-"""Two features seldom separate the classes, so the last machine has a finite cost."""
+"""Two features seldom separate the classes, so the last SVM has a finite cost."""
 
 SVM_CONFIGURATION = Configuration("SVM, all features")
 AROM_CONFIGURATIONS = (
@@ -72,21 +72,21 @@ def share_of_split_pairs(results: Results, data: str, config: str) -> float:
     return sum(min(pair) < 3 <= max(pair) < 6 for pair in map(tuple, pairs)) / len(pairs)
 
 
-def _pairs_found(results: Results) -> Judged:
+def _pairs_found(results: Results) -> ClaimCheck:
     arom, corr = (share_of_split_pairs(results, "30 points", config) for config in ("AROM l2", "corr"))
-    return Judged(f"AROM l2 {arom:.0%}, corr {corr:.0%} of the draws", arom > corr)
+    return ClaimCheck(f"AROM l2 {arom:.0%}, corr {corr:.0%} of the draws", arom > corr)
 
 
-def _shares_and_errors_disagree(results: Results) -> Judged:
+def _shares_and_errors_disagree(results: Results) -> ClaimCheck:
     """With the fewest points, a larger share of good pairs does not always mean a lower error."""
     configs = [config.label for config in CONFIGURATIONS if not config.keeps_all]
     shares = [share_of_split_pairs(results, "10 points", config) for config in configs]
     errors = [results.mean("10 points", config, 2) for config in configs]
     rank = float(spearmanr(shares, errors).statistic)
-    return Judged(f"rank correlation of share and error over the methods: {rank:.2f}", rank > -1.0)
+    return ClaimCheck(f"rank correlation of share and error over the methods: {rank:.2f}", rank > -1.0)
 
 
-def _overfits(results: Results) -> Judged:
+def _overfits(results: Results) -> ClaimCheck:
     means = {size: results.mean(f"{size} points", SVM_CONFIGURATION.label, None) for size in (10, 20, 30)}
     best = {
         size: min(results.mean(f"{size} points", config, 2) for config in ZERO_NORM) for size in (10, 20, 30)
@@ -94,7 +94,7 @@ def _overfits(results: Results) -> Judged:
     shown = ", ".join(
         f"{size} points: SVM {means[size]:.4f}, best zero-norm {best[size]:.4f}" for size in means
     )
-    return Judged(shown, all(means[size] > best[size] for size in (20, 30)))
+    return ClaimCheck(shown, all(means[size] > best[size] for size in (20, 30)))
 
 
 def _pair_section(results: Results) -> list[Section]:
@@ -154,11 +154,11 @@ STUDY = Study(
     source="Weston, Elisseeff, Schölkopf and Tipping, JMLR 3 (2003)",
     about=(
         "202 features, of which six carry the class in two redundant triples; two features are selected "
-        "and a linear machine is trained on them; 500 test points. The numbers of the paper are lost in "
+        "and a linear SVM is trained on them; 500 test points. The numbers of the paper are lost in "
         "the copy at hand, so its statements are reproduced. Training sizes 10, 20 and 30 and 100 trials "
-        "are from memory. The selectors have a hard margin (C = 10⁶); the machine on the selected "
+        "are from memory. The selectors have a hard margin (C = 10⁶); the SVM on the selected "
         "features has C = 100, since two features seldom separate the classes; columns are standardised "
-        "by the training part."
+        "by the training set."
     ),
     cost="100 trials × 3 sizes × 9 methods, about 10 minutes on one core.",
     full=full,
@@ -199,7 +199,7 @@ STUDY = Study(
             in_quick=False,
         ),
         Claim(
-            "so are the two largest weights of the 1-norm machine (30 points)",
+            "so are the two largest weights of the 1-norm SVM (30 points)",
             "both naive methods perform similarly to corr",
             "means within 3 percentage points",
             within("30 points", "top weights, 1-norm", "corr", 2, 0.03),
@@ -213,7 +213,7 @@ STUDY = Study(
             in_quick=False,
         ),
         Claim(
-            "the machine on all features overfits (20 and 30 points)",
+            "the SVM on all features overfits (20 and 30 points)",
             "conventional SVMs overfit",
             "higher mean error than the best zero-norm method",
             _overfits,

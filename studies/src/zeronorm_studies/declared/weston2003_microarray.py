@@ -11,7 +11,7 @@ from zeronorm.datasets import make_linear_toy
 from zeronorm.evaluation.significance import signed_rank
 from zeronorm_studies.models import linear_model
 from zeronorm_studies.real_data import colon, lymphoma
-from zeronorm_studies.results import Claim, Judged, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Sample, Study, resplits
 
 HARD = 1e6
@@ -78,7 +78,7 @@ def claims(label: str, smallest: int) -> tuple[Claim, ...]:
         ),
         Claim(
             "time of the methods",
-            "corr is fastest, then machines in the dual (RFE, ℓ2-AROM), slowest the 1-norm (FSV)",
+            "corr is fastest, then SVMs in the dual (RFE, ℓ2-AROM), slowest the 1-norm (FSV)",
             "medians over the divisions: corr < RFE and AROM < FSV",
             _order_of_times(label),
             in_quick=False,
@@ -86,8 +86,8 @@ def claims(label: str, smallest: int) -> tuple[Claim, ...]:
     )
 
 
-def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
-    def check(results: Results) -> Judged:
+def _no_differences(label: str, smallest: int) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         configs = [config.label for config in results.plan.configs if not config.keeps_all]
         found = [
             (a, b, size, results.difference(label, a, b, size))
@@ -97,13 +97,13 @@ def _no_differences(label: str, smallest: int) -> Callable[[Results], Judged]:
         ]
         different = [(a, b, size, d) for a, b, size, d in found if d.p_value < 0.05]
         shown = "; ".join(f"{a} − {b} at {size}: {d}" for a, b, size, d in different)
-        return Judged(f"{len(different)} of {len(found)} pairs. {shown}", not different)
+        return ClaimCheck(f"{len(different)} of {len(found)} pairs. {shown}", not different)
 
     return check
 
 
-def _many_by_signed_rank(label: str) -> Callable[[Results], Judged]:
-    def check(results: Results) -> Judged:
+def _many_by_signed_rank(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         configs = [config.label for config in results.plan.configs if not config.keeps_all]
         p_values = [
             signed_rank(results.values(label, a, size), results.values(label, b, size)).p_value
@@ -111,42 +111,42 @@ def _many_by_signed_rank(label: str) -> Callable[[Results], Judged]:
             for a, b in combinations(configs, 2)
         ]
         different = sum(p < 0.05 for p in p_values)
-        return Judged(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
+        return ClaimCheck(f"{different} of {len(p_values)} pairs", different > len(p_values) / 10)
 
     return check
 
 
-def _too_few(label: str, smallest: int) -> Callable[[Results], Judged]:
-    def check(results: Results) -> Judged:
+def _too_few(label: str, smallest: int) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
         best = min(means, key=lambda size: means[size])
         shown = f"{smallest} genes {means[smallest]:.4f}, best with {best}: {means[best]:.4f}"
-        return Judged(shown, means[smallest] > means[best])
+        return ClaimCheck(shown, means[smallest] > means[best])
 
     return check
 
 
-def _order_of_times(label: str) -> Callable[[Results], Judged]:
-    def check(results: Results) -> Judged:
+def _order_of_times(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         size = results.plan.sizes[0]
         times = {
             config: float(np.median(results.values(label, config, size, "fit_seconds")))
             for config in ("corr", "RFE", "AROM l2", "FSV")
         }
         shown = ", ".join(f"{config} {seconds:.3g} s" for config, seconds in times.items())
-        middle = (times["RFE"], times["AROM l2"])
-        return Judged(shown, times["corr"] < min(middle) and max(middle) < times["FSV"])
+        dual = (times["RFE"], times["AROM l2"])
+        return ClaimCheck(shown, times["corr"] < min(dual) and max(dual) < times["FSV"])
 
     return check
 
 
-def _few_are_enough(label: str) -> Callable[[Results], Judged]:
-    def check(results: Results) -> Judged:
+def _few_are_enough(label: str) -> Callable[[Results], ClaimCheck]:
+    def check(results: Results) -> ClaimCheck:
         every, error = results.mean_and_error(label, ALL, None)
         means = {size: results.mean(label, "AROM l2", size) for size in results.plan.sizes}
         best = min(means, key=lambda size: means[size])
         shown = f"AROM with {best} features {means[best]:.4f}, all features {every:.4f} ± {error:.4f}"
-        return Judged(shown, means[best] <= every + error)
+        return ClaimCheck(shown, means[best] <= every + error)
 
     return check
 
@@ -159,7 +159,7 @@ COLON = Study(
         "62×2000, 40 tumour and 22 normal, 50 for training and 12 for test; decimal logarithm of the "
         "intensities. The paper's numbers are lost; the sizes of the subsets and the number of divisions "
         "(50 here, believed to be 500 in the paper) are ours. Selectors have a hard margin, the last "
-        "machine C = 100; RFE removes 10 % per round. The quick version uses the linear toy problem "
+        "SVM C = 100; RFE removes 10 % per round. The quick version uses the linear toy problem "
         "instead of the genes."
     ),
     cost="50 divisions × 6 methods, about 3 minutes on one core.",
@@ -174,9 +174,9 @@ LYMPHOMA = Study(
     source="Weston, Elisseeff, Schölkopf and Tipping, JMLR 3 (2003)",
     about=(
         "96×4026, 62 malignant and 34 other, 60 for training and 36 for test; missing values become "
-        "medians of the training part. The paper's numbers are lost; the sizes of the subsets and the "
+        "medians of the training set. The paper's numbers are lost; the sizes of the subsets and the "
         "number of divisions (50 here, believed to be 500 in the paper) are ours. Selectors have a hard "
-        "margin, the last machine C = 100; RFE removes 10 % per round. The quick version uses the linear "
+        "margin, the last SVM C = 100; RFE removes 10 % per round. The quick version uses the linear "
         "toy problem instead of the genes."
     ),
     cost="50 divisions × 6 methods, about 5 minutes on one core.",

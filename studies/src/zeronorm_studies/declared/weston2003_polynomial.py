@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from zeronorm.datasets import make_polynomial_toy
 from zeronorm.models import KernelAROM
-from zeronorm_studies.results import Check, Claim, Judged, Results
+from zeronorm_studies.results import Check, Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study, generated
 
 TARGETS: dict[str, str | float] = {
@@ -49,33 +49,33 @@ def quick() -> Plan:
 
 
 def _better(target: str, than: str = POLYNOMIAL) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         found = results.difference(f"{target}, {LARGEST} points", AROM, than, None)
-        return Judged(f"AROM − {than}: {found}", found.mean < 0 and found.p_value < 0.05)
+        return ClaimCheck(f"AROM − {than}: {found}", found.mean < 0 and found.p_value < 0.05)
 
     return check
 
 
 def _comparable(target: str) -> Check:
-    def check(results: Results) -> Judged:
+    def check(results: Results) -> ClaimCheck:
         found = results.difference(f"{target}, {LARGEST} points", AROM, POLYNOMIAL, None)
-        return Judged(f"AROM − {POLYNOMIAL}: {found}", found.mean <= 0.02)
+        return ClaimCheck(f"AROM − {POLYNOMIAL}: {found}", found.mean <= 0.02)
 
     return check
 
 
-def _linear_beats_polynomial(results: Results) -> Judged:
+def _linear_beats_polynomial(results: Results) -> ClaimCheck:
     found = results.difference(f"(b) x1, {LARGEST} points", LINEAR, POLYNOMIAL, None)
-    return Judged(f"{LINEAR} − {POLYNOMIAL}: {found}", found.mean < 0 and found.p_value < 0.05)
+    return ClaimCheck(f"{LINEAR} − {POLYNOMIAL}: {found}", found.mean < 0 and found.p_value < 0.05)
 
 
-def _largest_gain(results: Results) -> Judged:
+def _largest_gain(results: Results) -> ClaimCheck:
     gains = {
         target[:3]: -results.difference(f"{target}, {LARGEST} points", AROM, POLYNOMIAL, None).mean
         for target in TARGETS
     }
     shown = ", ".join(f"{target} {gain:.4f}" for target, gain in gains.items())
-    return Judged(f"SVM − AROM: {shown}", max(gains, key=lambda target: gains[target]) == "(b)")
+    return ClaimCheck(f"SVM − AROM: {shown}", max(gains, key=lambda target: gains[target]) == "(b)")
 
 
 STUDY = Study(
@@ -86,9 +86,9 @@ STUDY = Study(
         "Noiseless targets of degree two over ten inputs. The curves of the paper are lost; its "
         "statements are reproduced. 20 to 100 training points, 30 trials and the shares of zero "
         "coefficients are from memory; the inputs are standard normal, which the paper does not say. The "
-        "linear machine has C = 10."
+        "linear SVM has C = 10."
     ),
-    cost="30 trials × 24 problems × 3 machines, about 3 minutes on one core.",
+    cost="30 trials × 24 problems × 3 SVMs, about 3 minutes on one core.",
     full=full,
     quick=quick,
     expectations=(

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm_studies.results import Claim, Judged, Results
+from zeronorm_studies.results import Claim, ClaimCheck, Results
 from zeronorm_studies.study import Configuration, Plan, Sample, Study, folds, sample_of
 
 ALL = "one-against-rest SVM, all features"
@@ -46,27 +46,27 @@ def quick() -> Plan:
     return Plan((folds("Brown yeast", wine, n_folds=4),), CONFIGURATIONS[:2], (3, 6, 9), _model())
 
 
-def _improves(results: Results) -> Judged:
+def _improves(results: Results) -> ClaimCheck:
     every = results.mean("Brown yeast", ALL, None)
     means = {size: results.mean("Brown yeast", COUPLED, size) for size in results.plan.sizes}
     best = min(means, key=lambda size: means[size])
-    return Judged(f"AROM with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
+    return ClaimCheck(f"AROM with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
 
 
-def _fewer_than_rfe(results: Results) -> Judged:
+def _fewer_than_rfe(results: Results) -> ClaimCheck:
     smallest = {}
     for config in (COUPLED, RFE):
         means = np.asarray([results.mean("Brown yeast", config, size) for size in results.plan.sizes])
         smallest[config] = results.plan.sizes[int(np.argmin(means))]
     shown = ", ".join(f"{config}: best with {size}" for config, size in smallest.items())
-    return Judged(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
+    return ClaimCheck(shown, int(smallest[COUPLED] or 0) < int(smallest[RFE] or 0))
 
 
-def _rfe_improves(results: Results) -> Judged:
+def _rfe_improves(results: Results) -> ClaimCheck:
     every = results.mean("Brown yeast", ALL, None)
     means = {size: results.mean("Brown yeast", RFE, size) for size in results.plan.sizes}
     best = min(means, key=lambda size: means[size])
-    return Judged(f"RFE with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
+    return ClaimCheck(f"RFE with {best} features {means[best]:.4f}, all {every:.4f}", means[best] <= every)
 
 
 STUDY = Study(
@@ -75,9 +75,9 @@ STUDY = Study(
     source="Weston, Elisseeff, Schölkopf and Tipping, JMLR 3 (2003)",
     about=(
         "208 genes in five classes, 79 conditions as features (from memory, and as in the copy at hand). "
-        "Eight folds; the number of folds of the paper is lost. A one-against-rest machine with C = 100 "
-        "judges all subsets, also those of the joint (Weston–Watkins) selection, which the paper judges by a joint "
-        "machine. The best size is read off the test folds, for the paper's table as for ours, "
+        "Eight folds; the number of folds of the paper is lost. A one-against-rest SVM with C = 100 "
+        "scores all subsets, also those of the joint (Weston–Watkins) selection, which the paper scores by a joint "
+        "SVM. The best size is read off the test folds, for the paper's table as for ours, "
         "so it describes and does not estimate. The quick version uses the wine data."
     ),
     cost="8 folds × 4 methods, about 1 minute on one core.",

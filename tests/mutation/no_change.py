@@ -1,7 +1,6 @@
-"""Faults that were looked at one by one and change no result, with the reason.
+"""Faults that were examined one by one and change no result, with the reason.
 
-Each is filed under the file, the function, the text of the line and the change; a judgement ends when the line is
-written anew.
+The key is the file, the function, the text of the line and the change; an entry is void when the line changes.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "solve_by_multipliers",
         "n_steps = method.minimize(0.1 * max(goal * method.primal, min(gap, method.primal)))",
         "0.1 → 0.2",
-    ): "how exactly the minima on the way are met; the end is judged by the gap",
+    ): "how exactly the minima on the way are met; the end is decided by the gap",
     (
         "workflow/_models.py",
         "LinearModel.save",
@@ -232,7 +231,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "the keys between belong to no number"
     ),
     ("design/_index.py", "by_descending_value", "n_bits = int(values.size - 1).bit_length()", "- → +"): (
-        "one bit more than the places need"
+        "one bit more than the positions need"
     ),
     (
         "design/_array_api.py",
@@ -381,7 +380,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "_Fisher.__init__",
         "m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
         "leave out m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
-    ): "of these numbers only the place of the largest is read, and whether there is one above zero",
+    ): "of these numbers only the position of the largest is read, and whether there is one above zero",
     (
         "selectors/sparsity/_lasso.py",
         "_descend",
