@@ -108,12 +108,12 @@ def test_the_table_of_features_fits_the_page(browser, pages, width):
     show(browser, pages["what_next"], width)
     wide, room = browser.execute_script(
         "const scroll = document.querySelector('#features-table').closest('.scroll');"
-        "document.querySelectorAll('#features-table td.words').forEach(c => c.textContent = 'higher in malignant');"
+        "document.querySelectorAll('#features-table td.text').forEach(c => c.textContent = 'higher in malignant');"
         "return [scroll.scrollWidth, scroll.clientWidth]"
     )
     assert wide <= room
     lines = browser.execute_script(
-        "const cell = document.querySelector('#features-table td.words'), text = document.createRange();"
+        "const cell = document.querySelector('#features-table td.text'), text = document.createRange();"
         "text.selectNodeContents(cell);"
         "return text.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)"
     )
@@ -194,7 +194,7 @@ def test_pointing_at_a_cell_tells_its_names(browser, pages, comparison):
     ActionChains(browser).move_to_element_with_offset(chart, int(width * 0.45), -40).perform()
     text = browser.find_element("id", "tip").get_attribute("textContent")
     assert "lasso" in text
-    assert "% of the training parts" in text
+    assert "% of the folds" in text
 
 
 def luminance(colour):
@@ -269,13 +269,14 @@ def test_opening_a_table_moves_no_card(browser, pages, width):
 PARTS = {
     "headline with the chance level": (
         "strange_selection",
-        "words('h1').startsWith('No evidence that these 12 features predict y')"
-        " && words('.key-figures').includes('error rate without any feature')",
+        "textOf('h1').startsWith('No evidence that these 12 features predict y')"
+        " && textOf('.key-figures').includes('error rate without any feature')",
     ),
     "procedure and final set apart": (
         "strange_selection",
         "all('.key-figures h2').map(e => e.innerText).join('|') ==="
-        " 'The procedure, measured on samples it has not seen|The final set, selected from all samples'",
+        " 'The procedure, measured on samples that were not used for selection|'"
+        " + 'The final set, selected from all samples'",
     ),
     "chosen size on the path": (
         "strange_selection",
@@ -284,8 +285,8 @@ PARTS = {
     "direction and effect": (
         "strange_selection",
         "['selected in folds', 'direction', 'coefficient', 'p alone', 'q alone'].every("
-        "h => words('#features-table thead').includes(h))"
-        " && words('#features-table tbody').includes('higher in')",
+        "h => textOf('#features-table thead').includes(h))"
+        " && textOf('#features-table tbody').includes('higher in')",
     ),
     "picture of each feature": (
         "strange_selection",
@@ -299,10 +300,10 @@ PARTS = {
     "methods in a table": (
         "ten_methods",
         "['95 % interval', 'stability', 'seconds per fit', 'p against the best', 'p against'].every("
-        "h => words('#method-table thead').includes(h)) && all('#method-table tbody tr').length === 10"
-        " && inside('#method-table-words')",
+        "h => textOf('#method-table thead').includes(h)) && all('#method-table tbody tr').length === 10"
+        " && inside('#method-table-text')",
     ),
-    "random features in the picture": ("comparison", "words('#method-table tbody').includes('random')"),
+    "random features in the picture": ("comparison", "textOf('#method-table tbody').includes('random')"),
     "names of ten methods": (
         "ten_methods",
         "new Set(shown('[data-figure=error] .key, [data-figure=error] .end-name').map("
@@ -311,7 +312,7 @@ PARTS = {
     "redundancy with a scale and both labels": (
         "strange_selection",
         "getComputedStyle(document.querySelector('[data-figure=redundancy] .scale')).backgroundImage"
-        ".includes('gradient') && words('[data-figure=redundancy] .legend-list').includes('−1 to 1')"
+        ".includes('gradient') && textOf('[data-figure=redundancy] .legend-list').includes('−1 to 1')"
         " && shown('[data-figure=redundancy] .drawing svg text').filter(t => t.textContent === 'g7').length === 2",
     ),
     "axes within their bounds": (
@@ -324,7 +325,7 @@ PARTS = {
     ),
     "what next": (
         "what_next",
-        "shown('#next pre').length >= 2 && words('#next').includes('zeronorm apply')"
+        "shown('#next pre').length >= 2 && textOf('#next').includes('zeronorm apply')"
         " && document.querySelector('main').lastElementChild.id === 'next' && inside('#next')",
     ),
 }
@@ -332,7 +333,7 @@ VISIBLE = "[...document.querySelectorAll('svg.chart')].filter(c => c.getBounding
 LOOKING = """
 const all = s => [...document.querySelectorAll(s)];
 const shown = s => all(s).filter(e => e.getBoundingClientRect().width > 0);
-const words = s => all(s).map(e => e.innerText).join(' ').replace(/\\s+/g, ' ');
+const textOf = s => all(s).map(e => e.innerText).join(' ').replace(/\\s+/g, ' ');
 const inside = s => shown(s).length > 0 && shown(s).every(e => e.getBoundingClientRect().right <= innerWidth);
 """
 

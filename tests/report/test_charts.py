@@ -147,7 +147,7 @@ def test_an_empty_selection_stands_at_zero():
 
 
 def test_data_for_the_script_is_valid_json_even_with_infinities():
-    grid = Grid(rows=["a"], columns=["b", "c"], levels=[[np.nan, np.inf]], palette="d", words=["w"])
+    grid = Grid(rows=["a"], columns=["b", "c"], levels=[[np.nan, np.inf]], palette="d", texts=["w"])
     text = str(grid.data("x"))
     assert json.loads(text[text.index(">") + 1 : text.rindex("<")])["levels"] == [[None, None]]
 

@@ -147,13 +147,13 @@ def test_cells_of_a_table_for_spreadsheets(tmp_path):
 def test_where_a_reduced_table_may_go(tmp_path):
     there = tmp_path / "t.csv"
     for name in ("t.csv", "t.parquet", "T.PQ"):
-        files.check_table_place(tmp_path / name, False)
+        files.check_table_path(tmp_path / name, False)
     with pytest.raises(ValueError, match=r"must name a file that ends in \.csv, \.parquet, \.pq"):
-        files.check_table_place(tmp_path / "t.txt", True)
+        files.check_table_path(tmp_path / "t.txt", True)
     there.write_text("")
-    files.check_table_place(there, True)
+    files.check_table_path(there, True)
     with pytest.raises(ValueError, match="exists"):
-        files.check_table_place(there, False)
+        files.check_table_path(there, False)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -225,7 +225,7 @@ def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
         written = result.report(tmp_path / place)
         assert written == tmp_path / file
         assert written.read_text() == "page"
-        with pytest.raises(ValueError, match=r"exists\. Choose another place"):
+        with pytest.raises(ValueError, match=r"exists\. Choose another path"):
             result.report(tmp_path / place)
         result.report(tmp_path / place, force=True)
     (tmp_path / "mine").write_text("")
@@ -255,5 +255,5 @@ def test_records_alone_tell_what_they_can(tmp_path):
 
 def test_a_report_of_a_table_is_refused_with_what_to_give(tmp_path):
     (tmp_path / "table.csv").write_text("a,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"is no Parquet file. Give the folder of a run"):
+    with pytest.raises(ValueError, match=r"is not a Parquet file. Give the folder of a run"):
         Result.load(tmp_path / "table.csv")

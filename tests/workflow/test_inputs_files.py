@@ -166,7 +166,7 @@ def test_a_packed_table_keeps_everything_that_belongs_to_it(tmp_path):
     assert again.feature_groups is again.sample_groups is None
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"has no place for missing values.* has 1; fill them"):
+    with pytest.raises(ValueError, match=r"cannot hold missing values.* has 1; fill them"):
         pack_table(table_of(gaps, y), tmp_path / "gaps.zncols")
     assert (
         np.dtype(as_design(pack_table(table_of(X, y), tmp_path / "f.zncols", "float32")).dtype) == np.float32

@@ -113,14 +113,14 @@ def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, e
         ({"value": None}, "The error could not be measured."),
         (
             {},
-            "is 20.0 % (95 % interval for the models fitted here 10.0 % to 30.0 %), over 5 test parts. Without any",
+            "is 20.0 % (95 % interval for the models fitted here 10.0 % to 30.0 %), over 5 test folds. Without any",
         ),
         ({}, "Without any feature it is 50.0 %."),
         (
             {"low": None, "high": None, "no_interval": "no interval: few"},
             "is 20.0 % (no interval: few), over 5",
         ),
-        ({"low": None, "high": None}, "is 20.0 %, over 5 test parts"),
+        ({"low": None, "high": None}, "is 20.0 %, over 5 test folds"),
         ({"also": {"r2": 0.4, "auc": 0.9}}, "%), R² 0.4, over 5"),
         (
             {"p_value": 0.05, "n_permutations": 19},
@@ -141,8 +141,8 @@ def test_the_measured_error_in_words(changes, words):
     ("changes", "words"),
     [
         ({}, []),
-        ({"failed": ["no data"]}, ["1 of 6 test parts could not be evaluated: no data."]),
-        ({"failed": ["no data", "other"]}, ["2 of 7 test parts could not be evaluated: no data."]),
+        ({"failed": ["no data"]}, ["1 of 6 test folds could not be evaluated: no data."]),
+        ({"failed": ["no data", "other"]}, ["2 of 7 test folds could not be evaluated: no data."]),
         (
             {"beats_chance": None, "low": None, "high": None},
             ["has no interval, and no permutations were made"],
@@ -171,7 +171,7 @@ def test_doubts_in_words(changes, words):
 
 def test_doubts_about_the_size_in_words():
     (nothing,) = measured.result_warnings(MEASURED | {"beats_chance": False}, {"chosen": 0})
-    assert "The method selected nothing" in nothing
+    assert "The method selected no feature" in nothing
     (largest,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": True})
     assert "number of features, 8, is the largest that was tried" in largest
 
@@ -180,11 +180,11 @@ def test_doubts_about_the_size_in_words():
     ("sizes", "words"),
     [
         ([], ""),
-        ([1, 1], "selected 1 feature in each training part. From all samples it selected 2."),
-        ([3, 3], "selected 3 features in each training part."),
-        ([3, 4], "selected 3, 4 features in the training parts."),
+        ([1, 1], "selected 1 feature in each fold. From all samples it selected 2."),
+        ([3, 3], "selected 3 features in each fold."),
+        ([3, 4], "selected 3, 4 features in the folds."),
         (list(range(2, 12)), "selected 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 features"),
-        (list(range(2, 13)), "selected 2 to 12 features in the training parts."),
+        (list(range(2, 13)), "selected 2 to 12 features in the folds."),
     ],
 )
 def test_sizes_in_words(sizes, words):

@@ -146,7 +146,7 @@ def load_with(change, model, folder):
     ("change", "words"),
     [
         ({"format": "other"}, "is not a model of zeronorm, or"),
-        ({"format_version": 9}, "or one of another version"),
+        ({"format_version": 9}, "or it has another format version"),
         ({"more": 1}, r"is not a model of zeronorm\. Give"),
         ({"mean": [1.0]}, "do not agree"),
         ({"scale": [1.0, 2.0, 3.0]}, "do not agree"),

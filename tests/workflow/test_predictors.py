@@ -138,7 +138,7 @@ def test_an_estimator_of_the_user_predicts_everywhere(tmp_path):
     assert result.model is None
     assert result.procedure["value"] == again.procedure["value"]
     assert any("DecisionTreeClassifier" in note for note in result.notes)
-    with pytest.raises(ValueError, match="'save_model' parameter does not apply to a predictor of your own"):
+    with pytest.raises(ValueError, match="'save_model' parameter applies to the predictors of zeronorm only"):
         zeronorm.select(X, y, predictor=tree, out=tmp_path / "out", save_model=True)
     with pytest.raises(ValueError, match="no model to save"):
         result.save(tmp_path / "saved", model=True)
@@ -153,7 +153,7 @@ def test_what_is_no_predictor_is_refused(wrong):
 
 def test_too_many_samples_for_a_gaussian_model_are_told_at_once():
     y = np.arange(20_001) % 2
-    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+    with pytest.raises(ValueError, match="supports up to 20000 samples; the table has 20001"):
         zeronorm.select(y[:, None] * np.ones(3), y, method="fisher", predictor="gaussian", features=1)
 
 
@@ -209,7 +209,7 @@ def test_a_gaussian_model_serves_up_to_20000_samples():
     plain = table_of(*numbers())
     most, more = (replace(plain, X=np.broadcast_to(0.0, (n, 1))) for n in (20_000, 20_001))
     assert procedures.predictor_of(most, Settings(predictor="gaussian")).kernel == "rbf"
-    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+    with pytest.raises(ValueError, match="supports up to 20000 samples; the table has 20001"):
         procedures.predictor_of(more, Settings(predictor="gaussian"))
     procedures.predictor_of(more, Settings())
 

@@ -75,7 +75,7 @@ def test_methods_for_another_task_are_refused_with_those_that_serve():
     X, _ = numbers()
     real = table_of(X, X[:, 0], task="regression")
     with pytest.raises(
-        ValueError, match=r"'margin-lp' serves .*, but the task is regression\. Use one of auto,"
+        ValueError, match=r"'margin-lp' supports .*, but the task is regression\. Use one of auto,"
     ) as told:
         procedures.build_procedure("margin-lp", real, Settings(), [2])
     names = str(told.value).split("Use one of ")[1].rstrip(".").split(", ")
@@ -137,7 +137,7 @@ def test_parameters_inside_a_wrapped_method_are_not_reached():
         procedures.build_procedure("stability-selection", table, Settings(), [2], params)
     X, _ = numbers(24)
     real = table_of(X, X[:, 0], task="regression")
-    with pytest.raises(ValueError, match="'margin-lp' serves binary, but the task is regression"):
+    with pytest.raises(ValueError, match="'margin-lp' supports binary, but the task is regression"):
         procedures.build_procedure("stability-selection", real, Settings(), [2], {"selector": "margin-lp"})
 
 

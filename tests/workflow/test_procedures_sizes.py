@@ -68,7 +68,7 @@ def test_folds_inside_are_as_many_as_the_training_parts_allow(n_rare, cv, inner)
     y = np.where(np.arange(30) < n_rare, "rare", "common")
     assert inner_folds(table_of(X, y), Settings(cv=cv)) == inner
     notes = inner_notes(table_of(X, y), Settings(cv=cv), "rfe")
-    assert [f"rest on {inner} folds" in note for note in notes] == ([] if inner == cv else [True])
+    assert [f"based on {inner} inner folds" in note for note in notes] == ([] if inner == cv else [True])
     assert inner_notes(table_of(X, y), Settings(cv=cv, features=2), "rfe") == []
 
 
@@ -91,7 +91,9 @@ def test_folds_inside_follow_the_smallest_class_groups_or_samples():
     with pytest.raises(ValueError, match="one group of samples"):
         procedures.inner_folds(grouped, Settings(cv=2))  # the largest test part takes two of three groups
     note = procedures.inner_notes(grouped, Settings(cv=3, features=2), "auto")
-    assert note == ["Choices inside the training parts rest on 2 folds: there are too few samples for 3."]
+    assert note == [
+        "Choices inside the outer folds are based on 2 inner folds: there are too few samples for 3."
+    ]
     assert procedures.inner_notes(grouped, Settings(cv=3), "probe-selector") == []
 
 
@@ -100,7 +102,7 @@ def test_few_samples_of_a_class_leave_fewer_folds_inside(n_per_class, cv, inner)
     y = np.arange(2 * n_per_class) % 2
     X = np.random.default_rng(0).normal(size=(len(y), 30)) + 3.0 * y[:, None]
     result = zeronorm.select(X, y, method="fisher", cv=cv, permutations=0, max_features=4)
-    assert any(f"rest on {inner} folds" in note for note in result.notes) == (inner != cv)
+    assert any(f"based on {inner} inner folds" in note for note in result.notes) == (inner != cv)
     assert result.procedure["failed"] == []
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import zeronorm
-from zeronorm.result._plain import figure_cells, figures_from, finite
+from zeronorm.result._plain import figure_values, figures_from, finite
 from zeronorm.result._record import SelectedFeature, schema
 from zeronorm.workflow._models import GaussianModel
 from zeronorm.workflow._result import Result
@@ -134,7 +134,7 @@ def test_the_raw_cells_of_figures_are_in_a_table_of_their_own(selection, tmp_pat
     with pytest.raises(ValueError, match=r"figures\.parquet' is damaged or not Parquet"):
         zeronorm.Result.load(folder)
     pl.DataFrame({"x": [1]}).write_parquet(folder / "figures.parquet")
-    with pytest.raises(ValueError, match="does not hold the cells of figures"):
+    with pytest.raises(ValueError, match="does not hold the values of figures"):
         zeronorm.Result.load(folder)
 
 
@@ -143,13 +143,13 @@ def test_cells_of_any_kind_and_depth_go_to_a_table_and_back():
         "one": {"whole": 3, "part": 0.5, "words": "a\nb", "yes": True, "nothing": None, "empty": []},
         "two": {"cube": [[[1.0, None], []], [[2, "x"]]], "ragged": [1, [2.5], [[False]]], "rows": [[], [1]]},
     }
-    table = figure_cells(figures)
+    table = figure_values(figures)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     assert figures_from(rows) == figures
 
 
 def test_cells_of_figures_know_their_kind_and_place():
-    cells = figure_cells({"f": {"a": [[1, True], [None, "x"]], "b": 2.5, "c": [], "d": float("nan")}})
+    cells = figure_values({"f": {"a": [[1, True], [None, "x"]], "b": 2.5, "c": [], "d": float("nan")}})
     rows = list(zip(*cells.values(), strict=True))
     assert list(cells) == ["figure", "part", "i", "j", "k", "kind", "number", "text"]
     assert rows == [

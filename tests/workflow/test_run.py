@@ -291,7 +291,7 @@ def test_failed_folds_and_collected_warnings_are_reported(problem, monkeypatch):
     assert result.procedure["failed"] == ["RuntimeError: the sample is gone"]
     assert result.procedure["n_splits"] == 2
     text = " ".join(result.warnings)
-    assert "1 of 3 test parts could not be evaluated: RuntimeError: the sample is gone" in text
+    assert "1 of 3 test folds could not be evaluated: RuntimeError: the sample is gone" in text
     assert "the whole table is odd" in text
 
 
@@ -360,7 +360,7 @@ def test_compare_says_which_methods_failed_and_warned():
     result = zeronorm.compare(
         X, target=y, methods=["fisher", "margin-lp", "rfe"], params={"rfe": {"max_iter": 1}}, cv=2, features=2
     )
-    assert any(text.startswith("margin-lp failed on 2 test parts") for text in result.warnings)
+    assert any(text.startswith("margin-lp failed on 2 folds") for text in result.warnings)
     assert any("max_iter" in text for text in result.warnings)
 
 

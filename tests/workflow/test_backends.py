@@ -18,9 +18,9 @@ import zeronorm
 from zeronorm import FisherScore, evaluate
 from zeronorm.cli._main import run
 from zeronorm.design._array_api import ArrayApiDesign, to_device
+from zeronorm.workflow import _backends as backends
 from zeronorm.workflow import _job as job
-from zeronorm.workflow import _places as places
-from zeronorm.workflow._places import on_cluster
+from zeronorm.workflow._backends import on_cluster
 
 from .conftest import numbers, table_of
 
@@ -34,15 +34,15 @@ QUICK = {"cv": 3, "features": 3, "permutations": 0}
      (None, "tcp://x", None, -1), (None, "tcp://x", 2, 2)],
 )  # fmt: skip
 def test_how_many_parts_run_side_by_side(device, dask, n_jobs, found):
-    assert places.jobs_at(device, dask, n_jobs) == found
+    assert backends.jobs_at(device, dask, n_jobs) == found
 
 
 @pytest.mark.parametrize(("device", "dask"), [("cuda", None), (None, "tcp://here")])
 def test_a_run_asks_how_many_parts_run_side_by_side_where_it_computes(device, dask, monkeypatch):
     X, y = numbers(24)
 
-    def asked(*places_and_jobs):
-        raise LookupError(repr(places_and_jobs))
+    def asked(*backends_and_jobs):
+        raise LookupError(repr(backends_and_jobs))
 
     monkeypatch.setattr(job, "jobs_at", asked)
     with pytest.raises(LookupError, match=re.escape(repr((device, dask, 3)))):
@@ -104,7 +104,7 @@ def test_what_does_not_go_with_a_device_is_told(problem):
         zeronorm.select(X, y, device="cpu", dask="tcp://127.0.0.1:1", **QUICK)
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="needs data without gaps"):
+    with pytest.raises(ValueError, match="needs data without missing values"):
         zeronorm.select(gaps, y, device="cpu", **QUICK)
 
 
@@ -124,17 +124,17 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
     table = table_of(X, y)
     seen = []
     monkeypatch.setattr(
-        places, "to_device", lambda X, device, **named: seen.append((X, device, named)) or "there"
+        backends, "to_device", lambda X, device, **named: seen.append((X, device, named)) or "there"
     )
-    assert places.table_on_device(table, None) is table
-    assert places.table_on_device(table, "cuda").X == "there"
+    assert backends.table_on_device(table, None) is table
+    assert backends.table_on_device(table, "cuda").X == "there"
     ((moved, device, named),) = seen
     assert moved is table.X
     assert device == "cuda"
     assert named["feature_names"].tolist() == table.feature_names.tolist()
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="needs data without gaps"):
-        places.table_on_device(table_of(X, y), "cuda")
+    with pytest.raises(ValueError, match="needs data without missing values"):
+        backends.table_on_device(table_of(X, y), "cuda")
 
 
 # -- Clusters --
@@ -142,7 +142,7 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
 
 def test_no_scheduler_at_the_address(problem, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("zeronorm.workflow._places.PATIENCE_S", 0.3)
+    monkeypatch.setattr("zeronorm.workflow._backends.PATIENCE_S", 0.3)
     with pytest.raises(ValueError, match=r"'dask' parameter must be the address.*tcp://127\.0\.0\.1:9"):
         zeronorm.compare(*problem, methods="fisher", dask="tcp://127.0.0.1:9", **QUICK)
 
