@@ -1,4 +1,4 @@
-"""A packed file gives the result of the table it was made of, from disk."""
+"""A packed file gives the same result as the table it was made from."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_groups_and_encoded_columns_are_kept(tmp_path):
     assert result.data["n_features"] == 4
 
 
-def test_a_full_disk_and_other_refusals_are_told_in_one_line(data_file, tmp_path, capsys, monkeypatch):
+def test_a_full_disk_and_other_errors_are_reported_in_one_line(data_file, tmp_path, capsys, monkeypatch):
     packed = tmp_path / "data.zncols"
     arguments = ["pack", str(data_file), "-t", "label", "-o", str(packed)]
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: it draws, stays silent, asks the network for nothing, and can be used."""
+"""The report in a real browser: drawing, console messages, network requests, and interaction."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_charts_work_by_keyboard(browser, pages):
     from selenium.webdriver import ActionChains, Keys
 
     show(browser, pages["strange_selection"])
-    for identifier, words in (
+    for identifier, shown in (
         ("figure-error", "features:"),
         ("figure-values", "SD"),
         ("figure-path", "subset"),
@@ -179,12 +179,12 @@ def test_charts_work_by_keyboard(browser, pages):
         tip = browser.find_element("id", "tip")
         assert "shown" in tip.get_attribute("class")
         text = tip.get_attribute("textContent")
-        assert words in text, text
+        assert shown in text, text
         ActionChains(browser).send_keys(Keys.ESCAPE).perform()
         assert "shown" not in tip.get_attribute("class")
 
 
-def test_pointing_at_a_cell_tells_its_names(browser, pages, comparison):
+def test_pointing_at_a_cell_shows_its_names(browser, pages, comparison):
     from selenium.webdriver import ActionChains
 
     show(browser, pages["comparison"])
@@ -253,19 +253,17 @@ def test_print_keeps_column_headings_and_does_not_split_cards(browser, pages, na
 @pytest.mark.parametrize("width", WIDTHS)
 def test_opening_a_table_moves_no_card(browser, pages, width):
     show(browser, pages["comparison"], width)
-    places = (
-        "return [...document.querySelectorAll('.card')].map(c => c.getBoundingClientRect().top + scrollY)"
-    )
-    before = browser.execute_script(places)
+    tops = "return [...document.querySelectorAll('.card')].map(c => c.getBoundingClientRect().top + scrollY)"
+    before = browser.execute_script(tops)
     browser.execute_script("document.querySelectorAll('figure details').forEach(d => { d.open = true })")
-    assert browser.execute_script(places) == before
+    assert browser.execute_script(tops) == before
     rows = "return document.querySelector('figure .numbers tbody tr').getBoundingClientRect().height"
     assert browser.execute_script(rows) > 10
 
 
-# -- each part of the report at each width and in each look --
+# -- each part of the report at each width and in each colour scheme --
 
-# What a part is, the report it is in, and what must be seen there.
+# Name of a part, the report it is in, and a condition that must hold there.
 PARTS = {
     "headline with the chance level": (
         "strange_selection",
@@ -342,7 +340,7 @@ const inside = s => shown(s).length > 0 && shown(s).every(e => e.getBoundingClie
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_report_at_each_width_and_in_each_look(browser, pages, name, width, scheme):
-    """All that only looks shares one page: to open it takes longer than to look."""
+    """Checks that change nothing share one page, because opening it takes longer than the checks."""
     show(browser, pages[name], width, scheme)
     for part, (report, seen) in PARTS.items():
         if report == name:

@@ -37,7 +37,7 @@ IGNORED_IN_FRONT = "\ufeff\x00 "
 
 
 def write_files(result: ResultData, folder: Path, *, with_model: bool) -> None:
-    """Write result.json and records.parquet, for a selection also selected.csv, figures.parquet and, on request, a model."""
+    """Write result.json and records.parquet; of a selection also selected.csv, figures.parquet, perhaps a model."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
     if with_model and result.model is None:

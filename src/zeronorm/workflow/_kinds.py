@@ -28,8 +28,8 @@ class OptionKind:
     Parameters
     ----------
     accepts : the accepted values, for a docstring.
-    text : how the command line reads the value: "text", "path", "switch", "number", "count" (or auto), "choice", "names",
-        "size" or "parameters".
+    text : how the command line reads the value: "text", "path", "switch", "number", "count" (or auto), "choice",
+        "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
     """

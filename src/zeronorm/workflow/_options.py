@@ -105,8 +105,8 @@ class DataOptions(Options):
     keep: tuple[str, ...] = option(
         (),
         NAMES,
-        "Features that are always selected. This option, ``ignore``, ``only`` and ``categorical`` also take patterns such "
-        'as "AFFX*" and regular expressions such as "re:^AFFX".',
+        "Features that are always selected. This option, ``ignore``, ``only`` and ``categorical`` also take patterns "
+        'such as "AFFX*" and regular expressions such as "re:^AFFX".',
         f"Columns that are always selected: {PATTERNS}",
         "NAME",
     )

@@ -125,7 +125,7 @@ def _single_method(table: Table) -> str:
 
 
 def named_methods(methods: Any, table: Table) -> list[str]:
-    """The methods of a comparison: a list of names, names separated by commas, "all-fast", or None for two fast ones."""
+    """The methods of a comparison, from a list, names separated by commas, "all-fast", or None for two fast ones."""
     if methods is None:
         return ["fisher", "rfe"]
     if methods == "all-fast":

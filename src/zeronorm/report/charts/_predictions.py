@@ -72,8 +72,8 @@ class RocChart(Chart):
     def caption(self) -> str:
         return (
             f"True positive rate (share of the samples of class {visible(self.positive, 40)} that are found) against "
-            "the false positive rate (share of the other samples that are taken for this class), over all thresholds of "
-            "the predictor; mean over the test folds. The dashed diagonal is chance."
+            "the false positive rate (share of the other samples that are taken for this class), over all thresholds "
+            "of the predictor; mean over the test folds. The dashed diagonal is chance."
         )
 
     def picture(self) -> Lines:
