@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import zeronorm
-from zeronorm.cli import _options as options
+from zeronorm.cli import options
 from zeronorm.cli._main import run
 from zeronorm.registry import all_methods
 

@@ -181,12 +181,12 @@ def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], metho
 
 
 def _seconds_of_selector(table: Table, method: str) -> float:
-    cells = table.n_samples * table.n_features
+    n_values = table.n_samples * table.n_features
     if method in SLOWER or get_method(method).family != "filters":
         is_tall = table.n_samples > max(LARGEST_FOR_LIBSVM, table.n_features)
-        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
+        return n_values * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
     compares_samples = method in ("relief", "gram-schmidt-relief")
-    return cells * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
+    return n_values * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
 
 
 def _seconds_of_predictor(table: Table, settings: Settings) -> float:

@@ -127,11 +127,11 @@ def describe_selected(
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
     features = []
-    for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
+    for position, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
         means = None if effects.class_means is None else effects.class_means[:, index]
         features.append(
             SelectedFeature(
-                rank=place + 1,
+                rank=position + 1,
                 name=str(table.feature_names[index]),
                 column=int(table.source_columns[index]),
                 index=index,
@@ -146,7 +146,7 @@ def describe_selected(
                 fold_change=_finite(effects.fold_change[index]),
                 p_value=float(effects.p_value[index]),
                 q_value=float(effects.q_value[index]),
-                coefficient=None if weights is None else _finite(weights[place]),
+                coefficient=None if weights is None else _finite(weights[position]),
             )
         )
     return features

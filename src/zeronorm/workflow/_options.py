@@ -70,14 +70,14 @@ class DataOptions(Options):
             '{"classification", "regression"} or None', "choice", values=("classification", "regression")
         ),
         "Whether the target holds classes or numbers. None: inferred from the target, with a note.",
-        "Default: inferred from the target, with a note.",
+        "Whether the target holds classes or numbers. Default: inferred, with a note.",
     )
     samples: Any = option(
         None,
         OptionKind("path, data frame or None", "path"),
         "A second table with one row per sample that holds the target. It is joined by the names of the samples. Its "
         "other columns become features only if ``keep``, ``only`` or ``categorical`` name them.",
-        "Second file with the target, one row per sample; --id names its column of samples.",
+        "Second file with the target, one row per sample, joined by the names of the samples (--id).",
         "FILE",
     )
     id: str | None = option(
@@ -148,7 +148,7 @@ class DataOptions(Options):
         0,
         WholeNumber("int", "number"),
         "Classes with fewer samples are left out.",
-        "Leave out classes with fewer samples.",
+        "Leave out classes with fewer samples than this.",
     )
     transpose: bool = option(
         False,
@@ -164,7 +164,10 @@ class DataOptions(Options):
         "CHARACTER",
     )
     decimal_comma: bool = option(
-        False, SWITCH, "Whether decimals of a text file are written with a comma.", "Numbers are written 1,5."
+        False,
+        SWITCH,
+        "Whether decimals of a text file are written with a comma.",
+        "Decimals are written with a comma, as in 1,5.",
     )
     encoding: str | None = option(
         None,
@@ -212,7 +215,7 @@ class Settings(DataOptions):
         OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
         'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
         "error of it.",
-        "How auto chooses the number of features.",
+        "How auto chooses the number of features: fewest within one standard error of the best score, or best score.",
     )
     metric: str | None = option(
         None,
