@@ -138,7 +138,7 @@ def test_the_sentence_about_the_error(changes, message):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "messages"),
     [
         ({}, []),
         ({"failed": ["no data"]}, ["1 of 6 test folds could not be evaluated: no data."]),
