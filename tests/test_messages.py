@@ -1,4 +1,4 @@
-"""Messages show values as the user wrote them, without the names of NumPy's types, and say what is missing."""
+"""Messages show values as the user wrote them, without the names of NumPy's types, and have a remedy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Messages that mention options of a run, as parameters of Python or as flags of the command line.
 
-An option is mentioned with ``parameter`` or ``setting`` inside a text, and the text becomes a ``Message`` or the
-message of an ``OptionError``. Both name parameters of Python; ``rendered`` names the options as another interface
-does, without searching the text for names.
+``parameter`` and ``setting`` mark an option in a text; ``Message`` and ``OptionError`` take the marked text and show
+the options as parameters of Python. ``rendered`` shows them as another interface names them, for example as flags.
 """
 
 from __future__ import annotations
@@ -12,7 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-START, BETWEEN, END = "\x02", "\x04", "\x03"  # names from data are quoted, so they cannot hold these
+START, BETWEEN, END = (
+    "\x02",
+    "\x04",
+    "\x03",
+)  # control characters, which names from data cannot hold because they are quoted
 MENTION = re.compile(f"{START}([^{END}]*){END}")
 
 
@@ -42,7 +45,7 @@ class Mention:
         return forms.get(self.form, "the parameter {!r}").format(self.name)
 
     def marked(self) -> str:
-        """The mention as it stands in a text that becomes a message."""
+        """The mention with its marks, for a text that becomes a message."""
         return START + BETWEEN.join((self.form, self.name, self.value, self.text)) + END
 
 
@@ -50,19 +53,19 @@ Naming = Callable[[Mention], str]
 
 
 def parameter(name: str, form: str = "name") -> str:
-    """The name of an option inside a text."""
+    """A marked option, for use inside the text of a message."""
     return Mention(form, name).marked()
 
 
 def setting(name: str, value: Any, verb: str = "") -> str:
-    """An option with a value inside a text, after a verb such as "set"."""
+    """A marked option with a value, after a verb such as "set", for use inside the text of a message."""
     from zeronorm._types import written
 
     return Mention(verb, name, written(value), str(value)).marked()
 
 
 class Message(str):
-    """A text that mentions options, as parameters of Python.
+    """A text that mentions options, shown as parameters of Python.
 
     Parameters
     ----------
@@ -78,12 +81,12 @@ class Message(str):
 
 
 def rendered(text: str, naming: Naming) -> str:
-    """The text with its mentions as ``naming`` gives them; plain text as it is."""
+    """The text with its options named by ``naming``; text without marks is returned as it is."""
     return _filled(marked_text(text), naming)
 
 
 def marked_text(text: str) -> str:
-    """The text with the marks of its mentions."""
+    """The text with the marks of its options."""
     return text.marked if isinstance(text, Message) else text
 
 

@@ -1,4 +1,4 @@
-"""Every file of the corpus through the command itself: an answer, or one sentence with a remedy."""
+"""Every file of the corpus as input of the command: a result, or an error of one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHEAP = ["--method", "fisher", "--cv", "2", "--permutations", "0", "--jobs", "1"
 
 
 def check_plain(text):
-    """Words of the tool only: nothing of other packages, of Python, or of where the file is."""
+    """Check that a message has no text of other packages, of Python, or of paths."""
     assert not any(word in text.lower() for word in (*FOREIGN, "not a problem of the input"))
     assert not re.search(r"\b(None|nan|NaN)\b", text)
     assert not re.search(r"\b1 (rows|columns|samples|names|numbers|features)\b", text)
@@ -29,7 +29,7 @@ REMEDY = re.compile(rf"\b({VERBS})\b|\bmust be\b|Did you mean")
 
 
 def with_flags(message):
-    """A message of Python with the flags of the command line, by other means than the program has: its words alone."""
+    """A message of Python with the flags of the command line, found in its text without the marks of the program."""
     names = "|".join(sorted(FLAGS, key=len, reverse=True))
     message = re.sub(rf"[Tt]he '({names})' parameter", lambda m: FLAGS[m[1]], message)
     message = re.sub(rf"parameter '({names})'", lambda m: FLAGS[m[1]], message)

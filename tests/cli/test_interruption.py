@@ -1,4 +1,4 @@
-"""Runs that are interrupted, ended or killed, and what goes on after them."""
+"""Runs that are interrupted, terminated or killed, and resumed runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zeronorm.workflow import _training as training
 
 from .conftest import select
 
-# Says when so many cells are in the journal and waits: what happens then does not depend on the clock. It waits in
+# Prints a line when five folds are in the journal and waits: the test does not depend on the clock. It waits in
 # many short sleeps, because a signal that comes just before a sleep begins is acted upon only when the sleep ends.
 # Ctrl-C acts even where the tests run in the background of a shell, which makes their processes ignore it.
 HELD = """
@@ -25,8 +25,8 @@ from zeronorm.resampling._journal import Journal
 
 written, write = [], Journal.write
 
-def held(self, key, cell):
-    write(self, key, cell)
+def held(self, key, rows):
+    write(self, key, rows)
     written.append(key)
     if len(written) == 5:
         print("now", flush=True)
@@ -39,7 +39,7 @@ main()
 
 
 def held_run(arguments, cwd):
-    """A run that has five cells in its journal and goes no further."""
+    """A run that has five folds in its journal and then waits."""
     process = subprocess.Popen(
         [sys.executable, "-c", HELD, *arguments],
         cwd=cwd,
@@ -56,7 +56,7 @@ def _records_in(folder):
 
 
 def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, monkeypatch, capsys):
-    """Only what is interrupted needs a process of its own; what follows it runs in this one."""
+    """Only the interrupted run needs its own process; the resumed run is in this process."""
     monkeypatch.chdir(tmp_path)
     options = "-t label -m fisher --cv 5 --repeats 3 --features 2 --permutations 0 --out"
     arguments = ["select", "data.csv", *options.split()]

@@ -1,4 +1,4 @@
-"""methods and datasets: what is listed and described."""
+"""The commands methods and datasets: lists and descriptions."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .conftest import select, shell
 
 
 def test_parameters_of_the_library_are_options_here():
-    """Only what a message marks as an option: a column may be called like one."""
+    """Only marked options are translated: a column may have the name of an option."""
     column = "the 'cv' parameter, cv=3"
     error = OptionError(
         f"is odd. Set {setting('cv', 3)}, or {setting('force', True, 'set')} ({parameter('random_state')}): {column}.",
@@ -28,8 +28,8 @@ def test_parameters_of_the_library_are_options_here():
         str(error)
         == f"The 'sample_groups' parameter is odd. Set cv=3, or set force=True (parameter 'random_state'): {column}."
     )
-    told = rendered(error.message, in_flags)
-    assert told == f"--groups is odd. Set --cv 3, or pass --force (--seed): {column}."
+    reported = rendered(error.message, in_flags)
+    assert reported == f"--groups is odd. Set --cv 3, or pass --force (--seed): {column}."
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_help_loads_nothing_heavy(tmp_path):
 def test_usage_errors_are_one_line(tmp_path, capfd):
     done = shell("selekt", cwd=tmp_path)
     assert run(["select", str(tmp_path / "none.csv")]) == done.returncode == 2
-    for printed, told in (capfd.readouterr(), (done.stdout, done.stderr)):
+    for printed, reported in (capfd.readouterr(), (done.stdout, done.stderr)):
         assert printed == ""
-        assert told.count("\n") == 1
+        assert reported.count("\n") == 1
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path):

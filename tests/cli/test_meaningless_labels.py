@@ -1,4 +1,4 @@
-"""On labels that mean nothing the command line reports chance, and the same test catches a leak."""
+"""On random labels the command line reports chance, and the same test detects a leak."""
 
 from __future__ import annotations
 

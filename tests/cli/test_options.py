@@ -18,18 +18,18 @@ from zeronorm.registry import all_methods
 from .conftest import shell
 
 
-def handed_over(monkeypatch, name, *words):
+def handed_over(monkeypatch, name, *arguments):
     """The keywords with which a command calls the workflow."""
     seen = {}
 
     def spy(called, arguments, caller):
         assert called == name
-        assert caller.command == shlex.join(["zeronorm", name, *words])
+        assert caller.command == shlex.join(["zeronorm", name, *arguments])
         seen.update(arguments)
         raise ValueError("enough")
 
     monkeypatch.setattr("zeronorm.workflow._job.run_job", spy)
-    assert run([name, *words]) == 2
+    assert run([name, *arguments]) == 2
     return seen
 
 
@@ -99,8 +99,8 @@ def test_compare_hands_over_parameters_by_method(monkeypatch):
 )
 def test_the_shell_completes_names_of_methods(tmp_path, name, environment):
     def offered(line):
-        words = {"COMP_CWORD": len(line.split())}
-        given = {key: text.format(words.get(key, line)) for key, text in environment.items()}
+        count = {"COMP_CWORD": len(line.split())}
+        given = {key: text.format(count.get(key, line)) for key, text in environment.items()}
         done = shell(cwd=tmp_path, env=os.environ | {"_ZERONORM_COMPLETE": f"complete_{name}"} | given)
         return set(re.findall(r"[a-z0-9,-]+", done.stdout)) - {"arguments"}
 

@@ -1,4 +1,4 @@
-"""A packed file gives the result of the table it was made of, from disk."""
+"""A packed file gives the same result as the table it was made from."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_groups_and_encoded_columns_are_kept(tmp_path):
     assert result.data["n_features"] == 4
 
 
-def test_a_full_disk_and_other_refusals_are_told_in_one_line(data_file, tmp_path, capsys, monkeypatch):
+def test_a_full_disk_and_other_errors_are_reported_in_one_line(data_file, tmp_path, capsys, monkeypatch):
     packed = tmp_path / "data.zncols"
     arguments = ["pack", str(data_file), "-t", "label", "-o", str(packed)]
 
@@ -218,7 +218,7 @@ def test_missing_values_are_refused_with_a_remedy_that_works(tmp_path, capsys):
     pl.DataFrame({"a": y + 0.5, "b": x, "label": y}).write_csv(tmp_path / "t.csv")
     arguments = ["pack", str(tmp_path / "t.csv"), "-t", "label"]
     assert run(arguments) == 2
-    assert "no place for missing values" in capsys.readouterr().err
+    assert "cannot hold missing values" in capsys.readouterr().err
     assert run([*arguments, "--missing", "drop-rows"]) == 0
     assert packing.PackedFile(tmp_path / "t.zncols").shape == (29, 2)
 

@@ -1,4 +1,4 @@
-"""select, compare and report within this process: what they write and print."""
+"""The files and the output of select, compare and report."""
 
 from __future__ import annotations
 

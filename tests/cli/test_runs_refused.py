@@ -1,4 +1,4 @@
-"""Wrong input of a run: one line that says what to do, and nothing left behind."""
+"""Errors of a run: one line with a remedy, and no files left behind."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_second_run_into_the_same_folder_is_refused(data_file, tmp_path, capsy
     assert len(selected_names(out)) == 3
 
 
-def test_an_output_place_that_cannot_be_written(data_file, tmp_path, capsys):
+def test_an_output_folder_that_cannot_be_written(data_file, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert select(data_file, tmp_path / "file", "-q") == 2
     assert select(data_file, tmp_path / "file" / "below", "-q") == 2

@@ -1,4 +1,4 @@
-"""Records with given values, for tests of what is shown."""
+"""Records with given values, for tests of the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: it draws, stays silent, asks the network for nothing, and can be used."""
+"""The report in a real browser: drawing, console messages, network requests, and interaction."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def test_the_table_of_features_fits_the_page(browser, pages, width):
     show(browser, pages["what_next"], width)
     wide, room = browser.execute_script(
         "const scroll = document.querySelector('#features-table').closest('.scroll');"
-        "document.querySelectorAll('#features-table td.words').forEach(c => c.textContent = 'higher in malignant');"
+        "document.querySelectorAll('#features-table td.text').forEach(c => c.textContent = 'higher in malignant');"
         "return [scroll.scrollWidth, scroll.clientWidth]"
     )
     assert wide <= room
     lines = browser.execute_script(
-        "const cell = document.querySelector('#features-table td.words'), text = document.createRange();"
+        "const cell = document.querySelector('#features-table td.text'), text = document.createRange();"
         "text.selectNodeContents(cell);"
         "return text.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)"
     )
@@ -169,7 +169,7 @@ def test_charts_work_by_keyboard(browser, pages):
     from selenium.webdriver import ActionChains, Keys
 
     show(browser, pages["strange_selection"])
-    for identifier, words in (
+    for identifier, shown in (
         ("figure-error", "features:"),
         ("figure-values", "SD"),
         ("figure-path", "subset"),
@@ -179,12 +179,12 @@ def test_charts_work_by_keyboard(browser, pages):
         tip = browser.find_element("id", "tip")
         assert "shown" in tip.get_attribute("class")
         text = tip.get_attribute("textContent")
-        assert words in text, text
+        assert shown in text, text
         ActionChains(browser).send_keys(Keys.ESCAPE).perform()
         assert "shown" not in tip.get_attribute("class")
 
 
-def test_pointing_at_a_cell_tells_its_names(browser, pages, comparison):
+def test_pointing_at_a_cell_shows_its_names(browser, pages, comparison):
     from selenium.webdriver import ActionChains
 
     show(browser, pages["comparison"])
@@ -194,7 +194,7 @@ def test_pointing_at_a_cell_tells_its_names(browser, pages, comparison):
     ActionChains(browser).move_to_element_with_offset(chart, int(width * 0.45), -40).perform()
     text = browser.find_element("id", "tip").get_attribute("textContent")
     assert "lasso" in text
-    assert "% of the training parts" in text
+    assert "% of the folds" in text
 
 
 def luminance(colour):
@@ -253,29 +253,28 @@ def test_print_keeps_column_headings_and_does_not_split_cards(browser, pages, na
 @pytest.mark.parametrize("width", WIDTHS)
 def test_opening_a_table_moves_no_card(browser, pages, width):
     show(browser, pages["comparison"], width)
-    places = (
-        "return [...document.querySelectorAll('.card')].map(c => c.getBoundingClientRect().top + scrollY)"
-    )
-    before = browser.execute_script(places)
+    tops = "return [...document.querySelectorAll('.card')].map(c => c.getBoundingClientRect().top + scrollY)"
+    before = browser.execute_script(tops)
     browser.execute_script("document.querySelectorAll('figure details').forEach(d => { d.open = true })")
-    assert browser.execute_script(places) == before
+    assert browser.execute_script(tops) == before
     rows = "return document.querySelector('figure .numbers tbody tr').getBoundingClientRect().height"
     assert browser.execute_script(rows) > 10
 
 
-# -- each part of the report at each width and in each look --
+# -- each part of the report at each width and in each colour scheme --
 
-# What a part is, the report it is in, and what must be seen there.
+# Name of a part, the report it is in, and a condition that must hold there.
 PARTS = {
     "headline with the chance level": (
         "strange_selection",
-        "words('h1').startsWith('No evidence that these 12 features predict y')"
-        " && words('.key-figures').includes('error rate without any feature')",
+        "textOf('h1').startsWith('No evidence that these 12 features predict y')"
+        " && textOf('.key-figures').includes('error rate without any feature')",
     ),
     "procedure and final set apart": (
         "strange_selection",
         "all('.key-figures h2').map(e => e.innerText).join('|') ==="
-        " 'The procedure, measured on samples it has not seen|The final set, selected from all samples'",
+        " 'The procedure, measured on samples that were not used for selection|'"
+        " + 'The final set, selected from all samples'",
     ),
     "chosen size on the path": (
         "strange_selection",
@@ -284,8 +283,8 @@ PARTS = {
     "direction and effect": (
         "strange_selection",
         "['selected in folds', 'direction', 'coefficient', 'p alone', 'q alone'].every("
-        "h => words('#features-table thead').includes(h))"
-        " && words('#features-table tbody').includes('higher in')",
+        "h => textOf('#features-table thead').includes(h))"
+        " && textOf('#features-table tbody').includes('higher in')",
     ),
     "picture of each feature": (
         "strange_selection",
@@ -299,10 +298,10 @@ PARTS = {
     "methods in a table": (
         "ten_methods",
         "['95 % interval', 'stability', 'seconds per fit', 'p against the best', 'p against'].every("
-        "h => words('#method-table thead').includes(h)) && all('#method-table tbody tr').length === 10"
-        " && inside('#method-table-words')",
+        "h => textOf('#method-table thead').includes(h)) && all('#method-table tbody tr').length === 10"
+        " && inside('#method-table-text')",
     ),
-    "random features in the picture": ("comparison", "words('#method-table tbody').includes('random')"),
+    "random features in the picture": ("comparison", "textOf('#method-table tbody').includes('random')"),
     "names of ten methods": (
         "ten_methods",
         "new Set(shown('[data-figure=error] .key, [data-figure=error] .end-name').map("
@@ -311,7 +310,7 @@ PARTS = {
     "redundancy with a scale and both labels": (
         "strange_selection",
         "getComputedStyle(document.querySelector('[data-figure=redundancy] .scale')).backgroundImage"
-        ".includes('gradient') && words('[data-figure=redundancy] .legend-list').includes('−1 to 1')"
+        ".includes('gradient') && textOf('[data-figure=redundancy] .legend-list').includes('−1 to 1')"
         " && shown('[data-figure=redundancy] .drawing svg text').filter(t => t.textContent === 'g7').length === 2",
     ),
     "axes within their bounds": (
@@ -324,7 +323,7 @@ PARTS = {
     ),
     "what next": (
         "what_next",
-        "shown('#next pre').length >= 2 && words('#next').includes('zeronorm apply')"
+        "shown('#next pre').length >= 2 && textOf('#next').includes('zeronorm apply')"
         " && document.querySelector('main').lastElementChild.id === 'next' && inside('#next')",
     ),
 }
@@ -332,7 +331,7 @@ VISIBLE = "[...document.querySelectorAll('svg.chart')].filter(c => c.getBounding
 LOOKING = """
 const all = s => [...document.querySelectorAll(s)];
 const shown = s => all(s).filter(e => e.getBoundingClientRect().width > 0);
-const words = s => all(s).map(e => e.innerText).join(' ').replace(/\\s+/g, ' ');
+const textOf = s => all(s).map(e => e.innerText).join(' ').replace(/\\s+/g, ' ');
 const inside = s => shown(s).length > 0 && shown(s).every(e => e.getBoundingClientRect().right <= innerWidth);
 """
 
@@ -341,7 +340,7 @@ const inside = s => shown(s).length > 0 && shown(s).every(e => e.getBoundingClie
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_report_at_each_width_and_in_each_look(browser, pages, name, width, scheme):
-    """All that only looks shares one page: to open it takes longer than to look."""
+    """Checks that change nothing share one page, because opening it takes longer than the checks."""
     show(browser, pages[name], width, scheme)
     for part, (report, seen) in PARTS.items():
         if report == name:

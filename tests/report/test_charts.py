@@ -1,4 +1,4 @@
-"""Charts show the right numbers: direction, intervals, bounds, values that are not finite, one file per chart."""
+"""The numbers in charts: direction, intervals, bounds, values that are not finite; one file per chart."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_a_score_is_read_the_right_way_round(metric):
     assert "lowest" not in text
 
 
-@pytest.mark.parametrize(("name", "words"), [("baseline", "chance"), ("random", "random features")])
-def test_random_features_are_not_called_chance(name, words):
+@pytest.mark.parametrize(("name", "heading"), [("baseline", "chance"), ("random", "random features")])
+def test_random_features_are_not_called_chance(name, heading):
     text = render(
         made_records("error_rate", {"good": (0.1, 0.12, 0.11), name: (0.5, 0.52, 0.48)}), n_features=40
     )
-    assert f"p against {words}</th>" in text
+    assert f"p against {heading}</th>" in text
 
 
 def test_an_error_is_read_the_right_way_round():
@@ -119,7 +119,7 @@ def test_a_new_chart_is_one_class(comparison, monkeypatch):
     assert 'id="figure-toy"' in render_report(*comparison)
 
 
-# -- values that are not finite, bounds, places --
+# -- values that are not finite, bounds, positions --
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -147,7 +147,7 @@ def test_an_empty_selection_stands_at_zero():
 
 
 def test_data_for_the_script_is_valid_json_even_with_infinities():
-    grid = Grid(rows=["a"], columns=["b", "c"], levels=[[np.nan, np.inf]], palette="d", words=["w"])
+    grid = Grid(rows=["a"], columns=["b", "c"], levels=[[np.nan, np.inf]], palette="d", texts=["w"])
     text = str(grid.data("x"))
     assert json.loads(text[text.index(">") + 1 : text.rindex("<")])["levels"] == [[None, None]]
 
@@ -273,7 +273,7 @@ def test_sizes_and_importance_of_fitted_selectors():
     assert chart.sizes == tuple(fitted.cv_results_["size"])
     assert chart.chosen == fitted.get_support().sum()
     np.testing.assert_allclose(chart.errors, fitted.cv_results_["standard_error"])
-    assert chart.picture().guides.places[0][0] == chart.chosen
+    assert chart.picture().guides.positions[0][0] == chart.chosen
     with pytest.raises(ValueError, match="Give a fitted SelectorCV"):
         SizesChart.from_selector(FisherScore().fit(X, y))
     importance = ImportanceChart.from_selector(FisherScore(2).fit(X, y), names=list("abcd"))

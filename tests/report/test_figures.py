@@ -1,4 +1,4 @@
-"""The numbers behind the figures, against independent computations."""
+"""The numbers in the figures, against independent computations."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_curves_have_the_interval_of_the_metric(records):
     assert curve.own.mean == pytest.approx(0.2)
 
 
-def test_curves_without_predictions_have_the_corrected_interval_of_the_parts(records):
-    """Not the plain standard error: training parts overlap, and two passes in three parts are three parts."""
+def test_curves_without_predictions_have_the_corrected_interval_of_the_folds(records):
+    """Not the plain standard error: training samples overlap, and three folds repeated twice count as three folds."""
     found = pl.concat([records, records.with_columns(split=pl.col("split") + 2)]).drop("predictions")
     point = next(c for c in error_curves(found, "balanced_error_rate") if c.method == "a").points[1]
     values = np.asarray([0.2, 0.4, 0.2, 0.4])
@@ -80,7 +80,7 @@ def test_curves_without_predictions_have_the_corrected_interval_of_the_parts(rec
     assert point.high == pytest.approx(min(1.0, 0.3 + half))
 
 
-def test_a_failed_cell_is_left_out_of_the_mean(records):
+def test_a_failed_fold_is_left_out_of_the_mean(records):
     failed = records.with_columns(
         pl.when((pl.col("split") == 0) & (pl.col("size") == 1))
         .then(None)
@@ -116,7 +116,7 @@ def test_comparison_orders_by_error_and_has_the_score_matrix(records):
 
 
 def test_the_test_of_a_comparison_is_named(records):
-    """The paired test from single samples; of R² that of the test parts, where they are large enough."""
+    """The paired test of single samples; for R² the test of the folds, where they are large enough."""
     assert "the paired test of single samples" in compare(records, "balanced_error_rate").tested_by
     values = {"a": [0.1, 0.3, 0.2, 0.1], "b": [0.3, 0.4, 0.2, 0.2]}
     large, small = (made_records("r2", values, n_test=n).drop("test_rows") for n in (10, 2))
@@ -169,7 +169,7 @@ def test_choice_says_plainly_when_nothing_differs():
 
 
 def test_the_sentence_claims_no_more_than_the_tests():
-    """Nothing is said about methods that were only compared with the best, and nothing without a test."""
+    """The sentence claims nothing about methods that were compared with the best only, and nothing without a test."""
     p_values = {frozenset(pair): p for pair, p in ((("a", "b"), 0.3), (("a", "c"), 0.01), (("b", "c"), 0.2))}
     scores = {"a": [0.9, 0.8, 0.9], "b": [0.8, 0.8, 0.9], "c": [0.5, 0.4, 0.5]}
     choice = choose_method(scores, {"a": 3, "b": 3, "c": 1}, n_train=20, n_test=10, p_values=p_values)

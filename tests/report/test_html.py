@@ -1,4 +1,4 @@
-"""The report as text: complete, self-contained, and everything the user wrote is text."""
+"""The HTML of the report: complete, self-contained, and with all names escaped."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_a_selection_shows_everything(strange_selection):
     text = render_report(result, records)
     for identifier in ("error", "frequency", "stability", "values", "redundancy", "path"):
         assert f'id="figure-{identifier}"' in text
-    for words in ("Selected features", "What was done", "seed 0", "To repeat it", "Before you believe it"):
-        assert words in text
+    for message in ("Selected features", "What was done", "seed 0", "To repeat it", "Before you believe it"):
+        assert message in text
 
 
 def test_a_comparison_shows_the_score_matrix(comparison):
@@ -127,13 +127,13 @@ def test_damaged_results(text, message):
 def test_the_methods_section_names_what_a_reader_needs(strange_selection):
     result, records = strange_selection
     text = render_report(result, records)
-    for words in (
+    for message in (
         "fisher",
         "3-fold stratified cross-validation",
         "balanced error rate",
         "40 samples and 20 features",
     ):
-        assert words in text
+        assert message in text
 
 
 def test_means_of_classes_are_shown_for_all_of_them_or_none(strange_selection):

@@ -28,8 +28,8 @@ def _close_figures():
 
 
 def line_of(ax, label):
-    place = ax.get_legend_handles_labels()[1].index(label)
-    return ax.get_legend_handles_labels()[0][place].lines[0]
+    index = ax.get_legend_handles_labels()[1].index(label)
+    return ax.get_legend_handles_labels()[0][index].lines[0]
 
 
 def test_error_chart_draws_the_curves(comparison):

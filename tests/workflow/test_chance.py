@@ -1,4 +1,4 @@
-"""What chance gives: the baseline, permuted targets, and how many of them."""
+"""The level of chance: the baseline, permuted targets, and their number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_chance_is_measured_on_the_same_folds():
     assert result.chance == pytest.approx(expected)
 
 
-def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_part():
+def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_samples():
     X, _ = simulated(0, 0.0)
     y = np.random.default_rng(1).normal(size=40)
     result = zeronorm.select(X, y, method="lasso", features=3, cv=4, permutations=0)
@@ -46,7 +46,7 @@ def test_the_baseline_of_a_regression_predicts_the_mean_of_the_training_part():
     assert result.procedure["also"]["r2"] == pytest.approx(1.0 - result.procedure["value"] / y.var(ddof=1))
 
 
-def test_r2_is_the_share_of_the_error_without_features_also_in_tiny_test_parts():
+def test_r2_is_the_share_of_the_error_without_features_also_in_tiny_test_folds():
     X = np.random.default_rng(0).normal(size=(21, 5))
     y = 3.0 * X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=21)
     result = zeronorm.select(X, y, method="lasso", features=1, cv=10, permutations=0)
@@ -101,7 +101,7 @@ def test_a_predictor_without_features_for_each_task():
     assert WithBaseline.for_table(table_of(X, X[:, 0], task="regression"), Settings()).task == "regression"
 
 
-def test_what_chance_gives_is_a_mean_over_the_parts_that_have_it():
+def test_the_level_of_chance_is_a_mean_over_the_folds_that_have_a_value():
     assert chance.chance_level({"m": [0.5, None, 0.25]}, "m") == 0.375
     assert chance.chance_level({"m": [None, None]}, "m") is None
 
@@ -181,7 +181,7 @@ def test_a_target_that_varies_within_patients_is_permuted_within_them():
 
 @pytest.mark.parametrize(("metric", "p_value"), [("error_rate", 4 / 6), ("auc", 5 / 6)])
 def test_permutations_that_are_as_good_count(metric, p_value, monkeypatch):
-    """Observed 0.3. At most as large are 0.2, 0.3 and the part without a value, which counts as as good."""
+    """Observed 0.3. At most as large are 0.2, 0.3 and the permutation without a value, which counts as 0.3."""
     values = iter([[0.2], [0.3, None], [0.4], [], [0.5]])
     seen = []
 
@@ -198,7 +198,7 @@ def test_permutations_that_are_as_good_count(metric, p_value, monkeypatch):
     assert found.values == (0.2, 0.3, 0.4, 0.3, 0.5)
     assert found.p_value == pytest.approx(p_value)
     assert [entry[1] for entry in seen] == [permuted_target(table, 4, k).tolist() for k in range(5)]
-    assert all((names, sizes, place) == (["fisher"], [], "here") for names, _, sizes, place in seen)
+    assert all((names, sizes, journal) == (["fisher"], [], "here") for names, _, sizes, journal in seen)
     assert chance.permutation_test("fisher", None, table, settings, 0.3, 0) is None
 
 
@@ -208,7 +208,7 @@ def test_each_permutation_is_another_order_of_the_target():
     drawn = [permuted_target(table, seed, k).tolist() for seed in (0, 1) for k in range(3)]
     assert len({tuple(one) for one in drawn}) == 6
     assert all(sorted(one) == sorted(y.tolist()) for one in drawn)
-    # Of three patients, one has two diagnoses: samples change places within each.
+    # Of three patients, one has two diagnoses: samples are permuted within each patient.
     mixed = table_of(X, np.array(list("uvuuvvuuuvvv")), sample_groups=np.repeat([2, 10, 1], 4))
     for k in range(4):
         found = permuted_target(mixed, 0, k)

@@ -1,4 +1,4 @@
-"""How many permutations a run makes when it is not told: as many as the time allows."""
+"""The number of permutations of a run if the user does not set it: as many as the time allows."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ def _data(n_samples, n_features):
 
 
 def test_the_estimate_of_the_work_by_hand():
-    """Seconds of one target: a selector on each training part and inner fold, a predictor for each size."""
+    """Seconds of one target: a selector in each outer and inner fold, a predictor for each size."""
     X, y = numbers(30, 4)
     table = table_of(X, y)
     predictor = 3e-3 + 5e-6 * 30
-    cells = 30 * 4
+    n_values = 30 * 4
     sizes = [1, 2, 3]
 
     def estimate(method, **settings):
         return chance._estimated_seconds(table, Settings(**settings), sizes, method)
 
-    assert estimate("fisher", features=2, cv=3, repeats=2) == pytest.approx(6 * (cells * 2e-7 + predictor))
-    assert estimate("fisher", cv=3) == pytest.approx(3 * (4 * cells * 2e-7 + (1 + 3 * 3) * predictor))
-    assert estimate("rfe", features=2, cv=3) == pytest.approx(3 * (cells * 2e-6 + predictor))
-    assert estimate("ofw", features=2, cv=3) == pytest.approx(3 * (40 * cells * 2e-6 + predictor))
-    neighbours = cells * (2e-7 + 6e-10 * 30)
+    assert estimate("fisher", features=2, cv=3, repeats=2) == pytest.approx(6 * (n_values * 2e-7 + predictor))
+    assert estimate("fisher", cv=3) == pytest.approx(3 * (4 * n_values * 2e-7 + (1 + 3 * 3) * predictor))
+    assert estimate("rfe", features=2, cv=3) == pytest.approx(3 * (n_values * 2e-6 + predictor))
+    assert estimate("ofw", features=2, cv=3) == pytest.approx(3 * (40 * n_values * 2e-6 + predictor))
+    neighbours = n_values * (2e-7 + 6e-10 * 30)
     assert estimate("relief", features=2, cv=3) == pytest.approx(3 * (neighbours + predictor))
     gaussian = 3e-3 + 3e-8 * 900
     assert estimate("fisher", features=2, cv=3, predictor="gaussian") == pytest.approx(
-        3 * (cells * 2e-7 + gaussian)
+        3 * (n_values * 2e-7 + gaussian)
     )
-    assert estimate("fisher", features=2, cv=3, predictor=Ridge()) == pytest.approx(3 * (cells * 2e-7 + 0.3))
+    assert estimate("fisher", features=2, cv=3, predictor=Ridge()) == pytest.approx(
+        3 * (n_values * 2e-7 + 0.3)
+    )
     methods = 1 + len(procedures.candidates(table))
-    both = 3 * (4 * cells * 2e-6 + (1 + 3) * predictor)
+    both = 3 * (4 * n_values * 2e-6 + (1 + 3) * predictor)
     assert estimate("auto", features=2, cv=3) == pytest.approx(methods * both)
 
 
@@ -55,8 +57,8 @@ def test_models_on_more_samples_than_features_take_longer():
     assert chance._seconds_of_selector(short, "rfe") == pytest.approx(500 * 3 * 2e-6)
 
 
-def test_how_many_times_longer_than_a_model_methods_are_taken_to_be():
-    """As measured on 2026-11-16: what a run without a number of permutations can afford follows from it."""
+def test_the_factor_by_which_methods_take_longer_than_a_model():
+    """Times as measured on 2026-11-16; the default number of permutations follows from them."""
     table = table_of(*numbers())
     model = chance._seconds_of_selector(table, "rfe")
     factors = {

@@ -1,4 +1,4 @@
-"""Warnings appear when there is reason, and only then."""
+"""Warnings appear if there is a reason for them, and only then."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 VALUES = np.random.default_rng(0).normal(size=60)
 
 
-def told_about(words, table):
-    return [text for text in data_warnings(table) if words in text]
+def warnings_about(message, table):
+    return [text for text in data_warnings(table) if message in text]
 
 
 def small_table(n_first, n_second, p=2):
@@ -107,14 +107,14 @@ def test_identifier_columns():
     assert any("'row'" in text for text in found)
 
 
-def test_a_gross_target_is_told_with_the_name_of_its_sample():
+def test_an_outlier_in_y_is_reported_with_the_name_of_its_sample():
     X = noise()
     y = X[:, 0] + 0.3 * X[:, 1]
     y[40] = -1e6
     table = raw_table(X, y)
-    [told] = data_warnings(table)
-    assert told.startswith("Sample 41 of 100 has the target -1e+06, while the others have the median ")
-    assert told.endswith("Correct or drop it, or use the ranks of the target instead of its values.")
+    [reported] = data_warnings(table)
+    assert reported.startswith("Sample 41 of 100 has the target -1e+06, while the others have the median ")
+    assert reported.endswith("Correct or drop it, or use the ranks of the target instead of its values.")
     named = replace(table, sample_ids=np.array([f"P{i}" for i in range(100)], dtype=object))
     assert data_warnings(named)[0].startswith("Sample 'P40' has the target -1e+06")
     y[7] = 1e6
@@ -123,7 +123,7 @@ def test_a_gross_target_is_told_with_the_name_of_its_sample():
 
 
 @pytest.mark.parametrize("run", [zeronorm.select, zeronorm.compare])
-def test_a_run_tells_of_a_gross_target_once(run, recwarn):
+def test_a_run_warns_of_an_outlier_in_y_once(run, recwarn):
     X = noise()
     y = X[:, 0] + 0.3 * X[:, 1]
     y[40] = -1e6
@@ -142,31 +142,31 @@ def test_a_column_like_an_identifier_is_pointed_out_once():
     assert sum("identifier" in text for text in [*result.notes, *result.warnings]) == 1
 
 
-def test_features_that_never_vary_are_told():
+def test_features_that_never_vary_give_a_warning():
     y = np.arange(60) % 2
-    told = data_warnings(table_of(np.ones((60, 2)), y))
-    assert any("Each of the 2 features has the same value in all samples" in text for text in told)
+    reported = data_warnings(table_of(np.ones((60, 2)), y))
+    assert any("Each of the 2 features has the same value in all samples" in text for text in reported)
     X = np.ones((60, 2))
     X[:, 1] = VALUES
     assert not any("same value" in text for text in data_warnings(table_of(X, y)))
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told"),
+    ("sizes", "reported"),
     [((40, 10), True), ((39, 10), False), ((100, 25), True), ((99, 25), False)],
 )
-def test_one_class_of_four_times_the_samples_is_not_balanced(sizes, told):
-    found = told_about("not balanced", small_table(*sizes))
-    assert len(found) == told
+def test_one_class_of_four_times_the_samples_is_not_balanced(sizes, reported):
+    found = warnings_about("not balanced", small_table(*sizes))
+    assert len(found) == reported
     assert all(f"'b' has {sizes[1]} of {sum(sizes)} samples" in text for text in found)
 
 
-@pytest.mark.parametrize(("sizes", "told"), [((35, 15), False), ((34, 15), True), ((40, 14), True)])
-def test_fifty_samples_and_fifteen_of_a_class_are_enough(sizes, told):
-    assert len(told_about("few samples", small_table(*sizes))) == told
+@pytest.mark.parametrize(("sizes", "reported"), [((35, 15), False), ((34, 15), True), ((40, 14), True)])
+def test_fifty_samples_and_fifteen_of_a_class_are_enough(sizes, reported):
+    assert len(warnings_about("few samples", small_table(*sizes))) == reported
     X = np.random.default_rng(0).normal(size=(50, 2))
-    assert told_about("few samples", table_of(X, X[:, 0], task="regression")) == []
-    (text,) = told_about("few samples", table_of(X[:49], X[:49, 0], task="regression"))
+    assert warnings_about("few samples", table_of(X, X[:, 0], task="regression")) == []
+    (text,) = warnings_about("few samples", table_of(X[:49], X[:49, 0], task="regression"))
     assert "few samples (49) for 2 features" in text
 
 
@@ -176,50 +176,52 @@ def test_leaks_are_counted_and_named():
     X = np.random.default_rng(0).normal(size=(n, 4))
     X[:, 1] = y + 0.01 * X[:, 1]
     X[:, 3] = -y + 0.01 * X[:, 3]
-    (text,) = told_about("leak", table_of(X, y))
+    (text,) = warnings_about("leak", table_of(X, y))
     assert "Each of 2 features separates the classes alone: 'x2', 'x4'." in text
     real = np.random.default_rng(1).normal(size=n)
     X[:, 2] = 5.0  # constant, no division by zero
     X[:, 0] = 3.0 - 2.0 * real
-    (text,) = told_about("leak", table_of(X, real, task="regression"))
+    (text,) = warnings_about("leak", table_of(X, real, task="regression"))
     assert "The feature 'x1' is almost a linear function of the target." in text
     three = table_of(np.repeat(np.arange(3.0), 4)[:, None], np.repeat(list("abc"), 4))
-    (text,) = told_about("leak", three)
+    (text,) = warnings_about("leak", three)
     assert "'x1' separates the classes alone" in text
 
 
-@pytest.mark.parametrize(("sizes", "p", "told"), [((6, 6), 4, True), ((6, 6), 5, False), ((5, 7), 3, True)])
-def test_separation_is_told_where_chance_gives_less_than_one_in_a_hundred(sizes, p, told):
-    """Of 12 samples, 924 or 792 orders are equally likely for a feature of noise, and two of them separate."""
+@pytest.mark.parametrize(
+    ("sizes", "p", "reported"), [((6, 6), 4, True), ((6, 6), 5, False), ((5, 7), 3, True)]
+)
+def test_separation_gives_a_warning_where_chance_gives_less_than_one_in_a_hundred(sizes, p, reported):
+    """Of 12 samples, 924 or 792 orders are equally likely for a noise feature, and two of them separate the classes."""
     table = small_table(*sizes, p)
     expected = 2 * p / comb(12, sizes[0])
-    assert (expected <= 0.01) is told
+    assert (expected <= 0.01) is reported
     X = table.X.copy()
     X[:, 0] = (table.y == "a") + 0.0
-    assert len(told_about("leak", replace(table, X=X))) == told
+    assert len(warnings_about("leak", replace(table, X=X))) == reported
 
 
 def test_every_column_of_a_wide_table_is_looked_at():
-    """Columns are read in blocks: the first, one in the middle and the last tell, and so does a single difference."""
+    """Columns are read in blocks: the first, an inner and the last column are found, and so is a single difference."""
     n, p = 60, 10_000
     y = np.arange(n) % 2
     X = np.random.default_rng(0).normal(size=(n, p))
     X[:, [0, 5000, p - 1]] = y[:, None] + 0.01 * X[:, [0, 5000, p - 1]]
     assert separating_features(X, y).tolist() == [0, 5000, p - 1]
-    (text,) = told_about("leak", table_of(X, X[:, p - 2] * 2.0 + 1.0, task="regression"))
+    (text,) = warnings_about("leak", table_of(X, X[:, p - 2] * 2.0 + 1.0, task="regression"))
     assert f"The feature 'x{p - 1}' is almost a linear function" in text
     X[7] = X[5]
-    (text,) = told_about("copy", table_of(X, y))
+    (text,) = warnings_about("copy", table_of(X, y))
     assert text.startswith("1 sample is an exact copy of another, ")
-    assert told_about("copy", table_of(X, y, sample_groups=np.arange(n) // 2)) == []
+    assert warnings_about("copy", table_of(X, y, sample_groups=np.arange(n) // 2)) == []
     for column in (0, 5000, p - 1):
         other = X.copy()
         other[7, column] += 1.0
-        assert told_about("copy", table_of(other, y)) == []
+        assert warnings_about("copy", table_of(other, y)) == []
     constant = np.ones((n, p))
-    assert len(told_about("same value", table_of(constant, y))) == 1
+    assert len(warnings_about("same value", table_of(constant, y))) == 1
     constant[0, p - 1] = 2.0
-    assert told_about("same value", table_of(constant, y)) == []
+    assert warnings_about("same value", table_of(constant, y)) == []
 
 
 def test_patients_are_pointed_out_until_they_are_used(tmp_path):

@@ -1,4 +1,4 @@
-"""Selected features, each with its effect in numbers and words."""
+"""Selected features with their effects and directions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def described(X, y, **options):
     return describe_selected(table_of(X, y, **options), path, np.arange(X.shape[1]), {}, None)
 
 
-def test_the_direction_of_a_feature_in_words():
+def test_the_direction_of_a_feature():
     rng = np.random.default_rng(0)
     target = rng.normal(size=30)
     X = np.column_stack([target, -target, np.ones(30)]) + 0.1 * rng.normal(size=(30, 1)) * [1.0, 1.0, 0.0]
@@ -124,7 +124,7 @@ def test_a_feature_with_one_value_in_each_class_is_not_one_without_effect():
     assert (result.selected[0].effect, result.selected[0].direction) == (None, "higher in 1")
 
 
-def test_features_without_an_effect_in_words():
+def test_features_without_an_effect():
     one = SimpleNamespace(effect_kind="", class_means=None)
     two = SimpleNamespace(effect_kind="cohens_d", class_means={"a": 1.0, "b": 2.0})
     three = SimpleNamespace(effect_kind="eta_squared", class_means={"a": 1.0, "b": 2.0, "c": 3.0})
@@ -135,7 +135,7 @@ def test_features_without_an_effect_in_words():
     assert compared_classes([three]) is compared_classes([one]) is None
 
 
-def test_a_selected_feature_in_numbers_and_words():
+def test_the_fields_of_a_selected_feature():
     X, y = numbers(20)
     table = table_of(X, y)
     path = SelectionPath.from_scores([1.0, 4.0, 3.0, 2.0])

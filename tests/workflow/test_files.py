@@ -57,11 +57,11 @@ def test_provenance_holds_the_call_the_time_and_what_is_added():
         (Ridge(), "<Ridge>"),
     ],
 )
-def test_arguments_of_a_call_in_words(value, text):
+def test_arguments_of_a_call_as_text(value, text):
     assert call_text("select", {"x": value}, {}) == f"zeronorm.select(x={text})"
     assert call_text("select", {"x": value}, {"x": value}) == "zeronorm.select()"
-    place = Path("a") / "b"
-    assert call_text("select", {"data": place}, {"data": place / "c"}) == "zeronorm.select(data='a/b')"
+    path = Path("a") / "b"
+    assert call_text("select", {"data": path}, {"data": path / "c"}) == "zeronorm.select(data='a/b')"
     assert call_text("select", {"x": np.ones(1)}, {"x": np.ones(1)}) == "zeronorm.select(x=<ndarray>)"
 
 
@@ -147,13 +147,13 @@ def test_cells_of_a_table_for_spreadsheets(tmp_path):
 def test_where_a_reduced_table_may_go(tmp_path):
     there = tmp_path / "t.csv"
     for name in ("t.csv", "t.parquet", "T.PQ"):
-        files.check_table_place(tmp_path / name, False)
+        files.check_table_path(tmp_path / name, False)
     with pytest.raises(ValueError, match=r"must name a file that ends in \.csv, \.parquet, \.pq"):
-        files.check_table_place(tmp_path / "t.txt", True)
+        files.check_table_path(tmp_path / "t.txt", True)
     there.write_text("")
-    files.check_table_place(there, True)
+    files.check_table_path(there, True)
     with pytest.raises(ValueError, match="exists"):
-        files.check_table_place(there, False)
+        files.check_table_path(there, False)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -189,7 +189,7 @@ def test_a_row_of_a_comparison_in_numbers():
     assert method_rows([row | {"sizes": []}])[0]["features"] is None
 
 
-def test_cells_of_figures_have_types_even_where_there_are_none(problem, tmp_path):
+def test_values_of_figures_have_types_even_where_there_are_none(problem, tmp_path):
     result = zeronorm.select(*problem, **QUICK, permutations=0)
     replace(result, figures={"f": {"a": 1}}).save(tmp_path / "out")
     types = pl.read_parquet(tmp_path / "out" / "figures.parquet").schema
@@ -221,13 +221,13 @@ def test_records_that_lack_something_are_refused(tmp_path):
 def test_the_report_goes_to_a_file_or_into_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("zeronorm.report._html.render_report", lambda result, records: "page")
     result = Result(kind="selection", data={"n_samples": 10, "n_features": 30, "target": "y"}, methods=[])
-    for place, file in (("a/b.html", "a/b.html"), ("c.HTM", "c.HTM"), ("d", "d/report.html")):
-        written = result.report(tmp_path / place)
+    for path, file in (("a/b.html", "a/b.html"), ("c.HTM", "c.HTM"), ("d", "d/report.html")):
+        written = result.report(tmp_path / path)
         assert written == tmp_path / file
         assert written.read_text() == "page"
-        with pytest.raises(ValueError, match=r"exists\. Choose another place"):
-            result.report(tmp_path / place)
-        result.report(tmp_path / place, force=True)
+        with pytest.raises(ValueError, match=r"exists\. Choose another path"):
+            result.report(tmp_path / path)
+        result.report(tmp_path / path, force=True)
     (tmp_path / "mine").write_text("")
     (tmp_path / "folder.html").mkdir()
     for wrong in ("mine/x.html", "mine/a/b", "folder.html"):
@@ -255,5 +255,5 @@ def test_records_alone_tell_what_they_can(tmp_path):
 
 def test_a_report_of_a_table_is_refused_with_what_to_give(tmp_path):
     (tmp_path / "table.csv").write_text("a,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"is no Parquet file. Give the folder of a run"):
+    with pytest.raises(ValueError, match=r"is not a Parquet file. Give the folder of a run"):
         Result.load(tmp_path / "table.csv")

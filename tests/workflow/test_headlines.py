@@ -1,4 +1,4 @@
-"""What a result claims, from a run to its headline."""
+"""The claim of a headline, tested with whole runs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FIXED = {"method": "fisher", "features": 3, "cv": 3}
 
 
 @pytest.mark.parametrize("metric", ["mse", "mae", "r2"])
-def test_a_regression_with_small_training_parts_is_tested_by_the_interval(metric):
-    """24 samples whose target is nearly a feature: the models fitted here err little, whatever others would do."""
+def test_a_regression_with_few_training_samples_is_tested_by_the_interval(metric):
+    """24 samples whose target is nearly a feature, so that the models fitted here have small errors."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 10))
     y = 2 * X[:, 0] + 0.05 * rng.normal(size=24)
@@ -64,9 +64,9 @@ def test_without_a_test_the_headline_says_what_was_measured_and_what_to_do(metri
     for value in (found["value"], found["chance"]):
         assert as_metric(metric).format(value) in result.headline
     assert result.headline.endswith("Not tested against chance: that needs at least 19 permutations")
-    told = [text for text in result.warnings if "was not tested" in text]
-    assert len(told) == 1
-    assert "raise the parameter 'permutations' to 19 or more" in told[0]
+    reported = [text for text in result.warnings if "was not tested" in text]
+    assert len(reported) == 1
+    assert "raise the parameter 'permutations' to 19 or more" in reported[0]
     assert not any("not shown to be better than chance" in text for text in result.warnings)
     assert result.to_dict()["headline"] == result.headline
     assert result.to_dict()["procedure"]["beats_chance"] is None
@@ -83,7 +83,7 @@ def test_permutations_decide_where_there_is_no_interval():
 
 
 @pytest.mark.parametrize("metric", ["average_precision"])
-def test_a_scorer_with_the_best_value_in_every_part_has_no_interval_and_is_not_denied(metric):
+def test_a_scorer_with_the_best_value_in_every_fold_has_no_interval_and_is_not_denied(metric):
     result = separated_classes(metric)
     assert (result.procedure["value"], result.procedure["low"]) == (1.0, None)
     assert "Not tested against chance" in result.headline

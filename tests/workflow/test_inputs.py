@@ -1,4 +1,4 @@
-"""Tables from arrays, data frames and designs, and what they need for a run."""
+"""Tables from arrays, data frames and designs; groups, forced features and folds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_same_numbers_make_the_same_table_from_every_backend(backend):
     assert (table.n_samples, table.n_features, table.task) == (12, 5, "classification")
     assert isinstance(table.X, Design) == (
         backend in ("design", "dask", "foreign")
-    )  # these stay where they are
+    )  # these are not loaded into memory
     np.testing.assert_allclose(as_design(table.X).block(slice(None)), X)
     assert table.y.tolist() == y.tolist()
 
@@ -171,7 +171,7 @@ def test_groups_of_features_are_labels_or_a_mapping():
     assert by_label.tolist() == [1, 0, 1, 2]
     by_name = table_of(X, y, feature_groups={names[0]: "g", names[3]: "g"}).feature_groups
     assert by_name[0] == by_name[3]
-    assert len(set(by_name.tolist())) == 3  # the others stand alone
+    assert len(set(by_name.tolist())) == 3  # the others are groups of one feature
     with pytest.raises(ValueError, match="names 'nothing', which is not a feature"):
         table_of(X, y, feature_groups={"nothing": "g"})
     with pytest.raises(ValueError, match=r"one label for each of the 4 features.* Got shape \(3,\)"):

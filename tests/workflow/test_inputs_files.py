@@ -21,10 +21,10 @@ QUICK = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
 def test_how_a_text_file_is_written_reaches_its_reader(tmp_path):
-    place = tmp_path / "data.txt"
-    place.write_bytes("name|größe|y\ns1|1,5|u\ns2|2,5|v\ns3|3,5|u\ns4|0,5|v\n".encode("latin-1"))
+    file = tmp_path / "data.txt"
+    file.write_bytes("name|größe|y\ns1|1,5|u\ns2|2,5|v\ns3|3,5|u\ns4|0,5|v\n".encode("latin-1"))
     table = load_data(
-        place, DataOptions(target="y", id="name", delimiter="|", decimal_comma=True, encoding="latin-1")
+        file, DataOptions(target="y", id="name", delimiter="|", decimal_comma=True, encoding="latin-1")
     )
     assert table.feature_names.tolist() == ["größe"]
     np.testing.assert_array_equal(table.X[:, 0], [1.5, 2.5, 3.5, 0.5])
@@ -122,7 +122,7 @@ def test_data_on_disk_need_a_target_beside_them(tmp_path):
         load_data(tmp_path / "X.npy", DataOptions(target=str(tmp_path / "none.npy")))
     with pytest.raises(ValueError, match="no file"):
         load_data(tmp_path / "Z.npy", DataOptions(target=y))
-    # A Parquet file that holds its target is read; with the target apart it stays where it is.
+    # A Parquet file that holds its target is loaded; with a separate target it stays on disk.
     frame = pl.DataFrame({f"g{j}": X[:, j] for j in range(4)} | {"y": y})
     frame.write_parquet(tmp_path / "t.parquet")
     frame.drop("y").write_parquet(tmp_path / "X.parquet")
@@ -143,22 +143,22 @@ def test_a_packed_table_keeps_everything_that_belongs_to_it(tmp_path):
         }
     )
     table = load_data(frame, DataOptions(target="y", id="id", sample_groups="who", ignore=("g1",)))
-    place = pack_table(table, tmp_path / "t.zncols")
-    found = load_data(place, DataOptions())
+    file = pack_table(table, tmp_path / "t.zncols")
+    found = load_data(file, DataOptions())
     np.testing.assert_allclose(found.X.block(slice(None)), table.X)
     for name in ("y", "source_columns", "feature_groups", "sample_groups", "sample_ids", "feature_names"):
         assert [str(v) for v in getattr(found, name)] == [str(v) for v in getattr(table, name)], name
-    assert (found.target_name, found.task, found.source) == ("y", "classification", str(place))
+    assert (found.target_name, found.task, found.source) == ("y", "classification", str(file))
     assert found.notes == table.notes
-    assert load_data(place, DataOptions(target="y")).y.tolist() == y.tolist()
-    other = load_data(place, DataOptions(target=np.arange(8.0) / 3, sample_groups=np.arange(8)))
+    assert load_data(file, DataOptions(target="y")).y.tolist() == y.tolist()
+    other = load_data(file, DataOptions(target=np.arange(8.0) / 3, sample_groups=np.arange(8)))
     assert (other.task, other.target_name) == ("regression", "target")
     assert other.sample_groups.tolist() == list(range(8))
-    regrouped = load_data(place, DataOptions(sample_groups=np.arange(8) // 4))
+    regrouped = load_data(file, DataOptions(sample_groups=np.arange(8) // 4))
     assert regrouped.sample_groups.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     with pytest.raises(ValueError, match=r"'target' parameter must be 'y', the target packed with"):
-        load_data(place, DataOptions(target="z"))
-    whole = load_data(place, DataOptions(task="classification"))
+        load_data(file, DataOptions(target="z"))
+    whole = load_data(file, DataOptions(task="classification"))
     assert whole.task == "classification"
     plain = pack_table(table_of(X, y), tmp_path / "plain.zncols")
     again = load_data(plain, DataOptions())
@@ -166,7 +166,7 @@ def test_a_packed_table_keeps_everything_that_belongs_to_it(tmp_path):
     assert again.feature_groups is again.sample_groups is None
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"has no place for missing values.* has 1; fill them"):
+    with pytest.raises(ValueError, match=r"cannot hold missing values.* has 1; fill them"):
         pack_table(table_of(gaps, y), tmp_path / "gaps.zncols")
     assert (
         np.dtype(as_design(pack_table(table_of(X, y), tmp_path / "f.zncols", "float32")).dtype) == np.float32

@@ -1,4 +1,4 @@
-"""One run from its steps: what is announced, described, collected and refused."""
+"""The steps of a run: progress, descriptions, warnings and errors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ UNTESTED = {"method": "fisher", "features": 2, "cv": 3, "permutations": 0}
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What the bar of a run is told."""
+def reported(monkeypatch):
+    """The updates that the progress bar of a run gets."""
     found = []
 
     def add_task(self, description, total):
@@ -40,14 +40,14 @@ def told(monkeypatch):
     return found
 
 
-def test_a_selection_announces_as_many_steps_as_it_takes(told, tmp_path):
+def test_a_selection_announces_as_many_steps_as_it_takes(reported, tmp_path):
     """All samples once, then two folds twice, again for each of three permutations."""
     X, y = state_of_patients()
     options = {"method": "fisher", "features": 2, "cv": 2, "repeats": 2, "n_jobs": 1}
     zeronorm.select(X, y, **options, permutations=3, verbose=True, out=tmp_path / "out")
-    assert {what["total"] for what in told if "total" in what} == {1 + 4 * (1 + 3)}
-    assert sum(what.get("advance", 0) for what in told) == 17
-    said = [what["description"] for what in told if what.get("description")]
+    assert {what["total"] for what in reported if "total" in what} == {1 + 4 * (1 + 3)}
+    assert sum(what.get("advance", 0) for what in reported) == 17
+    said = [what["description"] for what in reported if what.get("description")]
     assert said[:2] == ["Reading the data", "fisher, all samples"]
     assert any(text.startswith("permutation 1 of 3") for text in said)
     assert any(text.startswith("permutation 3 of 3") for text in said)
@@ -55,16 +55,16 @@ def test_a_selection_announces_as_many_steps_as_it_takes(told, tmp_path):
 
 
 @pytest.mark.parametrize(("repeats", "permutations", "steps"), [(1, 0, 4), (2, 1, 16)])
-def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, told):
+def test_a_comparison_announces_as_many_steps_as_it_takes(repeats, permutations, steps, reported):
     """Two methods on two folds, again for each repeat and for each permutation."""
     X, y = numbers(24, 4)
     settings = {"features": 2, "cv": 2, "repeats": repeats, "permutations": permutations, "verbose": True}
     zeronorm.compare(X, y, methods="fisher,random", **settings)
-    assert [what["total"] for what in told if "total" in what] == [steps]
-    assert sum(what.get("advance", 0) for what in told) == steps
+    assert [what["total"] for what in reported if "total" in what] == [steps]
+    assert sum(what.get("advance", 0) for what in reported) == steps
 
 
-def test_the_bar_names_data_method_and_fold(told, tmp_path, monkeypatch):
+def test_the_bar_names_data_method_and_fold(reported, tmp_path, monkeypatch):
     X, y = numbers(24, 4)
     np.savetxt(
         tmp_path / "data.csv",
@@ -75,7 +75,7 @@ def test_the_bar_names_data_method_and_fold(told, tmp_path, monkeypatch):
     )
     options = {"method": "fisher", "features": 2, "cv": 3, "permutations": 2, "verbose": True}
     zeronorm.select(tmp_path / "data.csv", "y", **options)
-    texts = [what["description"] for what in told if "description" in what]
+    texts = [what["description"] for what in reported if "description" in what]
     assert texts[:4] == [
         "Reading data.csv",
         "fisher, all samples",
@@ -83,22 +83,22 @@ def test_the_bar_names_data_method_and_fold(told, tmp_path, monkeypatch):
         "fisher, fold 2 of 3",
     ]
     assert "permutation 2 of 2, fisher, fold 3 of 3" in texts
-    told.clear()
+    reported.clear()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "data.csv").read_bytes())))
     zeronorm.select("-", "y", **options)
-    assert told[0] == {"description": "Reading standard input"}
+    assert reported[0] == {"description": "Reading standard input"}
 
 
-def test_steps_are_announced_before_the_first_and_again_when_there_are_more(told, monkeypatch):
-    """All samples and two folds; nineteen times two more where only permutations can test the result."""
+def test_steps_are_announced_before_the_first_and_again_when_there_are_more(reported, monkeypatch):
+    """All samples and two folds; two more for each of 19 permutations where these are the only test."""
     monkeypatch.setattr(chance, "permutation_test", lambda *_, **__: None)
     monkeypatch.setattr(chance, "AFFORDABLE_SECONDS", 0.0)
     rng = np.random.default_rng(2)
     y = np.arange(24) % 2
     X = rng.normal(size=(24, 10)) + 3.0 * y[:, None] * (np.arange(10) < 3)
     zeronorm.select(X, y, **QUICK, metric="average_precision", permutations="auto", verbose=True)
-    assert [what["total"] for what in told if "total" in what] == [3, 3 + 2 * 19]
-    assert "total" in told[1]  # told[0] is the reading of the data
+    assert [what["total"] for what in reported if "total" in what] == [3, 3 + 2 * 19]
+    assert "total" in reported[1]  # the first update is about reading the data
 
 
 @pytest.mark.parametrize("function", ["select", "compare"])
@@ -124,7 +124,7 @@ def test_permutations_know_the_journal_and_the_bar(function, monkeypatch, tmp_pa
 
 
 class Foreign(BaseEstimator):
-    """A selector of another package, with a parameter that is no plain value; it warns where it is told to."""
+    """A selector of another package, with a parameter that is not a plain value; it warns if asked to."""
 
     def __init__(self, n_features_to_select=None, *, pair=(1, 2), warned=()):
         self.n_features_to_select = n_features_to_select
@@ -172,7 +172,7 @@ def test_a_foreign_method_is_described_by_all_its_parameters():
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_how_the_size_was_found_in_words(method, settings, rule, problem):
+def test_the_rule_that_chose_the_size_as_text(method, settings, rule, problem):
     params = {"selector": "fisher"} if method == "probe-selector" else None
     result = zeronorm.select(*problem, method=method, params=params, cv=3, permutations=0, **settings)
     assert rule in result.size["rule"]
@@ -207,7 +207,7 @@ def test_all_features_are_no_sign_that_more_were_needed():
 
 
 @pytest.mark.usefixtures("foreign")
-def test_warnings_that_differ_in_numbers_are_told_once():
+def test_warnings_that_differ_in_numbers_only_are_given_once():
     warned = [
         (UserWarning, "took 3 of\n 10.5 steps"),
         (UserWarning, "took 4 of 9 steps"),
@@ -216,12 +216,12 @@ def test_warnings_that_differ_in_numbers_are_told_once():
         (FutureWarning, "other"),
     ]
     plain = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}).warnings
-    told = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}, params={"warned": warned}).warnings
-    assert told == [*plain, "took 3 of 10.5 steps", "other"]
+    reported = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}, params={"warned": warned}).warnings
+    assert reported == [*plain, "took 3 of 10.5 steps", "other"]
 
 
 def test_a_warning_that_differs_in_its_numbers_only_appears_once():
-    """The training parts have other numbers of samples per class than the whole table."""
+    """In the folds, the numbers of training samples per class differ from those of the whole table."""
     rng = np.random.default_rng(0)
     y = np.repeat(["often", "rare"], [30, 9])
     result = zeronorm.select(rng.normal(size=(39, 6)), y, **{**UNTESTED, "method": "relief"})
@@ -243,18 +243,18 @@ def test_parameters_that_a_method_cannot_use_are_named(monkeypatch):
         zeronorm.select(X, y, **options)
 
 
-def test_what_cannot_be_measured_is_told_before_any_work(monkeypatch):
+def test_a_metric_that_cannot_be_measured_is_an_error_before_any_work(monkeypatch):
     X, y = numbers()
     for name in ("fit_procedure", "evaluate_procedures"):
         monkeypatch.setattr(training, name, lambda *_, **__: pytest.fail("work that is of no use"))
     options = {"method": "fisher", "features": 2, "permutations": 0}
-    for wrong, words in (({"metric": "mse"}, "'metric' parameter"), ({"cv": 16}, "too few for cv=16")):
-        with pytest.raises(ValueError, match=words):
+    for wrong, message in (({"metric": "mse"}, "'metric' parameter"), ({"cv": 16}, "too few for cv=16")):
+        with pytest.raises(ValueError, match=message):
             zeronorm.select(X, y, **options, **wrong)
 
 
 def test_a_compared_method_with_its_own_parameters_must_work():
-    """Without parameters a method that fails everywhere is left out with a warning."""
+    """Without parameters, a method that fails on every fold is left out with a warning."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
     params = {"margin-lp": {"C": float("inf")}}

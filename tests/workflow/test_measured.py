@@ -1,4 +1,4 @@
-"""What was measured, in numbers and sentences."""
+"""Measures of a procedure, as numbers and as sentences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_method_that_failed_everywhere_is_an_error_with_its_reason():
         measured.check_something_worked(rows | {"error": [None] * 5}, "m", ["a"])
 
 
-def test_folds_that_failed_have_no_say_in_the_means(problem):
+def test_folds_that_failed_are_left_out_of_the_means(problem):
     X, y = problem
     records = zeronorm.select(X, y, method="fisher", features=2, cv=3, permutations=0).records
     rows = {name: records[name].to_list() for name in records.columns}
@@ -47,8 +47,8 @@ def test_folds_that_failed_have_no_say_in_the_means(problem):
         "balanced_error_rate": [0.1, None, 0.3], "error_rate": [0.2, None, 0.6], "n_selected": [2, None, 0],
         "fit_seconds": [1.0, None, 2.0], "error": [None, "broken", None],
     }  # fmt: skip
-    own = [place for place, size in enumerate(rows["size"]) if size is None]
-    rows = {name: [values[place] for place in own] for name, values in rows.items()} | one_failed
+    own = [i for i, size in enumerate(rows["size"]) if size is None]
+    rows = {name: [values[i] for i in own] for name, values in rows.items()} | one_failed
 
     def measure(metric, **changes):
         given = rows | changes
@@ -83,7 +83,7 @@ def test_folds_that_failed_have_no_say_in_the_means(problem):
         ({"greater_is_better": True, "value": 0.8, "low": 0.7, "high": 0.9}, True),
         ({"greater_is_better": True, "value": 0.9, "low": 0.5}, False),
         ({"greater_is_better": True, "value": 0.4, "low": 0.6}, False),
-        # What was not measured or not tested is neither shown nor refuted.
+        # A result that was not measured or not tested is neither shown nor refuted.
         ({"value": None}, None),
         ({"value": None, **NO_INTERVAL}, None),
         (NO_INTERVAL, None),
@@ -93,7 +93,7 @@ def test_folds_that_failed_have_no_say_in_the_means(problem):
         ({"chance": None}, None),
         ({"chance": None, "p_value": 0.05, "n_permutations": 19}, True),
         ({"chance": None, "p_value": 0.1, "n_permutations": 19}, False),
-        # Nine permutations cannot give less than p = 0.1: they can only speak against.
+        # Nine permutations cannot give less than p = 0.1: they can only show that chance does as well.
         ({"p_value": 0.1, "n_permutations": 9}, None),
         ({"p_value": 0.1, "n_permutations": 9, **NO_INTERVAL}, None),
         ({"p_value": 0.2, "n_permutations": 9, **NO_INTERVAL}, False),
@@ -108,19 +108,19 @@ def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, e
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"value": None}, "The error could not be measured."),
         (
             {},
-            "is 20.0 % (95 % interval for the models fitted here 10.0 % to 30.0 %), over 5 test parts. Without any",
+            "is 20.0 % (95 % interval for the models fitted here 10.0 % to 30.0 %), over 5 test folds. Without any",
         ),
         ({}, "Without any feature it is 50.0 %."),
         (
             {"low": None, "high": None, "no_interval": "no interval: few"},
             "is 20.0 % (no interval: few), over 5",
         ),
-        ({"low": None, "high": None}, "is 20.0 %, over 5 test parts"),
+        ({"low": None, "high": None}, "is 20.0 %, over 5 test folds"),
         ({"also": {"r2": 0.4, "auc": 0.9}}, "%), R² 0.4, over 5"),
         (
             {"p_value": 0.05, "n_permutations": 19},
@@ -130,19 +130,19 @@ def test_a_claim_needs_a_small_p_value_or_chance_outside_the_interval(changes, e
         ({"p_value": 0.2, "n_permutations": 19}, "it did as well there 3 times (p = 0.2)."),
     ],
 )
-def test_the_measured_error_in_words(changes, words):
+def test_the_sentence_about_the_error(changes, message):
     text = sentences.error_sentence(MEASURED | changes)
-    assert words in text
+    assert message in text
     assert ("Without any" in text) == (changes.get("value", 0.2) is not None)
     assert "Without any" not in sentences.error_sentence(MEASURED | changes | {"chance": None})
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "messages"),
     [
         ({}, []),
-        ({"failed": ["no data"]}, ["1 of 6 test parts could not be evaluated: no data."]),
-        ({"failed": ["no data", "other"]}, ["2 of 7 test parts could not be evaluated: no data."]),
+        ({"failed": ["no data"]}, ["1 of 6 test folds could not be evaluated: no data."]),
+        ({"failed": ["no data", "other"]}, ["2 of 7 test folds could not be evaluated: no data."]),
         (
             {"beats_chance": None, "low": None, "high": None},
             ["has no interval, and no permutations were made"],
@@ -162,42 +162,42 @@ def test_the_measured_error_in_words(changes, words):
         ({"stability": {"value": None}}, []),
     ],
 )
-def test_doubts_in_words(changes, words):
+def test_warnings_about_the_result(changes, messages):
     notes = measured.result_warnings(MEASURED | changes, {"chosen": 3, "at_largest": False})
-    assert len(notes) == len(words)
-    assert all(word in note for word, note in zip(words, notes, strict=True))
+    assert len(notes) == len(messages)
+    assert all(message in note for message, note in zip(messages, notes, strict=True))
     assert "--" not in "".join(notes)
 
 
-def test_doubts_about_the_size_in_words():
+def test_warnings_about_the_size():
     (nothing,) = measured.result_warnings(MEASURED | {"beats_chance": False}, {"chosen": 0})
-    assert "The method selected nothing" in nothing
+    assert "The method selected no feature" in nothing
     (largest,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": True})
     assert "number of features, 8, is the largest that was tried" in largest
 
 
 @pytest.mark.parametrize(
-    ("sizes", "words"),
+    ("sizes", "message"),
     [
         ([], ""),
-        ([1, 1], "selected 1 feature in each training part. From all samples it selected 2."),
-        ([3, 3], "selected 3 features in each training part."),
-        ([3, 4], "selected 3, 4 features in the training parts."),
+        ([1, 1], "selected 1 feature in each fold. From all samples it selected 2."),
+        ([3, 3], "selected 3 features in each fold."),
+        ([3, 4], "selected 3, 4 features in the folds."),
         (list(range(2, 12)), "selected 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 features"),
-        (list(range(2, 13)), "selected 2 to 12 features in the training parts."),
+        (list(range(2, 13)), "selected 2 to 12 features in the folds."),
     ],
 )
-def test_sizes_in_words(sizes, words):
+def test_the_sentence_about_sizes(sizes, message):
     result = SimpleNamespace(procedure={"sizes": sizes}, kind="selection", selected=["a", "b"])
     text = sentences.size_sentence(result)
-    assert words in text
+    assert message in text
     assert bool(text) == bool(sizes)
     result.kind = "comparison"
     assert sentences.size_sentence(result) == ""
 
 
 @pytest.mark.parametrize(
-    ("count", "changes", "words"),
+    ("count", "changes", "message"),
     [
         (2, {}, "2 of 9 features predict y"),
         (1, {}, "1 of 9 features predicts y"),
@@ -214,12 +214,12 @@ def test_sizes_in_words(sizes, words):
         (2, {"beats_chance": None, "value": None}, "the error could not be measured"),
     ],
 )
-def test_headlines(count, changes, words):
+def test_headlines(count, changes, message):
     data = {"n_features": 9, "n_samples": 30, "target": "y"}
     result = SimpleNamespace(
         data=data, kind="selection", selected=["x"] * count, procedure=MEASURED | changes
     )
-    assert words in sentences.headline(result)
+    assert message in sentences.headline(result)
     result.kind, result.methods = "comparison", [1, 2]
     assert sentences.headline(result) == "2 methods compared on 30 samples and 9 features"
     result.kind, result.procedure = "selection", {}

@@ -126,7 +126,7 @@ def test_a_model_is_written_in_letters_and_finite_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["[1]", "{}", "no json", "null", '{"format": "zeronorm-model"}'])
-def test_what_is_no_model_is_refused(content, tmp_path):
+def test_files_that_are_not_models_are_refused(content, tmp_path):
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(ValueError, match="is not a model of zeronorm"):
         LinearModel.load(tmp_path)
@@ -143,10 +143,10 @@ def load_with(change, model, folder):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"format": "other"}, "is not a model of zeronorm, or"),
-        ({"format_version": 9}, "or one of another version"),
+        ({"format_version": 9}, "or it has another format version"),
         ({"more": 1}, r"is not a model of zeronorm\. Give"),
         ({"mean": [1.0]}, "do not agree"),
         ({"scale": [1.0, 2.0, 3.0]}, "do not agree"),
@@ -165,10 +165,10 @@ def load_with(change, model, folder):
         ({"fill": [np.nan, 1.0]}, "not finite numbers"),
     ],
 )
-def test_a_damaged_model_is_refused(change, words, tmp_path):
+def test_a_damaged_model_is_refused(change, message, tmp_path):
     model = model_of("single", [[1.0, 1.0]], ["a", "b"])
     assert load_with({}, model, tmp_path) == model
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         load_with(change, model, tmp_path)
 
 
@@ -245,7 +245,7 @@ def test_a_model_finds_its_columns_by_name(tmp_path):
 
 @pytest.mark.parametrize("column", ["sex", "is=sex", "sex="])
 def test_a_model_finds_levels_of_text_in_a_second_sheet(column, tmp_path):
-    """A name of a column may itself hold the sign that stands between a column and its level."""
+    """A column name may itself contain the equals sign that separates a column and its level."""
     model = LinearModel(
         "regression", "y", ["a", f"{column}=f"], [0.0, 0.0], [1.0, 1.0], [[2.0, 10.0]], [0.5], "single", []
     )

@@ -1,4 +1,4 @@
-"""One declaration of the options: the signatures, the docstrings, the commands and the messages follow it."""
+"""Signatures, docstrings, commands and messages agree with the declaration of the options."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_notes_and_warnings_name_options_as_the_caller_does(leaking_file, tmp_pa
     content = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     texts = [*content["notes"], *content["warnings"]]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for place in ("\n".join(texts), page, capsys.readouterr().out):
-        assert "(--task regression for numbers)" in place
-        assert "(--ignore)" in place
-        assert "parameter &#39;" not in place
-        assert "parameter '" not in place
+    for text in ("\n".join(texts), page, capsys.readouterr().out):
+        assert "(--task regression for numbers)" in text
+        assert "(--ignore)" in text
+        assert "parameter &#39;" not in text
+        assert "parameter '" not in text
 
 
 def test_notes_of_a_packed_table_keep_their_options(leaking_file, tmp_path):

@@ -1,4 +1,4 @@
-"""What predicts from the selected features: linear, Gaussian, or an estimator of the user's own."""
+"""Predictors on the selected features: linear, Gaussian, or any estimator."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ QUICK = {"features": 2, "permutations": 0, "cv": 3}
 
 
 def crossed(n_samples=120, n_classes=2, seed=0):
-    """No single feature tells the classes apart; the angle of the first two does."""
+    """No single feature separates the classes, but the angle of the first two does."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, 6))
     angle = (np.arctan2(X[:, 1], X[:, 0]) % np.pi) / np.pi
     return X, (angle * n_classes).astype(int)
 
 
-def test_a_gaussian_model_sees_what_no_line_does():
+def test_a_gaussian_model_finds_nonlinear_boundaries():
     X, y = crossed()
     values = {
         name: zeronorm.select(X, y, method="relief", predictor=name, **QUICK).procedure
@@ -65,7 +65,7 @@ def test_sizes_and_methods_are_chosen_with_the_same_predictor():
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize(("n_classes", "scheme"), [(2, "single"), (3, "pairs")])
 def test_a_saved_model_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_classes, scheme, few):
-    """LIBSVM finds it for many samples; for few of them it is found more precisely than LIBSVM does."""
+    """LIBSVM solves it for many samples; for few samples our solver is more precise than LIBSVM."""
     X, y = crossed(60 if few else 240, n_classes=n_classes)
     result = zeronorm.select(
         X, y, method="relief", predictor="gaussian", out=tmp_path / "out", save_model=True, **QUICK
@@ -138,7 +138,7 @@ def test_an_estimator_of_the_user_predicts_everywhere(tmp_path):
     assert result.model is None
     assert result.procedure["value"] == again.procedure["value"]
     assert any("DecisionTreeClassifier" in note for note in result.notes)
-    with pytest.raises(ValueError, match="'save_model' parameter does not apply to a predictor of your own"):
+    with pytest.raises(ValueError, match="'save_model' parameter applies to the predictors of zeronorm only"):
         zeronorm.select(X, y, predictor=tree, out=tmp_path / "out", save_model=True)
     with pytest.raises(ValueError, match="no model to save"):
         result.save(tmp_path / "saved", model=True)
@@ -151,9 +151,9 @@ def test_what_is_no_predictor_is_refused(wrong):
         zeronorm.compare(X, y, methods="fisher", predictor=wrong)
 
 
-def test_too_many_samples_for_a_gaussian_model_are_told_at_once():
+def test_too_many_samples_for_a_gaussian_model_are_an_error_at_once():
     y = np.arange(20_001) % 2
-    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+    with pytest.raises(ValueError, match="supports up to 20000 samples; the table has 20001"):
         zeronorm.select(y[:, None] * np.ones(3), y, method="fisher", predictor="gaussian", features=1)
 
 
@@ -205,11 +205,11 @@ def test_the_predictor_of_a_run():
     assert isinstance(procedures.predictor_of(tall, Settings())[-1], LinearSVC)
 
 
-def test_a_gaussian_model_serves_up_to_20000_samples():
+def test_a_gaussian_model_takes_up_to_20000_samples():
     plain = table_of(*numbers())
     most, more = (replace(plain, X=np.broadcast_to(0.0, (n, 1))) for n in (20_000, 20_001))
     assert procedures.predictor_of(most, Settings(predictor="gaussian")).kernel == "rbf"
-    with pytest.raises(ValueError, match="serves up to 20000 samples; the table has 20001"):
+    with pytest.raises(ValueError, match="supports up to 20000 samples; the table has 20001"):
         procedures.predictor_of(more, Settings(predictor="gaussian"))
     procedures.predictor_of(more, Settings())
 

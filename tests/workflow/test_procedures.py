@@ -1,4 +1,4 @@
-"""Selectors and procedures as they are built from a table and the settings."""
+"""Selectors and procedures, built from a table and the settings."""
 
 from __future__ import annotations
 
@@ -61,24 +61,24 @@ def test_the_kind_of_a_task_counts_the_classes():
 
 
 @pytest.mark.parametrize(
-    ("methods", "words"),
+    ("methods", "message"),
     [([], ""), (["a"], "compares a inside"), (["a", "b"], "a and b inside"), (["a", "b", "c"], "a, b and c")],
 )
-def test_the_methods_that_auto_compares_in_words(methods, words, monkeypatch):
+def test_the_note_on_the_methods_that_auto_compares(methods, message, monkeypatch):
     monkeypatch.setattr(procedures, "candidates", lambda table: methods)
     notes = procedures.default_notes(None)
     assert len(notes) == bool(methods)
-    assert words in "".join(notes)
+    assert message in "".join(notes)
 
 
 def test_methods_for_another_task_are_refused_with_those_that_serve():
     X, _ = numbers()
     real = table_of(X, X[:, 0], task="regression")
     with pytest.raises(
-        ValueError, match=r"'margin-lp' serves .*, but the task is regression\. Use one of auto,"
-    ) as told:
+        ValueError, match=r"'margin-lp' supports .*, but the task is regression\. Use one of auto,"
+    ) as reported:
         procedures.build_procedure("margin-lp", real, Settings(), [2])
-    names = str(told.value).split("Use one of ")[1].rstrip(".").split(", ")
+    names = str(reported.value).split("Use one of ")[1].rstrip(".").split(", ")
     assert names == ["auto", *procedures.usable_methods(real)]
     assert procedures.default_method(real) == "auto"
 
@@ -87,7 +87,7 @@ def test_methods_for_another_task_are_refused_with_those_that_serve():
 
 
 class Tuned(BaseEstimator):
-    """A method with parameters of its own and some that belong to the run."""
+    """A method with its own parameters and some that are options of the run."""
 
     def __init__(self, C=1.0, n_steps=5, n_stepx=0, n_stepz=0, task=None, verbose=False, random_state=None):
         self.C = C
@@ -103,7 +103,7 @@ def test_what_the_user_may_set_of_a_method():
     info, table = SimpleNamespace(name="m", cls=Tuned), table_of(*numbers())
     found = build_selector(info, table, Settings(), {"C": 2.0, "n_steps": 3})
     assert (found.C, found.n_steps, found.task) == (2.0, 3, "classification")
-    for wrong, words in (
+    for wrong, message in (
         ({"c": 1}, r"'m' has no parameter 'c'\. Did you mean C\?$"),
         ({"N_STEPS": 1}, r"no parameter 'N_STEPS'\. Did you mean n_steps\?$"),
         ({"n_step": 1}, r"Did you mean n_step\w or n_step\w\?$"),  # at most two of three
@@ -112,7 +112,7 @@ def test_what_the_user_may_set_of_a_method():
         ({"always_keep": 1}, "Use the parameter 'keep' instead"),
         ({"n_features_to_select": 1}, "Use the parameter 'features' instead"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             build_selector(info, table, Settings(), wrong)
 
 
@@ -120,7 +120,9 @@ def test_methods_without_groups_or_forced_features_say_so(monkeypatch):
     X, y = numbers()
     table = table_of(X, y, feature_groups=[0, 0, 1, 2])
     info = SimpleNamespace(name="plain", cls=Ridge)
-    assert procedures.build_selector(info, table, Settings(), {}).alpha == 1.0  # levels of a text are no wish
+    assert (
+        procedures.build_selector(info, table, Settings(), {}).alpha == 1.0
+    )  # the levels of a text column are not groups set by the user
     with pytest.raises(ValueError, match="'feature_groups' parameter does not apply to the method 'plain'"):
         procedures.build_selector(info, table, Settings(feature_groups=()), {})
     keep = Settings(keep=(str(table.feature_names[0]),))
@@ -137,7 +139,7 @@ def test_parameters_inside_a_wrapped_method_are_not_reached():
         procedures.build_procedure("stability-selection", table, Settings(), [2], params)
     X, _ = numbers(24)
     real = table_of(X, X[:, 0], task="regression")
-    with pytest.raises(ValueError, match="'margin-lp' serves binary, but the task is regression"):
+    with pytest.raises(ValueError, match="'margin-lp' supports binary, but the task is regression"):
         procedures.build_procedure("stability-selection", real, Settings(), [2], {"selector": "margin-lp"})
 
 
@@ -151,7 +153,7 @@ def test_settings_reach_the_selector_that_has_them():
     assert list(found.feature_groups) == [0, 0, 1, 2]
 
 
-def test_a_table_of_more_than_two_million_cells_is_eliminated_in_larger_steps():
+def test_a_table_of_more_than_two_million_values_is_eliminated_in_larger_steps():
     plain = table_of(*numbers(24))
     rfe = get_method("rfe")
     for p, step in ((2000, rfe.cls().step), (2001, 0.1)):
@@ -204,12 +206,12 @@ def test_error_control_goes_around_a_method_by_name():
     )
     assert (type(found.selector).__name__, found.n_subsamples) == ("FisherScore", 7)
     assert found.n_features_to_select == 2
-    for wrong, words in (
+    for wrong, message in (
         ({"selector": "auto"}, "must be the name of a selector. Got 'auto'"),
         ({"nsubsamples": 3}, "Did you mean n_subsamples"),
         ({"random_state": 3}, "must not hold 'random_state'"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             build_procedure("stability-selection", table, settings, [2], wrong)
     keep = Settings(keep=(str(table.feature_names[0]),))
     with pytest.raises(
@@ -230,7 +232,7 @@ def test_error_control_takes_the_first_preferred_method_that_serves():
     real = procedures.build_procedure(
         "probe-selector", table_of(X, X[:, 0], task="regression"), Settings(), [2]
     )
-    assert type(real.selector).__name__ == "RFE"  # the first of them does not serve a real target
+    assert type(real.selector).__name__ == "RFE"  # the first of them does not support a real target
     assert found.selector.feature_groups is None
     grouped = procedures.build_procedure(
         "probe-selector", table_of(X, y, feature_groups=[0, 0, 1, 1]), Settings(), [2]

@@ -1,4 +1,4 @@
-"""How many features are tried, and on how many inner folds."""
+"""The numbers of features that are tried, and the number of inner folds."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_the_grid_of_sizes_is_even_in_the_logarithm():
 @pytest.mark.parametrize(
     ("n_rare", "cv", "inner"), [(10, 5, 5), (5, 5, 4), (6, 3, 3), (4, 4, 3), (3, 3, 2), (7, 5, 5), (4, 3, 2)]
 )
-def test_folds_inside_are_as_many_as_the_training_parts_allow(n_rare, cv, inner):
-    """The smallest class less its share of the largest test part."""
+def test_there_are_as_many_inner_folds_as_the_training_samples_allow(n_rare, cv, inner):
+    """The size of the smallest class without its samples in the largest test fold."""
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = np.where(np.arange(30) < n_rare, "rare", "common")
     assert inner_folds(table_of(X, y), Settings(cv=cv)) == inner
     notes = inner_notes(table_of(X, y), Settings(cv=cv), "rfe")
-    assert [f"rest on {inner} folds" in note for note in notes] == ([] if inner == cv else [True])
+    assert [f"based on {inner} inner folds" in note for note in notes] == ([] if inner == cv else [True])
     assert inner_notes(table_of(X, y), Settings(cv=cv, features=2), "rfe") == []
 
 
@@ -85,13 +85,15 @@ def test_folds_inside_follow_the_smallest_class_groups_or_samples():
     assert procedures.inner_folds(table_of(X, X[:, 0], task="regression"), Settings(cv=5)) == 5
     assert (
         procedures.inner_folds(table_of(X, y), Settings(cv=5)) == 4
-    )  # 6 of a class, 2 in the largest test part
+    )  # 6 of a class, 2 in the largest test fold
     grouped = table_of(X, y, sample_groups=np.arange(12) // 4)
     assert procedures.inner_folds(grouped, Settings(cv=3)) == 2
     with pytest.raises(ValueError, match="one group of samples"):
-        procedures.inner_folds(grouped, Settings(cv=2))  # the largest test part takes two of three groups
+        procedures.inner_folds(grouped, Settings(cv=2))  # the largest test fold takes two of three groups
     note = procedures.inner_notes(grouped, Settings(cv=3, features=2), "auto")
-    assert note == ["Choices inside the training parts rest on 2 folds: there are too few samples for 3."]
+    assert note == [
+        "Choices inside the outer folds are based on 2 inner folds: there are too few samples for 3."
+    ]
     assert procedures.inner_notes(grouped, Settings(cv=3), "probe-selector") == []
 
 
@@ -100,11 +102,11 @@ def test_few_samples_of_a_class_leave_fewer_folds_inside(n_per_class, cv, inner)
     y = np.arange(2 * n_per_class) % 2
     X = np.random.default_rng(0).normal(size=(len(y), 30)) + 3.0 * y[:, None]
     result = zeronorm.select(X, y, method="fisher", cv=cv, permutations=0, max_features=4)
-    assert any(f"rest on {inner} folds" in note for note in result.notes) == (inner != cv)
+    assert any(f"based on {inner} inner folds" in note for note in result.notes) == (inner != cv)
     assert result.procedure["failed"] == []
 
 
-def test_too_few_samples_for_choices_inside_are_told_with_a_remedy_that_works():
+def test_too_few_samples_for_inner_choices_are_an_error_with_a_remedy_that_works():
     y = np.arange(4) % 2
     X = np.random.default_rng(0).normal(size=(4, 30)) + 3.0 * y[:, None]
     with pytest.raises(ValueError, match="Name a method and set the 'features' parameter to a number"):

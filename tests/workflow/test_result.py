@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import zeronorm
-from zeronorm.result._plain import figure_cells, figures_from, finite
+from zeronorm.result._plain import figure_values, figures_from, finite
 from zeronorm.result._record import SelectedFeature, schema
 from zeronorm.workflow._models import GaussianModel
 from zeronorm.workflow._result import Result
@@ -74,7 +74,7 @@ def plain_result(**changes):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"format": "x"}, "not a result of zeronorm"),
         ({"format_version": 1}, "format version 1, but this program reads 2"),
@@ -83,10 +83,10 @@ def plain_result(**changes):
         ({"kind": None, "more": 1}, "is incomplete"),
     ],
 )
-def test_what_is_no_result_is_refused(change, words):
+def test_files_that_are_not_results_are_refused(change, message):
     content = json.loads(plain_result(names={3: "g"}).to_json())
     assert Result.from_json(json.dumps(content)).names == {3: "g"}
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         Result.from_json(json.dumps(content | change))
     with pytest.raises(ValueError, match="not valid JSON"):
         Result.from_json("{")
@@ -121,7 +121,7 @@ def test_results_are_compared_without_their_records_and_written_in_letters():
 # -- Figures --
 
 
-def test_the_raw_cells_of_figures_are_in_a_table_of_their_own(selection, tmp_path):
+def test_the_values_of_figures_have_their_own_table(selection, tmp_path):
     folder = selection.save(tmp_path / "out")
     assert "figures" not in json.loads((folder / "result.json").read_text())
     cells = pl.read_parquet(folder / "figures.parquet")
@@ -134,22 +134,22 @@ def test_the_raw_cells_of_figures_are_in_a_table_of_their_own(selection, tmp_pat
     with pytest.raises(ValueError, match=r"figures\.parquet' is damaged or not Parquet"):
         zeronorm.Result.load(folder)
     pl.DataFrame({"x": [1]}).write_parquet(folder / "figures.parquet")
-    with pytest.raises(ValueError, match="does not hold the cells of figures"):
+    with pytest.raises(ValueError, match="does not hold the values of figures"):
         zeronorm.Result.load(folder)
 
 
-def test_cells_of_any_kind_and_depth_go_to_a_table_and_back():
+def test_values_of_any_kind_and_depth_go_to_a_table_and_back():
     figures = {
         "one": {"whole": 3, "part": 0.5, "words": "a\nb", "yes": True, "nothing": None, "empty": []},
         "two": {"cube": [[[1.0, None], []], [[2, "x"]]], "ragged": [1, [2.5], [[False]]], "rows": [[], [1]]},
     }
-    table = figure_cells(figures)
+    table = figure_values(figures)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     assert figures_from(rows) == figures
 
 
-def test_cells_of_figures_know_their_kind_and_place():
-    cells = figure_cells({"f": {"a": [[1, True], [None, "x"]], "b": 2.5, "c": [], "d": float("nan")}})
+def test_values_of_figures_have_their_kind_and_indices():
+    cells = figure_values({"f": {"a": [[1, True], [None, "x"]], "b": 2.5, "c": [], "d": float("nan")}})
     rows = list(zip(*cells.values(), strict=True))
     assert list(cells) == ["figure", "part", "i", "j", "k", "kind", "number", "text"]
     assert rows == [
@@ -172,7 +172,7 @@ def test_charts_come_from_the_report(selection):
         assert plot().axes
 
 
-def test_charts_are_drawn_where_they_are_told(monkeypatch):
+def test_charts_are_drawn_on_the_given_axes(monkeypatch):
     seen = []
     monkeypatch.setattr("zeronorm.report.figure", lambda *given, **named: seen.append((given, named)))
     result = named_result(records="records")

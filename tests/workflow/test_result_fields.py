@@ -1,4 +1,4 @@
-"""Every field of a result, calculated again from the data and the records."""
+"""Every field of a result, recomputed from the data and the records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def file(tmp_path_factory):
         "sample": [f"s{i}" for i in range(N_SAMPLES)],
         "patient": [f"p{i // 2}" for i in range(N_SAMPLES)],
     }
-    place = tmp_path_factory.mktemp("whole") / "data.csv"
-    pl.DataFrame({**columns, **{f"g{j}": X[:, j] for j in range(N_FEATURES)}, "state": y}).write_csv(place)
-    return place
+    file = tmp_path_factory.mktemp("whole") / "data.csv"
+    pl.DataFrame({**columns, **{f"g{j}": X[:, j] for j in range(N_FEATURES)}, "state": y}).write_csv(file)
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_what_was_measured(selection):
     scale = (6 / 5 * share * (1 - share)).mean() / (k / 7 * (1 - k / 7))
     assert found["stability"]["value"] == pytest.approx(1.0 - scale)
     assert found["stability"]["low"] < found["stability"]["value"] < found["stability"]["high"]
-    for row in own.to_dicts():  # both samples of a patient in the same part
+    for row in own.to_dicts():  # both samples of a patient in the same fold
         assert sorted(i // 2 for i in row["test_rows"]) == sorted(
             2 * list({i // 2 for i in row["test_rows"]})
         )
@@ -121,10 +121,10 @@ def test_each_selected_feature(selection):
     weights = zeronorm.resampling.predictors._default.default_estimator(Labels, n_samples=36)
     columns = [feature.index for feature in selection.selected]
     coefficients = weights.fit(X[:, columns], y).coef_[0]
-    for place, feature in enumerate(selection.selected):
+    for position, feature in enumerate(selection.selected):
         k = feature.index
         sick, well = X[y == "sick", k], X[y == "well", k]
-        assert (feature.rank, feature.name, feature.column) == (place + 1, f"g{k}", k + 2)
+        assert (feature.rank, feature.name, feature.column) == (position + 1, f"g{k}", k + 2)
         assert feature.score == pytest.approx(scores[k])
         assert (feature.mean, feature.scale) == pytest.approx((X[:, k].mean(), X[:, k].std()))
         assert feature.frequency == pytest.approx(np.mean([k in chosen for chosen in own]))
@@ -135,7 +135,7 @@ def test_each_selected_feature(selection):
         assert feature.effect_kind == "cohens_d"
         assert feature.fold_change == pytest.approx(well.mean() / sick.mean())
         assert (feature.p_value, feature.q_value) == pytest.approx((p_values[k], q_values[k]))
-        assert feature.coefficient == pytest.approx(coefficients[place], rel=1e-3)
+        assert feature.coefficient == pytest.approx(coefficients[position], rel=1e-3)
     order = [feature.index for feature in selection.selected]
     assert order == [k for k in reference.path_.order if k in order]
     assert selection.names == {k: f"g{k}" for k in range(N_FEATURES)}
@@ -190,8 +190,8 @@ def test_each_row_of_a_comparison(comparison):
     for row in comparison.table[:3]:
         own = comparison.records.filter(pl.col("size").is_null(), pl.col("method") == row["method"])
         errors = []
-        for part in own.to_dicts():
-            truth, predictions = np.asarray(part["truth"]), np.asarray(part["predictions"])
+        for fold in own.to_dicts():
+            truth, predictions = np.asarray(fold["truth"]), np.asarray(fold["predictions"])
             errors.append(
                 np.mean([np.mean(predictions[truth == label] != label) for label in ("sick", "well")])
             )

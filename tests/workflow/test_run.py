@@ -1,4 +1,4 @@
-"""select and compare: what goes in, what is done, what comes out."""
+"""select and compare: data, groups, seeds, sizes, failures and methods."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ MARK = two_signals()[0][0, 0]
 
 
 class SometimesFails(BaseEstimator):
-    """Fails on training parts that lack a certain sample, and warns on all data."""
+    """A selector that fails on folds without a certain training sample, and warns on all data."""
 
     def __init__(self, n_features_to_select=None):
         self.n_features_to_select = n_features_to_select
@@ -120,7 +120,7 @@ def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         (
             {"target": np.zeros(3)},
@@ -148,9 +148,9 @@ def test_files_on_disk_are_not_read_into_memory(problem, tmp_path, monkeypatch):
         ({"sample_groups": np.arange(60) % 2, "cv": 3}, "2 groups, too few"),
     ],
 )
-def test_wrong_calls_say_what_to_do_and_know_no_command_line(changes, words, problem):
+def test_errors_of_wrong_calls_have_a_remedy_and_no_flags(changes, message, problem):
     arguments = {"data": problem[0], "target": problem[1], **QUICK, **changes}
-    with pytest.raises(ValueError, match=words) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         zeronorm.select(**arguments)
     assert "--" not in str(caught.value)
 
@@ -159,7 +159,7 @@ def test_wrong_calls_say_what_to_do_and_know_no_command_line(changes, words, pro
 
 
 def patients():
-    """Every patient has three samples that are nearly copies, with a diagnosis that nothing explains."""
+    """Every patient has three samples that are nearly copies, with a diagnosis independent of the features."""
     rng = np.random.default_rng(5)
     X = np.repeat(rng.normal(size=(24, 40)), 3, axis=0) + 1e-3 * rng.normal(size=(72, 40))
     y = np.repeat(rng.permutation(np.arange(24) % 2), 3)
@@ -291,7 +291,7 @@ def test_failed_folds_and_collected_warnings_are_reported(problem, monkeypatch):
     assert result.procedure["failed"] == ["RuntimeError: the sample is gone"]
     assert result.procedure["n_splits"] == 2
     text = " ".join(result.warnings)
-    assert "1 of 3 test parts could not be evaluated: RuntimeError: the sample is gone" in text
+    assert "1 of 3 test folds could not be evaluated: RuntimeError: the sample is gone" in text
     assert "the whole table is odd" in text
 
 
@@ -354,13 +354,13 @@ def test_compare_always_shows_what_chance_gives(problem):
 
 
 def test_compare_says_which_methods_failed_and_warned():
-    """A hard margin does not exist for classes that overlap; one iteration does not converge."""
+    """There is no hard margin for overlapping classes, and one iteration does not converge."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
     result = zeronorm.compare(
         X, target=y, methods=["fisher", "margin-lp", "rfe"], params={"rfe": {"max_iter": 1}}, cv=2, features=2
     )
-    assert any(text.startswith("margin-lp failed on 2 test parts") for text in result.warnings)
+    assert any(text.startswith("margin-lp failed on 2 folds") for text in result.warnings)
     assert any("max_iter" in text for text in result.warnings)
 
 

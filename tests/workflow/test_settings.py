@@ -1,4 +1,4 @@
-"""Options of a run: what is taken, what is refused."""
+"""Accepted and refused values of the options of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds, seeds and processes of a run; gaps filled from the training fold alone."""
+"""Folds, seeds and processes of a run; missing values filled from training samples only."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def records_of(X, y, **settings):
     return table, training.evaluate_procedures({"fisher": selector}, table, found, [])
 
 
-def test_filling_never_sees_the_test_part(gappy):
+def test_filling_never_sees_the_test_fold(gappy):
     X, y = gappy
     _, before = records_of(X, y)
     test_rows = np.asarray(before["test_rows"][0])
@@ -77,7 +77,7 @@ def test_filling_never_sees_the_test_part(gappy):
     poisoned[test_rows] = np.where(known, 1e6, np.nan)
     _, after = records_of(poisoned, y)
     assert before["selected"][0].to_list() == after["selected"][0].to_list()
-    # A test sample without any value is predicted from the medians of the training part alone.
+    # A test sample without any value is predicted from the medians of the training samples.
     empty = X.copy()
     empty[test_rows[0]] = np.nan
     with_poison = poisoned.copy()
@@ -123,7 +123,7 @@ def test_groups_reach_a_procedure_on_filled_samples_that_knows_them():
     X[0, 0] = np.nan
     groups = np.arange(24) // 2
     assert training.OnFilled(Plain()).fit(X, y, groups=groups).procedure_.groups_ is groups
-    training.OnFilled(zeronorm.FisherScore(2)).fit(X, y, groups=groups)  # knows no groups
+    training.OnFilled(zeronorm.FisherScore(2)).fit(X, y, groups=groups)  # has no parameter for groups
 
 
 def test_a_procedure_on_filled_samples_says_whether_it_converged():
@@ -158,19 +158,19 @@ def test_outer_splits_follow_the_seed_the_repeats_and_the_task():
 
 
 def test_processes_start_where_the_work_is_large():
-    """The limit is one of cells times fits, so five times as many fits reach it with a fifth of the cells."""
+    """The limit is on values times fits, so five times as many fits reach it with a fifth of the values."""
     plain = table_of(*numbers(30, 4))
     fixed, chosen = Settings(features=2, cv=4, repeats=2), Settings(cv=4, repeats=2)
 
     def largest_for_one_process(settings):
         low, high = 1, 10**9
         while low < high:
-            middle = (low + high + 1) // 2
-            table = replace(plain, X=np.broadcast_to(0.0, (10, middle)))
+            tried = (low + high + 1) // 2
+            table = replace(plain, X=np.broadcast_to(0.0, (10, tried)))
             alone = training.n_processes(table, settings) == 1
             assert training.n_processes(table, settings) == (1 if alone else -1)
             assert training.n_processes(table, replace(settings, n_jobs=3)) == 3
-            low, high = (middle, high) if alone else (low, middle - 1)
+            low, high = (tried, high) if alone else (low, tried - 1)
         return low
 
     limit = largest_for_one_process(fixed)
@@ -181,7 +181,7 @@ def test_processes_start_where_the_work_is_large():
 
 
 class Plain(BaseEstimator):
-    """Notes what it is given."""
+    """A selector that records its arguments."""
 
     def __init__(self, n_jobs=None, random_state=None):
         self.n_jobs = n_jobs

@@ -17,9 +17,9 @@ from zeronorm._messages import rendered
 
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
-ROOM_FOR_FRAMES = 70_000  # places of 8 bytes; just above a power of two, so that the chunk has as many again
-# What the parser, in its different versions, says about wrong numbers, and plain words for it.
-PARSER_WORDS = {
+ROOM_FOR_FRAMES = 70_000  # words of 8 bytes; just above a power of two, so that the chunk has as many again
+# Messages about invalid numbers, from several versions of the parser, and a plain message for each.
+PARSER_MESSAGES = {
     " is not in the range x>=": " is too small: it must be at least ",
     "is not a valid integer range": "is not a whole number",
     "is not a valid int range": "is not a whole number",
@@ -35,11 +35,11 @@ PARSER_WORDS = {
 def main() -> NoReturn:
     """Run the command line of this process."""
     signal.signal(signal.SIGTERM, _terminate)
-    # Worker processes stay silent: what they warn about is summed up at the end.
+    # Worker processes print no warnings: the main process summarises them at the end.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    # CPython keeps frames in chunks of 16 KB and returns a chunk to the system with the first frame in it: a loop
-    # whose calls cross an edge then allocates at every turn (a fifth of the time to compile the loops of a first
-    # run). The frame of a function that asks for more than a chunk comes with room for all frames above it.
+    # CPython keeps stack frames in chunks of 16 KB and frees a chunk when its first frame returns. A loop whose
+    # calls cross the end of a chunk allocates one in every iteration, which takes a fifth of the time to compile
+    # the loops of a first run. A function that asks for more than a chunk gets room for all frames above it.
     run.__code__ = run.__code__.replace(co_stacksize=ROOM_FOR_FRAMES)
     sys.exit(run(sys.argv[1:]))
 
@@ -69,14 +69,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         result = INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away (for example `| head`): not an error of ours.
+        # The pipe that takes the output was closed (for example by `| head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         return _explain(error, caller)
-    if result == INTERRUPTED:  # some versions of the parser turn Ctrl-C into this code themselves
+    if result == INTERRUPTED:  # some versions of the parser return this code after Ctrl-C
         return _complain(
-            "Interrupted. No result was written. Where parts were finished, the same command with --resume goes on.",
+            "Interrupted. No result was written. If folds were finished, the same command with --resume continues.",
             INTERRUPTED,
         )
     return int(result) if isinstance(result, int) else 0
@@ -116,10 +116,10 @@ def _explain(error: Exception, caller: Any) -> int:
 
 
 def _sentence(message: str) -> str:
-    """What the parser says, without the words of its own checks, and with a full stop."""
+    """The message of the parser without the prefix of its checks, and with a full stop."""
     text = message.replace("Value error, ", "").strip()
-    for words, plain in PARSER_WORDS.items():
-        text = text.replace(words, plain)
+    for message_of_parser, plain in PARSER_MESSAGES.items():
+        text = text.replace(message_of_parser, plain)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

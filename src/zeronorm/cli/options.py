@@ -1,4 +1,4 @@
-"""Options of commands: those of a run from their declaration, and a few that only commands have."""
+"""Options of the commands: those of a run, from their declaration, and a few that only commands have."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from zeronorm._messages import Mention
 from zeronorm.workflow._kinds import Option, Options, defaults_of, options_of
 from zeronorm.workflow._options import DATA, CompareOptions, RunOptions, SelectOptions
 
-# -- What the shell offers after the Tab key, at once: nothing heavy is imported for it --
+# -- Completion in the shell; fast, because no large package is imported for it --
 
 
 def method_names(incomplete: str) -> list[str]:
-    """Methods that begin so, auto among them."""
+    """Names of methods that start with ``incomplete``, including auto."""
     from zeronorm.registry import names_in_sources
 
     return [name for name in ["auto", *names_in_sources()] if name.startswith(incomplete)]
 
 
 def method_lists(incomplete: str) -> list[str]:
-    """The list as far as it is written, with each method that may come next."""
+    """The list of methods that the user has begun, completed with each method that may come next."""
     before, comma, last = incomplete.rpartition(",")
     names = [name for name in method_names(last) if name not in ("auto", *before.split(","))]
     groups = [] if comma else [name for name in ("all-fast",) if name.startswith(last)]
@@ -35,14 +35,14 @@ def method_lists(incomplete: str) -> list[str]:
 
 
 def dataset_names(incomplete: str) -> list[str]:
-    """Data sets with a name that begins so."""
+    """Names of data sets that start with ``incomplete``."""
     from zeronorm.datasets._catalogue import known_names
 
     return [name for name in known_names() if name.startswith(incomplete)]
 
 
 def examples(*commands: str) -> str:
-    """The end of a help page: one command per line, as it can be copied."""
+    """The examples at the end of a help page, one command per line."""
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
 
 
@@ -62,7 +62,7 @@ TYPES: dict[str, Any] = {
 
 
 def declared(record: type[Options], name: str) -> Any:
-    """The type of an option for the parser, with all that its help page says."""
+    """The annotated type of an option for the parser, with its flags and its help text."""
     found = options_of(record)[name]
     return _annotated(name, found, defaults_of(record)[name])
 
@@ -86,7 +86,7 @@ def _choices(name: str, found: Option) -> Any:
 
 
 def value_of(found: Option, given: Any) -> Any:
-    """What Python takes for what the parser read."""
+    """The value for the Python function, from the value that the parser read."""
     match found.kind.text:
         case "choice":
             return given and given.name
@@ -98,7 +98,7 @@ def value_of(found: Option, given: Any) -> Any:
             return parameters(given)
         case "count":
             return int(given) if given.isdecimal() else given
-        case "number" if found.kind.least < 0:  # 0 leaves the decision to the program
+        case "number" if found.kind.least < 0:  # 0 on the command line is None in Python
             return given or None
     return given
 
@@ -106,9 +106,9 @@ def value_of(found: Option, given: Any) -> Any:
 def takes(
     record: type[Options], names: Iterable[str], **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator: a command gets options of a record, by name, in place of its parameter ``options``.
+    """Decorator that replaces the parameter ``options`` of a command with the named options of a record.
 
-    ``defaults`` are those of the command, where they are not the declared ones.
+    ``defaults`` replace declared defaults.
     """
     options = {name: found for name, found in options_of(record).items() if name in set(names)}
     values = {**defaults_of(record), **defaults}
@@ -165,7 +165,7 @@ FLAGS = {
 
 
 def in_flags(mention: Mention) -> str:
-    """An option that a message mentions, as its flag."""
+    """The option that a message mentions, as a flag of the command line."""
     flag = FLAGS[mention.name]
     if not mention.value:
         return flag
@@ -196,7 +196,7 @@ def n_bytes(text: str | None) -> int | None:
 
 
 def parameters(items: list[str] | None) -> dict[str, Any]:
-    """Values of --param NAME=VALUE: numbers, True, False, None, or text."""
+    """The values of --param NAME=VALUE, by name: numbers, True, False, None, or text."""
     parsed: dict[str, Any] = {}
     for item in items or ():
         key, sign, text = item.partition("=")

@@ -1,4 +1,4 @@
-"""What people and machines see on the terminal."""
+"""Output of the commands: tables and sentences on the terminal, JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ LONGEST_CLASS = 20  # in a heading
 
 
 def shows_progress(quiet: bool, as_json: bool) -> bool:
-    """Progress bars are for people in front of a terminal."""
+    """Whether to show a progress bar: on a terminal, without --quiet and --json."""
     return not quiet and not as_json and sys.stderr.isatty()
 
 
 def print_json(content: Any) -> None:
-    """JSON on the output stream, and nothing else."""
+    """Print a value as JSON to standard output."""
     from zeronorm.result._plain import finite
 
     sys.stdout.write(json.dumps(finite(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def print_table(title: str, headers: list[str], rows: list[list[str]], longest: int = LONGEST_NAME) -> None:
-    """A table; cells are shown as plain text, whatever they hold."""
+    """Print a table, with the text of its cells as it is, without markup."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -47,7 +47,7 @@ def print_table(title: str, headers: list[str], rows: list[list[str]], longest: 
 
 
 def say(text: str) -> None:
-    """One paragraph of plain text; nothing for none. Names of columns cannot move the cursor."""
+    """Print a line of text, if there is any; control characters (of column names) are replaced."""
     if text:
         sys.stdout.write("".join(c if c.isprintable() else "�" for c in text) + "\n")
 
@@ -59,7 +59,7 @@ def plain(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def print_rows(title: str, rows: list[dict[str, Any]]) -> None:
-    """Rows with the same keys as a table."""
+    """Print dicts with the same keys as the rows of a table."""
     heads = list(rows[0]) if rows else []
     print_table(title, heads, [[_number(row[head]) for head in heads] for row in rows])
 
@@ -69,7 +69,7 @@ def _number(value: Any) -> str:
 
 
 def print_selection(result: ResultData, folder: Path) -> None:
-    """The headline, the selected features, the error, notes and warnings, and where the report is."""
+    """Print the headline, the selected features, the error, notes and warnings, and the path of the report."""
     from zeronorm.datasets._table import counted
     from zeronorm.result._sentences import error_sentence, size_sentence
 
@@ -100,16 +100,18 @@ def print_selection(result: ResultData, folder: Path) -> None:
 
 
 def _effect(features: Sequence[Any]) -> str:
-    """The heading above the effects; with two classes, which is compared with which."""
+    """The heading of the column of effects, with the two classes that are compared."""
     from zeronorm.result._sentences import compared_classes, effect_name
 
     classes = compared_classes(features)
-    words = "" if classes is None else ", {} − {}".format(*(plain(name, LONGEST_CLASS) for name in classes))
-    return f"{effect_name(features)}{words}"
+    compared = (
+        "" if classes is None else ", {} − {}".format(*(plain(name, LONGEST_CLASS) for name in classes))
+    )
+    return f"{effect_name(features)}{compared}"
 
 
 def print_comparison(result: ResultData, folder: Path) -> None:
-    """The methods by error beside chance, the verdict, and where the report is."""
+    """Print the methods from best to worst, notes and warnings, and the path of the report."""
     from zeronorm.evaluation._summary import format_metric
     from zeronorm.result._files import method_rows
 
@@ -135,14 +137,14 @@ def print_comparison(result: ResultData, folder: Path) -> None:
     ]
     heads = ["method", label, "95 % interval", "p against chance", "features", "stability", "seconds per fit"]
     if all(row["p_value"] is None for row in order):  # no permutations
-        place = heads.index("p against chance")
-        heads, *rows = [[*line[:place], *line[place + 1 :]] for line in (heads, *rows)]
-    print_table("Methods on the same folds, intervals for the models fitted there", heads, rows)
+        index = heads.index("p against chance")
+        heads, *rows = [[*line[:index], *line[index + 1 :]] for line in (heads, *rows)]
+    print_table("Methods on the same folds; intervals are for the models fitted in these folds", heads, rows)
     _print_end(result, folder)
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """What was decided about the data."""
+    """Print the notes: what was inferred or changed in the data."""
     for note in notes:
         say(f"note: {rendered(note, in_flags)}")
 

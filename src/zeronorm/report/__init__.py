@@ -1,7 +1,6 @@
-"""Records to figures: one self-contained HTML file, or matplotlib for Python users.
+"""The report of a run as one self-contained HTML file, and its charts as matplotlib figures.
 
-``render`` makes the report of any records, and so does the package itself, as ``zeronorm.report(records)``; ``figure``
-draws one of its charts.
+``render`` makes the report of any records; ``zeronorm.report(records)`` does the same. ``figure`` draws one chart.
 """
 
 import sys
@@ -28,8 +27,8 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
     Parameters
     ----------
     name : str
-        Name of a chart: "error", "stability", "frequency", "path", … An unknown name gives an error that
-        lists all.
+        Name of a chart: "error", "stability", "frequency", "path", … The error message for an unknown name
+        lists all names.
     records : DataFrame or selector
         What ``evaluate`` returned; or a fitted selector for "importance", a fitted ``SelectorCV`` for "sizes".
     result : Result or None, default=None
@@ -69,14 +68,14 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
 def _of_selector(chart: Any, selector: Any) -> Any:
     if not hasattr(chart, "from_selector"):
         raise ValueError(
-            f"The chart {chart.name!r} needs records of evaluate, not a fitted {type(selector).__name__}. A selector "
-            "alone has the charts 'importance' and, with SelectorCV, 'sizes'."
+            f"The chart {chart.name!r} needs records of evaluate, not a fitted {type(selector).__name__}. For a fitted "
+            "selector use 'importance' or, with SelectorCV, 'sizes'."
         )
     return chart.from_selector(selector)
 
 
 class _CallablePackage(ModuleType):
-    """A package that can be called as its function ``render``."""
+    """A package that can be called like its function ``render``."""
 
     def __call__(self, *args: Any, **settings: Any) -> str:
         return render(*args, **settings)

@@ -1,6 +1,6 @@
-"""Bars and maps of cells: what they hold, and how they look as SVG.
+"""Bar charts and heat maps: their data, and how they are drawn as SVG.
 
-As every picture, they have ``svg``, ``data`` (what the page's script needs), ``inches`` and ``draw`` (the same on
+Like every picture, they have ``svg``, ``data`` (what the page's script needs), ``inches`` and ``draw`` (the same on
 matplotlib axes).
 """
 
@@ -25,11 +25,11 @@ PAGE_INCHES, LINE_INCHES = 7.0, 0.14  # of a journal: the page, and a line of sm
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its length as a share of the longest possible, its value in words, and whether it is in the result."""
+    """One bar: its length as a share of the longest possible, its value as text, and whether it is selected."""
 
     name: str
     share: float
-    words: str
+    text: str
     tip: str
     is_selected: bool
 
@@ -73,32 +73,33 @@ def _bar_chart(
         name = visible(bar.name, letters)
         parts.append(element("text", name, x=labels - 6, y=top + thickness - 2, class_="tick end name"))
         parts.append(element("rect", x=labels, y=top, **size, class_=kind, data_tip=bar.tip))
-        parts.append(element("text", bar.words, x=end + 6, y=top + thickness - 2, class_="tick"))
+        parts.append(element("text", bar.text, x=end + 6, y=top + thickness - 2, class_="tick"))
     height = len(bars) * row + (30 if chance else 8)
     if chance is not None:
-        place = labels + chance[0] * length
-        parts.append(element("line", x1=place, x2=place, y1=0, y2=height - 24, class_="chance"))
-        parts.append(element("text", chance[1], x=place, y=height - 8, class_="tick"))
+        position = labels + chance[0] * length
+        parts.append(element("line", x1=position, x2=position, y1=0, y2=height - 24, class_="chance"))
+        parts.append(element("text", chance[1], x=position, y=height - 8, class_="tick"))
     return svg_chart(identifier, title, (width, height), *parts)
 
 
-# -- Maps of cells --
+# -- Heat maps --
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells, row by row, with names for rows and columns and words for every cell.
+    """A heat map with names of rows and columns and a text for every cell.
 
-    ``levels`` are numbers of colours of the ``palette``; with the palettes "r" (correlations) and "p" (shares)
-    they are values from -1 or 0 to 1 on a continuous scale. ``strip`` gives a class number per column, drawn above
-    the cells; ``marked`` is a column with a border around it; ``shown`` are words that stand in the cells.
+    ``levels`` are indices of colours in the ``palette``; with the palettes "r" (correlations) and "p" (shares)
+    they are values from -1 or 0 to 1 on a continuous scale. ``texts`` describe the levels, or ``cells`` every cell.
+    ``strip`` gives a class number per column, drawn above the cells; ``marked`` is a column with a border around it;
+    ``shown`` are texts that are written into the cells.
     """
 
     rows: list[str]
     columns: list[str]
     levels: list[list[float]]
     palette: str
-    words: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     cells: list[list[str]] | None = None
     strip: list[int] | None = None
     column_ticks: list[tuple[int, str]] = field(default_factory=list)
@@ -125,7 +126,7 @@ class Grid:
 
 
 def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
-    """The map; the page's script reads the names of the cells from the data of the figure."""
+    """The SVG of a heat map; the script of the page takes the names of the cells from the data of the figure."""
     n_rows = len(grid.rows)
     labels, letters = label_room(grid.rows, width, share=0.32)
     top = 16 if grid.strip is not None else 4
@@ -138,46 +139,46 @@ def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
     if grid.strip is not None:
         parts += _strip(grid.strip, labels, cell)
     for row, name in enumerate(grid.rows):
-        place = top + (row + 0.75) * row_height
+        position = top + (row + 0.75) * row_height
         parts.append(
-            element("text", visible(name, letters), x=labels - 6, y=place, class_="cell-label end name")
+            element("text", visible(name, letters), x=labels - 6, y=position, class_="cell-label end name")
         )
     bottom = top + n_rows * row_height
     names, room = _column_names(grid, labels, cell, bottom)
     height = bottom + room + (16 if grid.x_label else 4)
     if grid.x_label:
-        middle = labels + (width - labels) / 2
-        names.append(element("text", grid.x_label, x=middle, y=height - 4, class_="label middle"))
+        center = labels + (width - labels) / 2
+        names.append(element("text", grid.x_label, x=center, y=height - 4, class_="label middle"))
     if grid.marked is not None:
-        place = labels + grid.marked * cell
+        position = labels + grid.marked * cell
         size = {"width": max(cell, 2.0), "height": bottom - top}
-        names.append(element("rect", x=place, y=top, **size, class_="marked"))
+        names.append(element("rect", x=position, y=top, **size, class_="marked"))
     if grid.shown is not None:
         names += [
             element(
                 "text",
-                words,
+                text,
                 x=labels + (j + 0.5) * cell,
                 y=top + (i + 0.64) * row_height,
-                class_="cell-words middle",
+                class_="cell-text middle",
             )
-            for i, row_words in enumerate(grid.shown)
-            for j, words in enumerate(row_words)
+            for i, row_texts in enumerate(grid.shown)
+            for j, text in enumerate(row_texts)
         ]
     cursor = element("rect", width=cell, height=row_height, class_="cursor", x=-99, y=-99)
-    place_of_cells = f"{labels} {top} {cell:.4f} {row_height}"
-    return svg_chart(identifier, title, (width, height), *parts, *names, cursor, data_grid=place_of_cells)
+    position_of_cells = f"{labels} {top} {cell:.4f} {row_height}"
+    return svg_chart(identifier, title, (width, height), *parts, *names, cursor, data_grid=position_of_cells)
 
 
 def _fill(palette: str, level: float) -> dict[str, Any]:
-    """A colour of the palette; on a continuous scale, the strength of one of its colours."""
+    """Attributes for a colour of the palette; on a continuous scale, the opacity of one of its colours."""
     if palette not in CONTINUOUS:
         return {"class_": f"{palette}{level:g}"}
     return {"class_": f"{palette}-{'below' if level < 0 else 'above'}", "fill_opacity": abs(level)}
 
 
 def _column_names(grid: Grid, labels: float, cell: float, bottom: float) -> tuple[list[Markup], float]:
-    """Names under the columns, upright where they fit and turned where they do not; and their height."""
+    """Names under the columns, horizontal where they fit and vertical elsewhere; and the height they take."""
     if not grid.column_ticks:
         return [], 0.0
     ticks = [(i, visible(text, 18)) for i, text in grid.column_ticks]
@@ -188,7 +189,7 @@ def _column_names(grid: Grid, labels: float, cell: float, bottom: float) -> tupl
             element("text", text, x=labels + (i + 0.5) * cell, y=bottom + 14, class_="tick middle")
             for i, text in ticks
         ], 20.0
-    # Turned names need the height of a line each: where columns are narrower, only some are named.
+    # A vertical name is as wide as a line is high: where columns are narrower, only some are named.
     names = []
     for i, text in ticks[:: max(1, math.ceil(9.0 / gap))]:
         x, y = labels + (i + 0.5) * cell + 3, bottom + 6
@@ -198,12 +199,12 @@ def _column_names(grid: Grid, labels: float, cell: float, bottom: float) -> tupl
 
 
 def _grid_data(identifier: str, grid: Grid) -> Markup:
-    """Names and words for the cells, as JSON that cannot end its script element."""
+    """Names and texts of the cells, as JSON that cannot end its script element."""
     content: dict[str, Any] = {
         "rows": [visible(name) for name in grid.rows],
         "columns": grid.columns,
         "levels": grid.levels if grid.cells is None else None,
-        "words": grid.words,
+        "texts": grid.texts,
         "cells": grid.cells,
     }
     text = json.dumps(finite(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -214,7 +215,7 @@ def _grid_data(identifier: str, grid: Grid) -> Markup:
 def _level_paths(
     levels: list[list[float]], left: float, width: float, row_height: float, top: float
 ) -> list[tuple[float, str]]:
-    """Runs of equal cells as rectangles, one path per colour, so that large maps stay small files."""
+    """Runs of equal cells as rectangles, one path per colour, which keeps the files of large maps small."""
     paths: dict[float, list[str]] = {}
     for row, cells in enumerate(levels):
         for start, end in _runs(cells):

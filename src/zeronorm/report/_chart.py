@@ -1,7 +1,7 @@
-"""What a chart of the report is, the list of them, and the numbers that several of them share.
+"""The base class of the charts of the report, their registry, and the numbers that several of them share.
 
-A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``ReportData`` and says
-what to draw. While a selection runs, ``collect`` keeps what needs the table of data or the fitted selector.
+A chart is one file in ``charts/``: a class with ``@register_chart`` that takes its numbers from ``ReportData`` and
+returns what to draw. At the end of a selection, ``collect`` keeps what comes from the data or the fitted selector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """What is known at the end of a selection and not kept: ``Chart.collect`` takes what a chart needs.
+    """The data and the fitted procedure at the end of a selection, from which ``Chart.collect`` takes what it needs.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class Run:
     y : ndarray
         The target.
     task : {"classification", "regression"}
-        What y holds.
+        Whether y holds classes or numbers.
     selector : estimator
         The fitted procedure.
     method : estimator
-        The method inside it.
+        The selector inside the procedure, which ranks the features.
     path : SelectionPath
-        Its path.
+        The path of the selector.
     columns : ndarray of int
         The selected features, in the order of the path.
     sizes : list of int
@@ -95,14 +95,14 @@ class ReportData:
         return summary.metric_label(self.metric)
 
     def format(self, value: float | None) -> str:
-        """A value of the metric, with its unit; a dash for what is not a finite number."""
+        """A value of the metric as text, with its unit; a dash for a value that is not finite."""
         if value is None or not math.isfinite(value):
             return "–"
         return summary.format_metric(value, self.metric)
 
     @cached_property
     def bounds(self) -> Bounds:
-        """The values the metric can have."""
+        """The smallest and the largest possible value of the metric."""
         low, high = as_metric(self.metric).bounds
         return (low if np.isfinite(low) else None), (high if np.isfinite(high) else None)
 
@@ -124,12 +124,12 @@ class ReportData:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The methods, as the records name them."""
+        """Names of the methods in the records."""
         return list(dict.fromkeys(self.columns["method"]))
 
     @cached_property
     def frequencies(self) -> dict[str, Frequencies]:
-        """How often each method selected each feature, at its own size."""
+        """How often each method selected each feature, at its selected size."""
         n_features = self.result.data["n_features"]
         return {
             label: summary.selection_frequencies(self.records, label, n_features) for label in self.labels
@@ -137,7 +137,7 @@ class ReportData:
 
     @cached_property
     def selected_sizes(self) -> dict[str, list[int]]:
-        """Numbers of features each procedure chose in the training parts."""
+        """Numbers of features that each procedure selected in the folds."""
         sizes: dict[str, list[int]] = {label: [] for label in self.labels}
         for label, size, count in zip(
             *(self.columns[k] for k in ("method", "size", "n_selected")), strict=True
@@ -147,7 +147,7 @@ class ReportData:
         return sizes
 
     def own_point(self, label: str | None) -> CurvePoint | None:
-        """The procedure of this name, measured as a whole."""
+        """The metric of the whole procedure of this name, at its selected size."""
         return next((curve.own for curve in self.curves if curve.method == label), None)
 
     def own_stability(self, label: str | None) -> StabilityPoint | None:
@@ -157,17 +157,17 @@ class ReportData:
 
     @cached_property
     def measured(self) -> dict[str, Any]:
-        """What the run itself says about its procedure: chance, p-value, other metrics; empty for bare records."""
+        """Chance level, p-value and other metrics of the procedure, from the result; empty for records alone."""
         return self.result.procedure
 
     @cached_property
     def chance(self) -> float | None:
-        """The metric of a predictor that sees no feature, where the result knows it."""
+        """The metric of a predictor without features; None where the result does not have it."""
         return self.result.chance
 
 
 def _finite_only(records: Any, metric: str) -> Any:
-    """The records with values of the metric that are not finite left empty, as those of failed parts are."""
+    """The records with missing values in position of those that are not finite, as for failed folds."""
     if hasattr(records, "iloc"):
         values = records[metric].astype(float)
         return records.assign(**{metric: values.where(np.isfinite(values))})
@@ -177,7 +177,7 @@ def _finite_only(records: Any, metric: str) -> Any:
 
 
 class Picture(Protocol):
-    """Something that draws itself in a page and on matplotlib axes."""
+    """A picture that can be drawn as SVG and on matplotlib axes."""
 
     def svg(self, identifier: str, title: str, width: int) -> Markup: ...
 
@@ -190,7 +190,7 @@ class Picture(Protocol):
 
 
 class Chart:
-    """A figure of the report: its numbers are its fields, ``picture`` says how they look."""
+    """A figure of the report: its fields are the numbers, ``picture`` returns how they are drawn."""
 
     name: ClassVar[str]
     order: ClassVar[int]
@@ -206,7 +206,7 @@ class Chart:
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
-        """Plain values to keep in ``result.figures``, for what the records cannot tell; None keeps nothing."""
+        """Plain values that are not in the records, to keep in ``result.figures``; None keeps nothing."""
         return None
 
     @classmethod
@@ -215,23 +215,23 @@ class Chart:
         raise NotImplementedError
 
     def picture(self) -> Picture:
-        """What is drawn."""
+        """The picture of the chart."""
         raise NotImplementedError
 
     def table(self) -> tuple[tuple[str, ...], Rows]:
-        """Headers and rows of the numbers."""
+        """The numbers of the figure as a table: headers and rows."""
         return (), []
 
     def legend(self) -> list[tuple[str, str]]:
-        """Colours (classes of the page's style) and their words."""
+        """Colours (classes of the style sheet), each with its label."""
         return []
 
     def keys(self) -> list[str]:
-        """Names of the lines, which readers can switch on and off."""
+        """Names of the lines, which can be hidden one by one."""
         return []
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw with matplotlib, on ``ax`` or on a new figure of a journal column; returns the figure."""
+        """Draw with matplotlib, on ``ax`` or on a new figure as wide as a journal column, and return the figure."""
         from zeronorm.report._plots import journal_style, new_axes
 
         picture = self.picture()
@@ -249,14 +249,14 @@ _CHARTS: dict[str, type[Chart]] = {}
 
 
 def register_chart(name: str, *, order: int) -> Callable[[C], C]:
-    """Add a chart to the report under ``name``; charts stand in ascending ``order``.
+    """Add a chart to the report.
 
     Parameters
     ----------
     name : str
-        Name of the chart, for ``figure``.
+        Name of the chart, which ``figure`` takes.
     order : int
-        Position in the report: charts stand in ascending order.
+        Position in the report: charts are sorted by it, in ascending order.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def chart_classes() -> list[type[Chart]]:
 
 
 def collect_figures(**at_hand: Any) -> dict[str, Any]:
-    """What every chart keeps of a run (the fields of ``Run``), by the name of the chart."""
+    """What every chart keeps of a run, by the name of the chart; the arguments are the fields of ``Run``."""
     run = Run(**at_hand)
     kept = ((cls.name, cls.collect(run)) for cls in chart_classes())
     return {name: found for name, found in kept if found is not None}
@@ -306,7 +306,7 @@ def charts_of(report_data: ReportData) -> list[Chart]:
     return [chart for chart in found if chart is not None]
 
 
-# -- What several charts do with columns of data --
+# -- Computations on columns of data that several charts share --
 
 
 def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -316,7 +316,7 @@ def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clustered(rows: NDArray[np.float64], *, metric: str) -> NDArray[np.intp]:
-    """Order of the leaves of average linkage; correlation is by absolute value, so that signs do not matter."""
+    """Order of the leaves of a clustering by average linkage; correlations count by their absolute value."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import pdist, squareform
 

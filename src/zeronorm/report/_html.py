@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_CLASS_COLUMNS = 4
 MOST_FEATURE_ROWS = 1000
-FIRST = 20  # charts up to this order stand before the tables
+FIRST = 20  # charts up to this order come before the tables
 
 
 def render(
@@ -41,7 +41,7 @@ def render(
     records : DataFrame
         What ``evaluate`` returned.
     result : Result or None, default=None
-        What ``select`` or ``compare`` returned. None: what the records can tell.
+        What ``select`` or ``compare`` returned. None: the report shows what the records hold.
     names : list of str or None, default=None
         Names of all features, when there is no ``result``.
     n_features : int or None, default=None
@@ -103,7 +103,7 @@ def render_report(result: ResultData, records: Any) -> str:
 def report_data_of(
     records: Any, *, names: Sequence[str] | None = None, n_features: int | None = None
 ) -> ReportData:
-    """What can be said about records alone."""
+    """The data of a report for which there are records but no result."""
     known = described_records(records, "records of an evaluation", names=names, n_features=n_features)
     return ReportData(ResultData(**known), records)
 
@@ -118,7 +118,7 @@ def _page(report_data: ReportData) -> str:
 
 @cache
 def _compiled_page() -> jinja2.Template:
-    """The template of a report; compiling it takes longer than filling it in."""
+    """The template of the report, compiled once per process, because compiling takes longer than rendering."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -138,7 +138,7 @@ def _template(name: str) -> str:
 
 @dataclass(frozen=True)
 class Card:
-    """A chart as the page shows it: at two widths, with its words and numbers."""
+    """A chart on the page: its drawing at two widths, its texts and its numbers."""
 
     identifier: str
     chart: Chart
@@ -164,7 +164,7 @@ class Card:
 
 
 def view(report_data: ReportData) -> dict[str, Any]:
-    """Everything the template shows, as values."""
+    """The values that the template shows."""
     cards = [card for card in map(Card.of, charts_of(report_data)) if card.wide]
     return {
         "report_data": report_data,
@@ -187,7 +187,7 @@ def view(report_data: ReportData) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MethodLine:
-    """A method in the table of a comparison; None where a number is not known."""
+    """One row of the table of methods; None where a number is not known."""
 
     method: str
     mean: str
@@ -200,7 +200,7 @@ class MethodLine:
 
 
 def _method_rows(report_data: ReportData) -> list[MethodLine]:
-    """The methods from the best on, with p-values against the best and against chance."""
+    """The methods from best to worst, with p-values against the best and against chance."""
     comparison = report_data.comparison
     if comparison is None:
         return []
@@ -231,15 +231,15 @@ def _method_rows(report_data: ReportData) -> list[MethodLine]:
 
 
 def _baseline(report_data: ReportData) -> tuple[str, str]:
-    """The method that the others must beat, and what it stands for: no features, or features drawn at random."""
+    """The reference method that the others must beat, and its name in the heading: no features, or random features."""
     names = {"baseline": "chance", "random": "random features"}
     return next(
-        ((name, words) for name, words in names.items() if name in report_data.labels), ("", "chance")
+        ((name, heading) for name, heading in names.items() if name in report_data.labels), ("", "chance")
     )
 
 
 def _feature_rows(result: ResultData) -> list[dict[str, Any]]:
-    """Rows of the table of selected features, with the strongest correlation to another one."""
+    """Rows of the table of selected features, each with the selected feature that it correlates with most."""
     partners = _strongest_partners(result)
     return [
         {"feature": feature, "frequency": feature.frequency, "partner": partners.get(feature.index)}
@@ -248,12 +248,14 @@ def _feature_rows(result: ResultData) -> list[dict[str, Any]]:
 
 
 def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
-    """Columns about single features that the result knows: heading and one text per selected feature."""
+    """Columns about single features for which the result has values: heading and one text per selected feature."""
     features = result.selected[:MOST_FEATURE_ROWS]
     classes = next((list(f.class_means) for f in features if f.class_means), [])
     columns = [
         (f"mean of {visible(label, 20)}", [_number((f.class_means or {}).get(label)) for f in features])
-        for label in (classes if len(classes) <= MOST_CLASS_COLUMNS else ())  # a part of them would mislead
+        for label in (
+            classes if len(classes) <= MOST_CLASS_COLUMNS else ()
+        )  # only some of them would mislead
     ]
     plain = (
         ("direction", "direction"),
@@ -270,14 +272,14 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
 
 
 def _number(value: Any, digits: int = 4) -> str:
-    """A number with a few digits; words as they are."""
+    """A number with a few digits; text as it is."""
     if value is None or value == "":
         return "–"
     return value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
 def _p_value(value: Any) -> str:
-    """Two digits; a value below the smallest number is not nothing."""
+    """A p-value with two digits; 0, which is a rounded value, is shown as an upper bound."""
     return "< 1e-300" if value == 0.0 else _number(value, 2)
 
 

@@ -1,6 +1,6 @@
-"""Lines with intervals and guides: what they hold, and how they look as SVG.
+"""Line charts with intervals and guides: their data, and how they are drawn as SVG.
 
-As every picture, they have ``svg``, ``data`` (what the page's script needs), ``inches`` and ``draw`` (the same on
+Like every picture, they have ``svg``, ``data`` (what the page's script needs), ``inches`` and ``draw`` (the same on
 matplotlib axes).
 """
 
@@ -62,19 +62,19 @@ class Series:
 
 @dataclass(frozen=True)
 class Guides:
-    """Lines across a chart: levels of y and places on x with their words, ticks for single values of x, x = y."""
+    """Lines across a chart: levels of y and positions on x with their labels, ticks for single values of x, x = y."""
 
     levels: tuple[tuple[float, str], ...] = ()
-    places: tuple[tuple[float, str], ...] = ()
+    positions: tuple[tuple[float, str], ...] = ()
     rug: tuple[tuple[float, str], ...] = ()
     diagonal: bool = False
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines with names at their ends; chosen points are ringed.
+    """A line chart with the name of each line at its end and rings around chosen points.
 
-    Intervals of more than six lines are shown for the line under the pointer only. Points that are not finite
+    With more than six lines, the intervals are shown only for the line under the pointer. Points that are not finite
     are left out.
     """
 
@@ -111,7 +111,9 @@ def _line_chart(
     points = [point for line in lines for point in line.points]
     has_names = len(lines) > 1 and width > NARROW
     names = [line.name for line in lines]
-    room, letters = label_room(names, width, letter=WIDE_TEXT) if has_names else (14, 0)  # bold letters
+    room, letters = (
+        label_room(names, width, letter=WIDE_TEXT) if has_names else (14, 0)
+    )  # wider, because the letters are bold
     height = 380 if len(lines) > MOST_WITH_INTERVALS else 330 if width > NARROW else 280
     box = Box(58, 14, width - room - (12 if has_names else 0), height - 44)
     is_crowded = len(lines) > MOST_WITH_INTERVALS
@@ -127,7 +129,7 @@ def _line_chart(
 
 
 def _x_scale(points: list[Point], axes: Axes, box: Box, guides: Guides) -> Scale:
-    values = [p.x for p in points] + [place for place, _ in (*guides.places, *guides.rug)]
+    values = [p.x for p in points] + [position for position, _ in (*guides.positions, *guides.rug)]
     if axes.x_log:
         positive = [max(value, ZERO_ON_LOG) for value in values]
         low, high = min(positive) / 1.12, max(positive) * 1.12
@@ -146,12 +148,12 @@ def _y_scale(points: list[Point], axes: Axes, box: Box, guides: Guides, *, with_
 
 
 def _at(x: Scale, value: float) -> float:
-    """The place of a value; an empty selection has one on a logarithmic scale too."""
+    """The position of a value on the axis; a size of 0 has one on a logarithmic scale too."""
     return x(max(value, ZERO_ON_LOG) if x.is_log else value)
 
 
 def _beside(x: Scale, index: int, n_series: int) -> Scale:
-    """Lines stand a little beside each other, so that their intervals do not cover one another."""
+    """The x axis of one line, shifted a little so that the intervals of the lines do not cover one another."""
     shift = min(4.0, WIDEST_SHIFT / n_series) * (index - (n_series - 1) / 2)
     return Scale(x.low, x.high, x.start + shift, x.end + shift, x.is_log)
 
@@ -160,27 +162,27 @@ def _line(index: int, line: Series, x: Scale, y: Scale) -> Markup:
     parts = []
     joined = [point for point in line.points if not point.is_chosen]
     if len(joined) > 1:
-        places = " ".join(f"{_at(x, p.x):.1f},{y(p.y):.1f}" for p in joined)
-        parts.append(element("polyline", points=places, class_="line"))
+        positions = " ".join(f"{_at(x, p.x):.1f},{y(p.y):.1f}" for p in joined)
+        parts.append(element("polyline", points=positions, class_="line"))
     for point in line.points:
         parts += _marks(index, point, x, y)
     return element("g", *parts, class_=series_class(index), data_series=index)
 
 
 def _marks(index: int, point: Point, x: Scale, y: Scale) -> list[Markup]:
-    place, height = _at(x, point.x), y(point.y)
+    position, height = _at(x, point.x), y(point.y)
     parts = []
     if point.low is not None and point.high is not None:
         ends = {"y1": y(point.low), "y2": y(point.high)}
-        parts.append(element("line", x1=place, x2=place, **ends, class_="interval"))
+        parts.append(element("line", x1=position, x2=position, **ends, class_="interval"))
     if point.is_chosen:
-        parts.append(element("circle", cx=place, cy=height, r=8, class_="ring"))
-    parts.append(element("path", d=shape(index, place, height), class_="mark", data_tip=point.tip))
+        parts.append(element("circle", cx=position, cy=height, r=8, class_="ring"))
+    parts.append(element("path", d=shape(index, position, height), class_="mark", data_tip=point.tip))
     return parts
 
 
 def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: int) -> Markup:
-    """The name of every line beside its last point, moved apart where names would cover one another."""
+    """The names of the lines beside their last points, moved apart where they would cover one another."""
     ends = []
     for index, line in enumerate(lines):
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
@@ -190,8 +192,8 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
     ends.sort()
     heights = scale([end[0] for end in ends], LINE_OF_LABELS, box.top, box.bottom)
     parts = []
-    for (height, place, index, name), moved in zip(ends, heights, strict=True):
-        leader = f"M{place + 6:.1f} {height:.1f}L{box.right + 6:.1f} {moved:.1f}"
+    for (height, position, index, name), moved in zip(ends, heights, strict=True):
+        leader = f"M{position + 6:.1f} {height:.1f}L{box.right + 6:.1f} {moved:.1f}"
         parts.append(
             element(
                 "g",
@@ -204,12 +206,12 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
     return element("g", *parts)
 
 
-def scale(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Ascending places moved as little as need be, so that neighbours are ``gap`` apart within [low, high]."""
-    gap = min(gap, (high - low) / max(1, len(places) - 1)) if len(places) > 1 else gap
+def scale(positions: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Ascending positions, moved as little as possible so that neighbours are ``gap`` apart within [low, high]."""
+    gap = min(gap, (high - low) / max(1, len(positions) - 1)) if len(positions) > 1 else gap
     moved: list[float] = []
-    for place in places:
-        moved.append(max(place, moved[-1] + gap) if moved else max(place, low))
+    for position in positions:
+        moved.append(max(position, moved[-1] + gap) if moved else max(position, low))
     for i in range(len(moved) - 1, -1, -1):
         ceiling = high if i == len(moved) - 1 else moved[i + 1] - gap
         moved[i] = min(moved[i], ceiling)
@@ -218,26 +220,26 @@ def scale(places: list[float], gap: float, low: float, high: float) -> list[floa
 
 def _guide_lines(box: Box, x: Scale, y: Scale, guides: Guides) -> Markup:
     parts = []
-    for level, words in guides.levels:
-        place = y(level)
-        parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="chance"))
-        parts.append(element("text", words, x=box.right - 2, y=place - 4, class_="tick end guide"))
+    for level, label in guides.levels:
+        position = y(level)
+        parts.append(element("line", x1=box.left, x2=box.right, y1=position, y2=position, class_="chance"))
+        parts.append(element("text", label, x=box.right - 2, y=position - 4, class_="tick end guide"))
     if guides.diagonal:
         ends = {"x1": x(x.low), "y1": y(x.low), "x2": x(x.high), "y2": y(x.high)}
         parts.append(element("line", **ends, class_="chance"))
-    for value, words in guides.places:
-        place = x(value)
-        is_left = place > (box.left + box.right) / 2
-        parts.append(element("line", x1=place, x2=place, y1=box.top, y2=box.bottom, class_="place"))
+    for value, label in guides.positions:
+        position = x(value)
+        is_left = position > (box.left + box.right) / 2
+        parts.append(element("line", x1=position, x2=position, y1=box.top, y2=box.bottom, class_="position"))
         side = "tick end guide" if is_left else "tick guide"
-        parts.append(element("text", words, x=place + (-5 if is_left else 5), y=box.top + 8, class_=side))
+        parts.append(element("text", label, x=position + (-5 if is_left else 5), y=box.top + 8, class_=side))
     return element("g", *parts)
 
 
 def _rug(box: Box, x: Scale, values: tuple[tuple[float, str], ...]) -> Markup:
     parts = []
     for value, tip in values:
-        place = _at(x, value)
-        tick = f"M{place - 1.2:.1f} {box.bottom - 11:.1f}h2.4v11h-2.4z"
+        position = _at(x, value)
+        tick = f"M{position - 1.2:.1f} {box.bottom - 11:.1f}h2.4v11h-2.4z"
         parts.append(element("path", d=tick, class_="mark rug", data_tip=tip))
     return element("g", *parts)

@@ -1,4 +1,4 @@
-"""The pictures of the report on matplotlib axes, at the size and with the type of a journal's column."""
+"""The pictures of the report on matplotlib axes, with the width and font sizes of a journal column."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LEVELS = {
 
 
 def printable(name: str, limit: int) -> str:
-    """A name without the sign for a new line, which printed fonts do not have."""
+    """A name without the symbol for a line break, which the fonts of matplotlib do not have."""
     return visible(name.replace("\n", " ").replace("\t", " "), limit)
 
 
 @contextmanager
 def journal_style() -> Iterator[Any]:
-    """``matplotlib.pyplot`` with the type and line widths of a printed figure."""
+    """``matplotlib.pyplot`` with the font sizes and line widths of a printed figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -55,13 +55,13 @@ def journal_style() -> Iterator[Any]:
 
 
 def new_axes(width: float, height: float) -> Any:
-    """Axes of a new figure of this size in inches."""
+    """The axes of a new figure of this size in inches."""
     with journal_style() as plt:
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def draw_lines(ax: Any, lines: Lines) -> None:
-    """Lines with their intervals, guides and a legend."""
+    """Draw lines with their intervals, guides and a legend."""
     series = lines.finite
     for index, line in enumerate(series):
         colour = COLOURS[index % N_COLOURS]
@@ -92,8 +92,8 @@ def draw_lines(ax: Any, lines: Lines) -> None:
         ax.axhline(level, color=COLOURS[1], linestyle="--", linewidth=0.8)
     if lines.guides.diagonal:
         ax.axline((0, 0), (1, 1), color=COLOURS[1], linestyle="--", linewidth=0.8)
-    for place, _ in lines.guides.places:
-        ax.axvline(place, color="#555555", linestyle=":", linewidth=0.8)
+    for position, _ in lines.guides.positions:
+        ax.axvline(position, color="#555555", linestyle=":", linewidth=0.8)
     _finish(ax, lines)
     if len(series) > 3:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -113,7 +113,7 @@ def _shown_x(x: float, lines: Lines) -> float:
 
 
 def _finish(ax: Any, lines: Lines) -> None:
-    """Labels, bounds and plain numbers at the ticks."""
+    """Set labels, bounds and ticks with plain numbers."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     axes = lines.axes
@@ -135,12 +135,12 @@ def _finish(ax: Any, lines: Lines) -> None:
 
 
 def draw_bars(ax: Any, bars: Bars) -> None:
-    """Horizontal bars, the first on top."""
+    """Draw horizontal bars, the first on top."""
     shown = bars.bars
-    places = range(len(shown))
+    positions = range(len(shown))
     colours = [COLOURS[0] if bar.is_selected else "#cfe1f2" for bar in shown]
-    ax.barh(places, [bar.share for bar in shown], color=colours, height=0.7)
-    ax.set_yticks(places, [printable(bar.name, 30) for bar in shown])
+    ax.barh(positions, [bar.share for bar in shown], color=colours, height=0.7)
+    ax.set_yticks(positions, [printable(bar.name, 30) for bar in shown])
     ax.invert_yaxis()
     ax.set(xlabel=bars.x_label)
     if bars.chance is not None:
@@ -148,7 +148,7 @@ def draw_bars(ax: Any, bars: Bars) -> None:
 
 
 def draw_grid(ax: Any, grid: Grid) -> None:
-    """Cells in the colours of the report, with names on both sides."""
+    """Draw a heat map in the colours of the report, with names of rows and columns."""
     from matplotlib.colors import ListedColormap
 
     scale: dict[str, Any]
@@ -163,12 +163,14 @@ def draw_grid(ax: Any, grid: Grid) -> None:
     ax.set_yticks(range(len(grid.rows)), [printable(name, 30) for name in grid.rows])
     ticks = grid.column_ticks
     turn = 90 if sum(len(text) for _, text in ticks) > 40 else 0
-    ax.set_xticks([place for place, _ in ticks], [printable(text, 20) for _, text in ticks], rotation=turn)
+    ax.set_xticks(
+        [position for position, _ in ticks], [printable(text, 20) for _, text in ticks], rotation=turn
+    )
     ax.set(xlabel=grid.x_label)
     for i, row in enumerate(grid.shown or []):
-        for j, words in enumerate(row):
+        for j, text in enumerate(row):
             ink = "white" if abs(grid.levels[i][j]) > 0.6 else "black"
-            ax.text(j, i, words, ha="center", va="center", color=ink)
+            ax.text(j, i, text, ha="center", va="center", color=ink)
     if grid.marked is not None:
         ax.axvline(grid.marked, color="black", linewidth=0.8, linestyle=":")
     if grid.palette in ("r", "p") and grid.shown is None:

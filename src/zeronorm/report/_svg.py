@@ -1,7 +1,7 @@
 """Inline SVG: escaped elements, scales with round ticks, and the frame of a chart.
 
-Charts print, need no library and take their colours from the page. Each is drawn at two widths, so that a phone
-gets a chart of its own instead of a part of a large one.
+Charts can be printed, need no library and take their colours from the page. Each is drawn at two widths, one of them
+for phones.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ WIDE, HALF, NARROW = 760, 520, 340
 N_COLOURS = 8
 N_SHAPES = 4
 MOST_WITH_INTERVALS = 6  # lines
-ZERO_ON_LOG = 0.5  # where a count of 0 stands on a logarithmic axis
+ZERO_ON_LOG = 0.5  # the position of a count of 0 on a logarithmic axis
 COLUMN_INCHES = 3.5  # of a journal
-TEXT_WIDTH = 6.6  # of a common character at the size of the labels
-WIDE_TEXT = 7.6  # of a wide one, for the number of characters that surely fit
+TEXT_WIDTH = 6.6  # width of an average character at the size of the labels
+WIDE_TEXT = 7.6  # width of a wide character, for the number of characters that fit in any case
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
-    """An element; plain strings among children and attribute values are escaped.
+    """An SVG or HTML element; plain strings among children and attribute values are escaped.
 
-    Underscores in attribute names stand for hyphens, a trailing one avoids Python's keywords.
+    Underscores in attribute names become hyphens; a trailing one, as in ``class_``, is removed.
     """
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(_short(value))}"'
@@ -38,7 +38,7 @@ def element(tag: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def _short(value: Any) -> Any:
-    """Coordinates with at most two decimals keep the file small."""
+    """A coordinate with at most two decimals, to keep the file small."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
@@ -51,7 +51,7 @@ def visible(text: str, limit: int = 120) -> str:
 def svg_chart(
     identifier: str, title: str, size: tuple[float, float], *parts: Markup, **attributes: Any
 ) -> Markup:
-    """A whole chart of ``size`` (width, height), reachable by keyboard and named for screen readers."""
+    """A chart of ``size`` (width, height) that can be reached by keyboard and has a title for screen readers."""
     return element(
         "svg",
         *parts,
@@ -68,7 +68,7 @@ def svg_chart(
 def label_room(
     names: list[str], width: int, share: float = 0.3, letter: float = TEXT_WIDTH
 ) -> tuple[int, int]:
-    """Room for names at the side of a chart, and the number of characters that fit."""
+    """Width of the names at the side of a chart, and the number of characters that fit."""
     shown = [visible(name) for name in names]
     longest = max(map(len, shown), default=0)
     needed = max((max(len(name) * letter, text_width(name)) for name in shown), default=0.0) + 10
@@ -81,7 +81,7 @@ NARROW_LETTERS, WIDE_LETTERS = set("fijlrtI.,:;!|'()[] "), set("mwMW@%")
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """Pixels that a text takes in one of the wider fonts."""
+    """Width of a text in pixels, in one of the wider fonts."""
     ems = (
         0.4
         if letter in NARROW_LETTERS
@@ -154,7 +154,7 @@ def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
 def value_range(
     values: list[float], bounds: tuple[float | None, float | None] = (None, None), room: float = 0.06
 ) -> tuple[float, float]:
-    """The range of an axis: room around the values, never beyond the bounds, from 0 where 0 is a bound."""
+    """The range of an axis: the values with a margin, within the bounds, starting at 0 where 0 is a bound."""
     low, high = min(values), max(values)
     space = (high - low) * room or abs(high) * room or 1.0
     lowest, highest = bounds
@@ -168,7 +168,7 @@ def value_range(
 
 @dataclass(frozen=True)
 class Axes:
-    """What stands at the axes, which values are possible, and whether x is logarithmic."""
+    """Labels of the axes, the possible values, and whether x is logarithmic."""
 
     x_label: str
     y_label: str
@@ -192,26 +192,28 @@ def frame(box: Box, x: Scale, y: Scale, axes: Axes) -> Markup:
     """Grid lines, ticks and labels around a box."""
     parts = []
     for tick in y.ticks():
-        place = y(tick)
-        parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="grid"))
+        position = y(tick)
+        parts.append(element("line", x1=box.left, x2=box.right, y1=position, y2=position, class_="grid"))
         parts.append(
-            element("text", axes.y_format(tick), x=box.left - 6, y=place + 4, class_="tick end y-tick")
+            element("text", axes.y_format(tick), x=box.left - 6, y=position + 4, class_="tick end y-tick")
         )
     for tick in x.ticks(4 if box.right - box.left < 320 else 5):
-        place = x(tick)
-        parts.append(element("line", x1=place, x2=place, y1=box.bottom, y2=box.bottom + 5, class_="axis"))
-        words = "0" if tick == ZERO_ON_LOG and x.is_log else f"{tick:g}"
-        parts.append(element("text", words, x=place, y=box.bottom + 18, class_="tick middle x-tick"))
+        position = x(tick)
+        parts.append(
+            element("line", x1=position, x2=position, y1=box.bottom, y2=box.bottom + 5, class_="axis")
+        )
+        text = "0" if tick == ZERO_ON_LOG and x.is_log else f"{tick:g}"
+        parts.append(element("text", text, x=position, y=box.bottom + 18, class_="tick middle x-tick"))
     parts.append(element("line", x1=box.left, x2=box.right, y1=box.bottom, y2=box.bottom, class_="axis"))
-    across, middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+    across, center = (box.left + box.right) / 2, (box.top + box.bottom) / 2
     parts.append(element("text", axes.x_label, x=across, y=box.bottom + 37, class_="label middle"))
-    turned = f"rotate(-90 13 {middle:g})"
-    parts.append(element("text", axes.y_label, x=13, y=middle, class_="label middle", transform=turned))
+    turned = f"rotate(-90 13 {center:g})"
+    parts.append(element("text", axes.y_label, x=13, y=center, class_="label middle", transform=turned))
     return element("g", *parts)
 
 
 def shape(index: int, x: float, y: float, r: float = 4.0) -> str:
-    """Circle, square, triangle or diamond, so that lines differ without colour."""
+    """Path of a circle, square, triangle or diamond, by which lines can be told apart without colour."""
     shapes = (
         f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z",
         f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z",
@@ -222,10 +224,10 @@ def shape(index: int, x: float, y: float, r: float = 4.0) -> str:
 
 
 def shape_number(index: int) -> int:
-    """Lines of the same colour have different shapes and dashes."""
+    """Index of the shape of a line: lines of the same colour have different shapes and dashes."""
     return (index + index // N_COLOURS) % N_SHAPES
 
 
 def series_class(index: int) -> str:
-    """Colour and dash of a line."""
+    """The style classes of a line: its colour and dash."""
     return f"series s{index % N_COLOURS} dash{index // N_COLOURS % 3}"

@@ -1,4 +1,4 @@
-"""The result in words: key figures, the error, a paragraph for a methods section, and what to do next."""
+"""The result in sentences: key figures, the error, a paragraph for a methods section, and what to do next."""
 
 from __future__ import annotations
 
@@ -12,27 +12,32 @@ from zeronorm.result._record import ResultData
 from zeronorm.selection.target import TASKS
 
 CONFIRMING_REPEATS = 10
-# Parameters that the text tells elsewhere.
-UNTOLD = ("random_state", "task", "n_features_to_select")
+# Parameters that another sentence mentions.
+OMITTED = ("random_state", "task", "n_features_to_select")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A figure one looks for first."""
+    """A key figure: a value with its label."""
 
     value: str
     label: str
 
 
 def key_figures(report_data: ReportData) -> list[tuple[str, list[Tile]]]:
-    """Tiles under headings that say which model they speak about."""
+    """Tiles by heading: those of the methods, or of the procedure and of the final set."""
     result = report_data.result
     groups = []
     if report_data.comparison is not None:
-        groups.append(("The methods, measured on samples they have not seen", _comparison_tiles(report_data)))
+        groups.append(
+            (
+                "The methods, measured on samples that were not used for selection",
+                _comparison_tiles(report_data),
+            )
+        )
     procedure = _procedure_tiles(report_data)
     if procedure:
-        groups.append(("The procedure, measured on samples it has not seen", procedure))
+        groups.append(("The procedure, measured on samples that were not used for selection", procedure))
     if result.selected:
         groups.append(("The final set, selected from all samples", _final_tiles(report_data)))
     return groups
@@ -45,7 +50,7 @@ def _comparison_tiles(report_data: ReportData) -> list[Tile]:
     extreme = "highest" if report_data.greater_is_better else "lowest"
     return [
         Tile(best.method, f"{extreme} {report_data.metric_label}: {report_data.format(best.mean)}"),
-        Tile(comparison.preferred, "preferred: fewest features of the equally good"),
+        Tile(comparison.preferred, "preferred: fewest features within one standard error of the best"),
         Tile(str(report_data.result.data["n_samples"]), "samples"),
     ]
 
@@ -71,22 +76,20 @@ def _procedure_tiles(report_data: ReportData) -> list[Tile]:
         )
     measured = report_data.measured
     if measured.get("p_value") is not None:
-        words = (
-            f"p-value of the whole procedure, from {measured['n_permutations']} permutations of the target"
-        )
-        tiles.append(Tile(f"p = {measured['p_value']:.2g}", words))
+        text = f"p-value of the whole procedure, from {measured['n_permutations']} permutations of the target"
+        tiles.append(Tile(f"p = {measured['p_value']:.2g}", text))
     if (measured.get("also") or {}).get("r2") is not None:
-        tiles.append(Tile(f"{measured['also']['r2']:.3g}", "R², the explained share of the variation"))
+        tiles.append(Tile(f"{measured['also']['r2']:.3g}", "R², the share of the variance that is explained"))
     sizes = report_data.selected_sizes.get(label or "", [])
     if len(set(sizes)) > 1:
         tiles.append(
             Tile(
                 f"{min(sizes)} to {max(sizes)}",
-                f"features chosen in the {len(sizes)} training parts (median {median(sizes):g})",
+                f"features selected in the {len(sizes)} folds (median {median(sizes):g})",
             )
         )
     elif sizes:
-        tiles.append(Tile(str(sizes[0]), f"features in each of the {len(sizes)} training parts"))
+        tiles.append(Tile(str(sizes[0]), f"features in each of the {len(sizes)} folds"))
     stability = report_data.own_stability(label)
     if stability is not None:
         tiles.append(Tile(f"{stability.nogueira:.2f}", "stability of the selection (1 is best)"))
@@ -103,20 +106,20 @@ def _final_tiles(report_data: ReportData) -> list[Tile]:
 
 
 def is_largest_tried(result: ResultData) -> bool:
-    """Whether the size was chosen and no larger one was tried, although there are more features."""
+    """Whether the chosen size is the largest that was tried, although there are more features."""
     return bool(result.size.get("at_largest"))
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to do next, and the command for it."""
+    """A next step, and the command for it."""
 
-    words: str
+    text: str
     command: str
 
 
 def next_steps(result: ResultData) -> list[Step]:
-    """How to confirm, enlarge and use the result."""
+    """Next steps: confirm, enlarge and use the result."""
     run = result.provenance
     command = str(run.get("command", "")) if run else ""
     if command.startswith("zeronorm demo"):
@@ -126,33 +129,31 @@ def next_steps(result: ResultData) -> list[Step]:
     command = _without(command, "--out", "-o", flags=("--force",))
     steps = []
     if run.get("repeats", 1) < CONFIRMING_REPEATS:
-        words = "Confirm: measure again on ten times as many splits, which also shows how stable the set is."
-        steps.append(Step(words, f"{command} --repeats {CONFIRMING_REPEATS} --out confirmed"))
+        text = "Confirm: repeat the cross-validation ten times, which also shows how stable the set is."
+        steps.append(Step(text, f"{command} --repeats {CONFIRMING_REPEATS} --out confirmed"))
     if result.kind == "selection" and is_largest_tried(result):
         larger = min(4 * max(result.size["tried"]), result.data["n_features"])
-        words = "Enlarge: the chosen size is the largest one tried."
-        steps.append(Step(words, f"{command} --max-features {larger} --out enlarged"))
+        text = "Enlarge: the chosen size is the largest one tried."
+        steps.append(Step(text, f"{command} --max-features {larger} --out enlarged"))
     if result.kind == "selection" and result.selected and "--save-model" not in command:
-        words = "Apply: keep the model of the final set, then predict new samples with it."
+        text = "Apply: save the model of the final set, then predict new samples with it."
         again = f"{command} --save-model --out with-model"
-        steps.append(Step(words, f"{again}\nzeronorm apply with-model new-samples.csv"))
-    words_of_command = shlex.split(command)
-    if result.kind == "selection" and len(words_of_command) > 2:
-        data = shlex.quote(words_of_command[2])
+        steps.append(Step(text, f"{again}\nzeronorm apply with-model new-samples.csv"))
+    arguments = shlex.split(command)
+    if result.kind == "selection" and len(arguments) > 2:
+        data = shlex.quote(arguments[2])
         target = f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
-        words = "Compare: see whether another method does better on the same folds."
-        steps.append(Step(words, f"zeronorm compare {data}{target} --methods all-fast --out compared"))
+        text = "Compare: see whether another method does better on the same folds."
+        steps.append(Step(text, f"zeronorm compare {data}{target} --methods all-fast --out compared"))
     elif result.kind == "comparison":
         chosen = command.replace("zeronorm compare", "zeronorm select", 1)
-        words = (
-            "Select: run one method and get its features; use the options of the comparison that you need."
-        )
-        steps.append(Step(words, f"{_without(chosen, '--methods', '-m')} --method NAME --out selected"))
+        text = "Select: run one method to get its features, with the options of the comparison that you need."
+        steps.append(Step(text, f"{_without(chosen, '--methods', '-m')} --method NAME --out selected"))
     return steps
 
 
 def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:
-    """The command without some options, with their values, and flags."""
+    """The command without some options and their values, and without some flags."""
     kept, skip = [], False
     for word in shlex.split(command):
         if skip:
@@ -165,7 +166,7 @@ def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:
 
 
 def new_samples_sentence(report_data: ReportData) -> str:
-    """The error of the procedure on samples it has not seen."""
+    """The error of the procedure on samples that were not used for selection."""
     own = report_data.own_point(report_data.result.chosen_method)
     if own is None:
         return "The error could not be measured."
@@ -175,32 +176,37 @@ def new_samples_sentence(report_data: ReportData) -> str:
         interval = f" (95 % interval for the models fitted here {low} to {high})"
     return (
         f"The {report_data.metric_label} on samples that were not used for selection is {report_data.format(own.mean)}"
-        f"{interval}, over {own.n_splits} test parts."
+        f"{interval}, over {own.n_splits} test folds."
     )
 
 
 def stability_sentence(report_data: ReportData) -> str:
-    """How alike the selections of different folds are."""
+    """How similar the selected sets of different folds are."""
     point = report_data.own_stability(report_data.result.chosen_method)
     if point is None:
         return ""
     return (
-        f"The stability of the selected set across the training parts is {point.nogueira:.2f} "
+        f"The stability of the selected set across the folds is {point.nogueira:.2f} "
         "(Nogueira et al. 2018; 1 is best, 0 is chance)."
     )
 
 
 def methods_section(report_data: ReportData) -> str:
-    """What was done, in words that can go into a paper."""
+    """What was done, in sentences for a methods section."""
     result = report_data.result
-    parts = [_data_part(result), _method_part(result), _size_part(result), _evaluation_part(report_data)]
+    parts = [
+        _data_sentence(result),
+        _method_sentence(result),
+        _size_sentence(result),
+        _evaluation_sentence(report_data),
+    ]
     if result.kind == "selection":
         parts += [new_samples_sentence(report_data), stability_sentence(report_data)]
-    parts.append(_version_part(result))
+    parts.append(_version_sentence(result))
     return " ".join(part for part in parts if part)
 
 
-def _data_part(result: ResultData) -> str:
+def _data_sentence(result: ResultData) -> str:
     data = result.data
     counts = data.get("class_counts") or {}
     classes = ", ".join(f"{name}: {count}" for name, count in counts.items())
@@ -211,7 +217,7 @@ def _data_part(result: ResultData) -> str:
     return f"The data have {extent}; the task is {kind}{target}{listing}."
 
 
-def _method_part(result: ResultData) -> str:
+def _method_sentence(result: ResultData) -> str:
     described = [_described(method) for method in result.methods]
     if result.kind == "comparison":
         return f"These methods were compared: {'; '.join(described)}."
@@ -220,12 +226,12 @@ def _method_part(result: ResultData) -> str:
 
 def _described(method: dict[str, Any]) -> str:
     source = f" ({method['reference']})" if method.get("reference") else ""
-    parameters = {k: v for k, v in method.get("parameters", {}).items() if k not in UNTOLD}
+    parameters = {k: v for k, v in method.get("parameters", {}).items() if k not in OMITTED}
     listing = ", ".join(f"{key}={value}" for key, value in parameters.items())
     return f"{method['name']}{source}" + (f" with {listing}" if listing else "")
 
 
-def _size_part(result: ResultData) -> str:
+def _size_sentence(result: ResultData) -> str:
     rule = result.size.get("rule")
     if not rule:
         return ""
@@ -233,24 +239,22 @@ def _size_part(result: ResultData) -> str:
     return f"The number of features{count} {rule}."
 
 
-def _evaluation_part(report_data: ReportData) -> str:
+def _evaluation_sentence(report_data: ReportData) -> str:
     result, run = report_data.result, report_data.result.provenance
     if not run:
-        return (
-            "The error was measured on held-out test parts, with selection repeated in every training part."
-        )
+        return "The error was measured on held-out test folds, with selection repeated in every fold."
     repeats = f"{run['repeats']} times " if run.get("repeats", 1) > 1 else ""
     groups = result.data.get("sample_groups")
     kept = f", keeping the {groups} groups of samples together" if groups else ""
     stratified = "stratified " if TASKS[result.data["task"]].is_stratified else ""
     return (
         f"The {report_data.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
-        f"cross-validation{kept}, with selection, scaling and tuning repeated inside every training part; a linear "
+        f"cross-validation{kept}, with selection, scaling and tuning repeated inside every fold; a linear "
         f"predictor was trained on the selected features."
     )
 
 
-def _version_part(result: ResultData) -> str:
+def _version_sentence(result: ResultData) -> str:
     run = result.provenance
     if not run:
         return ""

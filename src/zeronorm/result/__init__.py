@@ -1,8 +1,8 @@
-"""What a run found, as plain values, and its files.
+"""The result of a run as plain values, and its files.
 
-``record`` holds the values, ``plain`` turns them into what JSON and Parquet can hold, ``files`` writes and reads them,
-``folder`` is where a run writes, ``models`` are saved predictors, ``provenance`` tells how a run was made, and
-``sentences`` says what was found.
+``record`` holds the values, ``plain`` converts them for JSON and Parquet, ``files`` writes and reads them, ``folder``
+manages the output folder, ``models`` are saved predictors, ``provenance`` records how a run was made, and ``sentences``
+describes the result in words.
 """
 
 from zeronorm.result._provenance import Clock, provenance

@@ -1,4 +1,4 @@
-"""Results as files that can be read back."""
+"""Write the files of a result and read them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._records import columns_of
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.result._models import LinearModel
-from zeronorm.result._plain import PLACES, figure_cells, figures_from
+from zeronorm.result._plain import INDICES, figure_values, figures_from
 from zeronorm.selection.target import Labels, Real
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ RECORDS_ALONE = (
     "There is no result.json beside the records, so names of features and details of the run are missing."
 )
 NEEDED = ("split", "method", "size", "n_selected", "selected", "n_train", "n_test", "truth", "predictions")
-# Also the wide forms of East Asian text; a mark of byte order or NUL in front is dropped by spreadsheets.
+# Also the full-width forms of East Asian text; spreadsheets drop a byte order mark or NUL in front of them.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 IGNORED_IN_FRONT = "\ufeff\x00 "
 
@@ -37,14 +37,14 @@ IGNORED_IN_FRONT = "\ufeff\x00 "
 
 
 def write_files(result: ResultData, folder: Path, *, with_model: bool) -> None:
-    """The numbers of a result: selected.csv and figures.parquet for a selection, model.json on request."""
+    """Write result.json and records.parquet; of a selection also selected.csv, figures.parquet, perhaps a model."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
     if with_model and result.model is None:
         why = (
             "No feature was selected"
             if not result.selected
-            else "Only own predictors have a safe file format"
+            else "Only the predictors of zeronorm can be saved"
         )
         raise OptionError(f"{why}, so there is no model to save. Leave {setting('save_model', True)} out.")
     if with_model:
@@ -58,8 +58,8 @@ def write_files(result: ResultData, folder: Path, *, with_model: bool) -> None:
 def _write_figures(figures: Mapping[str, Any], file: Path) -> None:
     import polars as pl
 
-    kinds = dict.fromkeys(PLACES, pl.Int32) | {"number": pl.Float64, "text": pl.String}
-    pl.DataFrame(figure_cells(figures), schema_overrides=kinds).write_parquet(file)
+    kinds = dict.fromkeys(INDICES, pl.Int32) | {"number": pl.Float64, "text": pl.String}
+    pl.DataFrame(figure_values(figures), schema_overrides=kinds).write_parquet(file)
 
 
 def _polars_frame(records: Any) -> Any:
@@ -121,7 +121,7 @@ def method_rows(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_csv(file: Path, rows: Sequence[Mapping[str, Any]], header: Sequence[str] = ()) -> None:
-    """Rows as CSV; texts that a spreadsheet would run as a formula get an apostrophe in front."""
+    """Write rows as CSV; an apostrophe is put in front of texts that a spreadsheet would run as a formula."""
     heads = list(rows[0]) if rows else list(header)
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -131,7 +131,7 @@ def write_csv(file: Path, rows: Sequence[Mapping[str, Any]], header: Sequence[st
 
 
 def as_csv_text(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
+    """The text of a cell, changed so that no spreadsheet takes it for a formula."""
     if value is None or value != value:
         return ""
     starts_one = isinstance(value, str) and value.lstrip(IGNORED_IN_FRONT).startswith(FORMULA_STARTS)
@@ -151,8 +151,8 @@ def _is_number(text: str) -> bool:
 TABLE_ENDINGS = (".csv", ".parquet", ".pq")
 
 
-def check_table_place(file: Path, force: bool) -> None:
-    """Refuse a place for the reduced table before any work is done."""
+def check_table_path(file: Path, force: bool) -> None:
+    """Check the path of the reduced table before any work is done."""
     if file.suffix.lower() not in TABLE_ENDINGS:
         raise OptionError(
             f"must name a file that ends in {', '.join(TABLE_ENDINGS)}. Got {str(file)!r}.",
@@ -165,7 +165,7 @@ def check_table_place(file: Path, force: bool) -> None:
 
 
 def write_table(table: Table, columns: Any, file: Path) -> None:
-    """The samples' names, the target and the selected columns, under distinct names."""
+    """Write the names of the samples, the target and the selected columns, under distinct names."""
     import polars as pl
 
     found: dict[str, Any] = {} if table.sample_ids is None else {"sample": [str(i) for i in table.sample_ids]}
@@ -225,7 +225,7 @@ def _read_parquet(file: Path) -> Any:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         wrong, remedy = "is damaged or not Parquet", "Run the selection again."
         if file.suffix != ".parquet":
-            wrong, remedy = "is no Parquet file", "Give the folder of a run or its records.parquet."
+            wrong, remedy = "is not a Parquet file", "Give the folder of a run or its records.parquet."
         raise ValueError(f"The file {str(file)!r} {wrong}. {remedy}") from error
 
 
@@ -237,7 +237,7 @@ def _figures_beside(folder: Path) -> dict[str, Any]:
         return figures_from(_read_parquet(file).iter_rows(named=True))
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(
-            f"The file {str(file)!r} does not hold the cells of figures. Run the selection again."
+            f"The file {str(file)!r} does not hold the values of figures. Run the selection again."
         ) from error
 
 
@@ -248,7 +248,7 @@ def _model_beside(folder: Path) -> Any:
 def described_records(
     records: Any, source: str, *, names: Sequence[str] | None = None, n_features: int | None = None
 ) -> dict[str, Any]:
-    """The fields of a result that records alone can fill, with the names or the number of all features if known."""
+    """The fields of a result that can be filled from records and, if known, the names or the number of all features."""
     columns = columns_of(records)
     methods = list(dict.fromkeys(columns["method"]))
     indices = {int(i) for row in columns["selected"] if row is not None for i in row}

@@ -25,23 +25,25 @@ RESULT_FILES = (
 )
 JOURNAL = "journal"
 TEMPORARY = ".zeronorm-"
-STALE_SECONDS = 7 * 24 * 3600  # a temporary folder of an unknown process is left over after a week
+STALE_SECONDS = (
+    7 * 24 * 3600
+)  # after a week, a temporary folder of an unknown process is considered left over
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a run writes: files that move to the output folder at the end, and the journal of finished parts."""
+class RunFolders:
+    """The temporary folder, whose files move to the output folder at the end, and the journal of finished folds."""
 
     folder: Path
     journal: Path
 
 
 @contextmanager
-def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[Place]:
+def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[RunFolders]:
     """A temporary folder whose files move to ``folder`` at the end, if nothing went wrong.
 
-    It is made beside ``folder``, so that moving is renaming, and before any work, so that a place that
-    cannot be written is noticed first. After an interruption the journal stays in ``folder``.
+    It is made next to ``folder``, so that files are moved by renaming, and before any work, so that a folder
+    that cannot be written is an error at once. After an interruption the journal stays in ``folder``.
     """
     _check_free(folder, force, resume)
     is_new = not folder.exists()
@@ -59,7 +61,7 @@ def output_folder(folder: Path, *, force: bool = False, resume: bool = False) ->
             f"({parameter('out')})."
         ) from error
     try:
-        yield Place(temporary, journal)
+        yield RunFolders(temporary, journal)
         _publish(temporary, folder)
         shutil.rmtree(journal, ignore_errors=True)
     finally:
@@ -70,7 +72,7 @@ def output_folder(folder: Path, *, force: bool = False, resume: bool = False) ->
 
 
 def has_journal(folder: Path) -> bool:
-    """Whether an interrupted run left finished parts there."""
+    """Whether the folder holds finished folds of an interrupted run."""
     return (folder / JOURNAL).is_dir() and any((folder / JOURNAL).iterdir())
 
 
@@ -83,7 +85,7 @@ def _host() -> str:
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove temporary folders of processes that were killed and could not do it themselves."""
+    """Remove temporary folders of processes that were killed."""
     for folder in parent.glob(f"{TEMPORARY}*"):
         parts = folder.name.removeprefix(TEMPORARY).split("-")
         if len(parts) == 3 and parts[0] == _host() and parts[1].isdigit():
@@ -108,7 +110,7 @@ def _remove_empty(folder: Path) -> None:
     try:
         folder.rmdir()
     except OSError:
-        return  # not empty, or never made
+        return  # not empty, or does not exist
 
 
 def _check_free(folder: Path, force: bool, resume: bool) -> None:
@@ -122,8 +124,8 @@ def _check_free(folder: Path, force: bool, resume: bool) -> None:
         )
     if has_journal(folder) and not (resume or force):
         raise OptionError(
-            f"The folder {str(folder)!r} holds finished parts of a run that was interrupted. "
-            f"{setting('resume', True, 'Set')} to go on, or {setting('force', True)} to start anew."
+            f"The folder {str(folder)!r} holds finished folds of an interrupted run. "
+            f"{setting('resume', True, 'Set')} to continue it, or {setting('force', True)} to start again."
         )
     if folder.is_dir() and not os.access(folder, os.W_OK):
         raise OptionError(

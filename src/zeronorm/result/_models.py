@@ -1,6 +1,6 @@
 """Saved predictors on the selected features: plain numbers in a JSON file.
 
-Nothing is pickled, so a model from a stranger can do no more than give wrong predictions.
+Nothing is pickled, so loading a model runs no code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GIVE_A_MODEL = f"Give the model.json of a selection. To write one, {setting('sav
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Standardisation and a linear predictor.
+    """A linear predictor with standardisation.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class LinearModel:
     intercepts : one per row.
     scheme : "single", "pairs" or "classes".
     classes : labels, empty for regression.
-    fill : what stands for a missing value of each feature, where the training data had gaps; empty otherwise.
+    fill : value of each feature that replaces missing values, if the training data had any; empty otherwise.
     """
 
     task: str
@@ -56,7 +56,7 @@ class LinearModel:
 
     @property
     def coefficients(self) -> list[float] | None:
-        """The weights of the standardised features, where each has one."""
+        """The weights of the standardised features; None where there are several per feature."""
         return self.weights[0] if self.scheme == "single" else None
 
     @property
@@ -65,12 +65,12 @@ class LinearModel:
         return len(self.features)
 
     def decision(self, X: Any) -> NDArray[np.float64]:
-        """Values of the functions, one column per row of weights."""
+        """Decision values, one column per row of weights."""
         standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
         return np.asarray(self._weighed(standard) @ np.asarray(self.weights).T + np.asarray(self.intercepts))
 
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the weights are multiplied with: the standardised features."""
+        """The inputs that the weights are multiplied with: the standardised features."""
         return standard
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -99,7 +99,7 @@ class LinearModel:
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> LinearModel:
-        """The model in a file that ``save`` wrote; a ValueError when it is none."""
+        """The model in a file that ``save`` wrote; ValueError for any other file."""
         path = Path(file)
         path = path / "model.json" if path.is_dir() else path
         if not path.is_file():
@@ -116,7 +116,7 @@ class LinearModel:
             raise OptionError(f"The file {str(path)!r} is not a model of zeronorm. {GIVE_A_MODEL}") from error
         if model is None:
             raise OptionError(
-                f"The file {str(path)!r} is not a model of zeronorm, or one of another version. {GIVE_A_MODEL}"
+                f"The file {str(path)!r} is not a model of zeronorm, or it has another format version. {GIVE_A_MODEL}"
             )
         model._check()
         return model
@@ -142,7 +142,7 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class GaussianModel(LinearModel):
-    """Standardisation and a machine with a Gaussian kernel; its weights belong to the support vectors.
+    """A support vector machine with a Gaussian kernel and standardisation; it has one weight per support vector.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class GaussianModel(LinearModel):
 
     @property
     def coefficients(self) -> None:
-        """None: no feature has a weight of its own."""
+        """None, because features have no weights."""
         return
 
     @property

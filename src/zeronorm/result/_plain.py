@@ -1,4 +1,4 @@
-"""Plain values: what JSON can hold, and the raw cells of figures as a table."""
+"""Plain values for JSON, and the values of figures as a table."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ def _key(key: Any) -> str | int:
     return key if isinstance(key, (str, int)) else str(key)
 
 
-PLACES = ("i", "j", "k")
+INDICES = ("i", "j", "k")
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 
 
-def figure_cells(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Columns of a table with one row per cell: figure, part, place in the part, kind, and number or text."""
-    cells: dict[str, list[Any]] = {name: [] for name in ("figure", "part", *PLACES, "kind", "number", "text")}
+def figure_values(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Columns of a table with one row per value: figure, part, indices within the part, kind, and number or text."""
+    cells: dict[str, list[Any]] = {
+        name: [] for name in ("figure", "part", *INDICES, "kind", "number", "text")
+    }
     for figure, parts in finite(figures).items():
         for part, content in parts.items():
-            for place, value in _leaves(content):
-                padded = (*place, *[None] * (len(PLACES) - len(place)))
+            for indices, value in _leaves(content):
+                padded = (*indices, *[None] * (len(INDICES) - len(indices)))
                 is_number = isinstance(value, (bool, int, float))
                 row = (
                     *(figure, part, *padded, type(value).__name__),
@@ -48,17 +50,17 @@ def figure_cells(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any
     return cells
 
 
-def _leaves(content: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Every value with its place; an empty list is a value."""
+def _leaves(content: Any, indices: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Every value of nested lists with its indices; an empty list is a value."""
     if not isinstance(content, list) or not content:
-        yield place, content
+        yield indices, content
         return
     for number, item in enumerate(content):
-        yield from _leaves(item, (*place, number))
+        yield from _leaves(item, (*indices, number))
 
 
 def figures_from(cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The figures again, from the rows of the table of their cells."""
+    """The figures, from the rows of the table that ``figure_values`` made."""
     figures: dict[str, dict[str, Any]] = {}
     for row in cells:
         parts = figures.setdefault(row["figure"], {})
@@ -66,12 +68,12 @@ def figures_from(cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]
         value: Any = [] if kind == "list" else None
         if kind in KINDS:
             value = KINDS[kind](row["text"] if kind == "str" else row["number"])
-        place = [row[name] for name in PLACES if row[name] is not None]
-        if not place:
+        indices = [row[name] for name in INDICES if row[name] is not None]
+        if not indices:
             parts[row["part"]] = value
             continue
         target = parts.setdefault(row["part"], [])
-        for number in place[:-1]:
+        for number in indices[:-1]:
             if len(target) == number:
                 target.append([])
             target = target[number]

@@ -1,4 +1,4 @@
-"""How a run was made: the command, versions, the data and the time."""
+"""How a run was made: the command, versions, seeds and the time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _version(package: str) -> str:
 
 
 def call_text(name: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """A call in Python with the arguments that differ from their defaults; data in memory are only named."""
+    """A call in Python as text, with the arguments that differ from their defaults; arrays are shown by their type."""
     shown = []
     for key, value in arguments.items():
         if key in defaults and _is_same(value, defaults[key]):
@@ -76,7 +76,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def file_checksum(data: Any) -> str | None:
-    """SHA-256 of a data file; None for data that are not a file."""
+    """SHA-256 checksum of a data file; None for data in memory."""
     if not isinstance(data, (str, os.PathLike)) or not Path(data).is_file():
         return None
     state = hashlib.sha256()

@@ -1,6 +1,6 @@
 """The result of a run: features, records, choice, notes and provenance.
 
-Records and the raw cells of figures go to Parquet and back, everything else to JSON, nothing to a pickle.
+Records and the values of figures are stored as Parquet, everything else as JSON, nothing as a pickle.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class SelectedFeature:
 
     Parameters
     ----------
-    rank : place in the order of the method, from 1.
-    name : as in the file.
-    column : its place in the file, from 0; levels of one text column share it.
-    index : its column in the encoded table, from 0.
-    score : the method's score, bigger is better; None where it has none.
-    mean, scale : mean and standard deviation over all samples, for using the feature elsewhere.
-    frequency : share of the outer training parts in which it was selected.
+    rank : position in the order of the method, from 1.
+    name : name of the column in the file.
+    column : index of the column in the file, from 0; the levels of a text column have the same one.
+    index : index of the feature in the encoded table, from 0.
+    score : score of the method, greater is better; None where it has none.
+    mean, scale : mean and standard deviation over all samples.
+    frequency : share of the outer folds in which it was selected.
     class_means : mean per class (the share of ones for a column of zeros and ones); None for regression.
-    direction : where the feature is high, in words.
+    direction : the class in which the feature is higher, or whether it rises with the target, as text.
     effect, effect_kind : Cohen's d ("cohens_d"), "eta_squared" with more than two classes, or the
-        "correlation" with the target in regression. None for a feature with one value in each class, whose Cohen's d
-        has no bound.
+        "correlation" with the target in regression. None for a feature that is constant within each class, whose
+        Cohen's d is infinite.
     fold_change : ratio of the class means, where all values are positive and there are two classes.
-    p_value, q_value : of the feature alone, and adjusted for the false discovery rate over all features. They
-        come after selection on the same samples: orientation, not evidence.
+    p_value, q_value : p-value of the feature alone, and adjusted for the false discovery rate over all features.
+        They come from the samples that were used to select it: use them for orientation, not as evidence.
     coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
     """
 
@@ -68,7 +68,7 @@ class SelectedFeature:
 
 @dataclass(frozen=True, repr=False)
 class ResultData:
-    """What a run found, as plain values, with its records and its model; see ``zeronorm.Result``."""
+    """The result of a run as plain values, with its records and its model; see ``zeronorm.Result``."""
 
     kind: str
     data: dict[str, Any]
@@ -87,7 +87,7 @@ class ResultData:
     model: Any = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        """What was run and found, in a few lines; everything else is in the attributes."""
+        """A summary of the result in a few lines."""
         n_samples, n_features = self.data.get("n_samples"), self.data.get("n_features")
         lines = [f"Result of a {self.kind} on {n_samples} samples and {n_features} features", self.headline]
         if self.kind == "selection":
@@ -103,18 +103,18 @@ class ResultData:
 
     @property
     def choice(self) -> dict[str, Any]:
-        """What was chosen, and how: the method, the number of features, the rule, the sizes tried."""
+        """The chosen method and number of features, the rule that chose it, and the sizes that were tried."""
         return {"method": self.chosen_method, **self.size}
 
     @property
     def chance(self) -> float | None:
-        """The metric of a predictor that sees no feature, on the same folds."""
+        """The metric of a predictor without features, on the same folds."""
         rows = [self.procedure] if self.procedure else self.table
         return rows[0].get("chance") if rows else None
 
     @property
     def headline(self) -> str:
-        """What was found, in one line."""
+        """The main finding in one line."""
         return headline(self)
 
     def name_of(self, index: int) -> str:
@@ -164,13 +164,13 @@ class ResultData:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """The result that ``save`` wrote to a folder; a records.parquet alone will do."""
+        """The result that ``save`` wrote to a folder; a folder with records.parquet alone is enough."""
         return load(cls, Path(folder))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they stand in the JSON file; values that are not finite become None.
+        """The values of the JSON file as a dict; values that are not finite become None.
 
-        Records, model and the raw cells of figures are not among them: they have files of their own.
+        Records, model and the values of figures are left out: they have their own files.
         """
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE}
         kept["selected"] = [asdict(feature) for feature in self.selected]
@@ -180,13 +180,13 @@ class ResultData:
         return content
 
     def to_json(self) -> str:
-        """JSON text, one field per line."""
+        """The result as JSON text, one field per line."""
         items = (f"{json.dumps(key)}: {_dump(value)}" for key, value in self.to_dict().items())
         return "{\n" + ",\n".join(items) + "\n}\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The result in a JSON text; a ValueError when it is not one."""
+        """The result from JSON text; ValueError for any other text."""
         try:
             content = json.loads(text)
         except json.JSONDecodeError as error:

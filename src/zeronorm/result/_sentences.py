@@ -1,4 +1,4 @@
-"""What was found, in sentences: the headline, the error, the sizes, the effects."""
+"""The result in sentences: the headline, the error, the sizes, the effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "corre
 
 
 def headline(result: ResultData) -> str:
-    """What was found in one line; prediction is claimed or denied only where ``beats_chance`` does so."""
+    """The main finding in one line; it claims or denies prediction only where ``beats_chance`` is true or false."""
     data = result.data
     features = counted(data["n_features"], "feature")
     if result.kind == "comparison":
@@ -37,7 +37,7 @@ def headline(result: ResultData) -> str:
 
 
 def _untested(found: dict[str, Any]) -> str:
-    """What was measured where nothing was tested."""
+    """The measured value, for a result that was not tested against chance."""
     if found["value"] is None:
         return "the error could not be measured"
     metric = found["metric"]
@@ -50,7 +50,7 @@ def _untested(found: dict[str, Any]) -> str:
 
 
 def error_sentence(found: dict[str, Any]) -> str:
-    """The measured value beside chance, with its interval and p-value."""
+    """The measured value with its interval and p-value, and the value without features."""
     if not found or found["value"] is None:
         return "The error could not be measured."
 
@@ -69,7 +69,7 @@ def error_sentence(found: dict[str, Any]) -> str:
     )
     text = (
         f"The {found['label']} on samples that were not used for selection is {shown(found['value'])}{interval}"
-        f"{others}, over {found['n_splits']} test parts."
+        f"{others}, over {found['n_splits']} test folds."
     )
     if found["chance"] is not None:
         text += f" Without any feature it is {shown(found['chance'])}."
@@ -88,15 +88,15 @@ def permutation_sentence(p_value: float, n_permutations: int) -> str:
 
 
 def size_sentence(result: ResultData) -> str:
-    """The sizes of the procedure and of the final set, apart."""
+    """The sizes of the sets that were selected in the folds, and of the final set."""
     sizes = result.procedure.get("sizes") or []
     if not sizes or result.kind != "selection":
         return ""
     if len(set(sizes)) == 1:
-        counted = f"{sizes[0]} {'feature' if sizes[0] == 1 else 'features'} in each training part"
+        counted = f"{sizes[0]} {'feature' if sizes[0] == 1 else 'features'} in each fold"
     else:
         listed = ", ".join(map(str, sizes)) if len(sizes) <= 10 else f"{min(sizes)} to {max(sizes)}"
-        counted = f"{listed} features in the training parts"
+        counted = f"{listed} features in the folds"
     return (
         f"This is measured for the whole procedure, which selected {counted}. From all samples it selected "
         f"{len(result.selected)}."
@@ -104,13 +104,13 @@ def size_sentence(result: ResultData) -> str:
 
 
 def effect_name(features: Sequence[SelectedFeature]) -> str:
-    """What the effects of the features are."""
+    """The name of the measure of effect that the features have."""
     return EFFECTS.get(
         next((feature.effect_kind for feature in features if feature.effect_kind), ""), "effect"
     )
 
 
 def compared_classes(features: Sequence[SelectedFeature]) -> tuple[str, str] | None:
-    """With two classes, the one whose values are compared and the one with which; else None."""
+    """With two classes, the class that is compared and the class it is compared with; else None."""
     classes = next((list(feature.class_means) for feature in features if feature.class_means), [])
     return (classes[1], classes[0]) if len(classes) == 2 else None

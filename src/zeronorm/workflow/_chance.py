@@ -1,4 +1,4 @@
-"""What chance alone would give: a predictor that sees no feature, and the whole procedure on permuted targets."""
+"""The level of chance: a predictor without features, and the whole procedure on permuted targets."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 BASELINE = "baseline"
 BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
-# Seconds that permutations may take when the user does not say how many; what one fit takes, roughly, measured on
-# permuted targets (2026-11-16, one core). An estimate, not a clock, so that one seed gives one result.
+# Seconds that permutations may take when the user does not set their number, and rough times of one fit, measured on
+# permuted targets (2026-11-16, one core). The time is estimated and not measured, so that a seed determines the result.
 AFFORDABLE_SECONDS = 20.0
-PATIENT_SECONDS = 120.0  # where nothing but permutations can test the result
+PATIENT_SECONDS = 120.0  # where permutations are the only test of the result
 SECONDS_PER_PREDICTOR, SECONDS_PER_SAMPLE = 3e-3, 5e-6
-SECONDS_PER_PAIR = 3e-8  # of samples, for a Gaussian machine
+SECONDS_PER_PAIR = 3e-8  # of samples, for an SVM with a Gaussian kernel
 SECONDS_PER_FOREIGN_PREDICTOR = 0.3
-# Per cell of the table: scores of single features, and methods that train machines, which take longer to part
-# classes that have nothing to do with the features where samples are many.
+# Per value of the table: scores of single features, and methods that train models. With many samples, these take
+# longer to separate classes that do not depend on the features.
 SECONDS_OF_SCORES, SECONDS_OF_MODELS, SECONDS_OF_TALL_MODELS = 2e-7, 2e-6, 5e-6
-SECONDS_OF_NEIGHBOURS = 6e-10  # per cell and sample
-# Methods that take longer than one machine, and how many times.
+SECONDS_OF_NEIGHBOURS = 6e-10  # per value and sample
+# Methods that take longer than one model, and by which factor.
 SLOWER = {
     "bound-elimination": 10, "consensus": 4, "gflip": 3, "interval": 10, "jcfo": 10, "knockoff-selector": 3, "ofw": 40,
     "probe-selector": 3, "stability-selection": 100,
@@ -68,7 +68,7 @@ class WithBaseline(BaseEstimator):
 
     @classmethod
     def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
-        """The predictor of the run, made fit for the table."""
+        """The predictor of the run, which fills missing values if the table has any."""
         return cls(training.predictor_for(table, procedures.predictor_of(table, settings)), table.task)
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -107,7 +107,7 @@ class WithBaseline(BaseEstimator):
 
 
 class NoFeatures(BaseEstimator):
-    """Selects nothing, so that a predictor can use the target of the training part only."""
+    """A selector that selects nothing, so that the predictor uses the target of the training samples only."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the number of features."""
@@ -115,14 +115,14 @@ class NoFeatures(BaseEstimator):
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
-        """Nothing."""
+        """No feature."""
         return np.zeros(self.path_.n_features, dtype=bool)
 
 
 def baseline_records(table: Table, settings: Settings) -> Any:
-    """Records of the baseline predictor on the same splits; no part of the features is copied for it.
+    """Records of the baseline predictor on the same folds, made without copying the features.
 
-    A metric that cannot be computed even for it is an error, before any other work.
+    A metric that cannot be computed for the baseline is an error, before any other work.
     """
     alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0)
     records = training.evaluate_procedures(
@@ -154,9 +154,9 @@ class PermutationTest:
 def permutation_count(
     table: Table, settings: Settings, sizes: list[int], method: str, *, is_only_test: bool = False
 ) -> int:
-    """The number asked for; with "auto", what an estimate of the work allows, none where it is long.
+    """The number of permutations that the user set; with "auto", as many as fit into the time limit by an estimate.
 
-    More patience is allowed where the metric has no interval, so that permutations are the only test.
+    The limit is longer where the metric has no interval, so that permutations are the only test.
     """
     if settings.permutations != "auto":
         return int(settings.permutations)
@@ -168,7 +168,7 @@ def permutation_count(
 
 
 def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
-    """Of the whole procedure on one target; auto ranks and predicts with every method of its roster."""
+    """Estimated seconds of the whole procedure on one target; auto fits each of its candidates."""
     is_auto = method == "auto"
     n_splits = settings.cv * settings.repeats
     inner = 0 if settings.features is not None else settings.cv
@@ -181,12 +181,12 @@ def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], metho
 
 
 def _seconds_of_selector(table: Table, method: str) -> float:
-    cells = table.n_samples * table.n_features
+    n_values = table.n_samples * table.n_features
     if method in SLOWER or get_method(method).family != "filters":
         is_tall = table.n_samples > max(LARGEST_FOR_LIBSVM, table.n_features)
-        return cells * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
+        return n_values * SLOWER.get(method, 1) * (SECONDS_OF_TALL_MODELS if is_tall else SECONDS_OF_MODELS)
     compares_samples = method in ("relief", "gram-schmidt-relief")
-    return cells * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
+    return n_values * (SECONDS_OF_SCORES + compares_samples * SECONDS_OF_NEIGHBOURS * table.n_samples)
 
 
 def _seconds_of_predictor(table: Table, settings: Settings) -> float:
@@ -207,7 +207,7 @@ def permutation_test(
     journal: Any = None,
     bar: RunBar | None = None,
 ) -> PermutationTest | None:
-    """The whole procedure, from the folds to the choice of a size, on permuted targets.
+    """The permutation test of the whole procedure, including the choice of a size.
 
     Under the hypothesis that target and features are independent, the observed value and those of the
     permutations are exchangeable, so the p-value is exact.
@@ -243,12 +243,12 @@ def direction(table: Table, settings: Settings) -> int:
 
 
 def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:
-    """The target in another order; groups of samples are not divided."""
+    """The target with its values permuted; samples of a group stay together."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, number)))
     return table.target.permuted(rng, table.sample_groups).labels()
 
 
 def chance_level(baseline: Mapping[str, list[Any]], metric: str) -> float | None:
-    """Mean of the metric of the baseline predictor over the test parts."""
+    """Mean of the metric of the baseline predictor over the test folds."""
     values = [value for value in baseline[metric] if value is not None]
     return float(np.mean(values)) if values else None

@@ -1,4 +1,4 @@
-"""What a careful reader would ask about the data before believing a result."""
+"""Warnings about the data that may make a result misleading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = 4096
 
 
 def data_warnings(table: Table) -> list[str]:
-    """Leak suspects, identifiers, repeated samples, imbalance, few samples, gross targets, no variation."""
+    """Warnings of leaks, identifiers, groups, repeated samples, imbalance, few samples, outliers in y, no variation."""
     parts = (
         _leak_warnings,
         _identifier_warnings,
@@ -66,7 +66,7 @@ def _leak_warnings(table: Table) -> list[str]:
     subject = f"The feature {shown(names[0])}" if len(names) == 1 else f"Each of {len(names)} features"
     listing = "" if len(names) == 1 else f": {shown_list(names)}"
     return [
-        f"Possible leak: {subject} {reason}{listing}. Check that it could be known before the target. If not, "
+        f"Possible leak: {subject} {reason}{listing}. Check that its values are known before the target is. If not, "
         f"leave it out ({parameter('ignore')})."
     ]
 
@@ -78,7 +78,7 @@ def _chance_of_separation(table: Table) -> float:
         return 0.0
     orders = (
         lgamma(sum(counts) + 1) - lgamma(counts[0] + 1) - lgamma(counts[1] + 1)
-    )  # logarithm of their number
+    )  # logarithm of the number of orders
     return exp(log(2.0 * table.n_features) - orders)
 
 
@@ -100,13 +100,13 @@ def _identifier_warnings(table: Table) -> list[str]:
     if not kept:
         return []
     return [
-        f"These features look like identifiers: {shown_list(kept)}. If the rows are sorted by the target, they give it "
-        f"away. Leave them out ({parameter('ignore')})."
+        f"These features look like identifiers: {shown_list(kept)}. If the rows are sorted by the target, they reveal "
+        f"it. Leave them out ({parameter('ignore')})."
     ]
 
 
 def _grouping_warnings(table: Table) -> list[str]:
-    """Samples of one patient in training and test data make errors look smaller than they are."""
+    """Warn of features that look like groups of dependent samples, which make the measured error too small."""
     if table.sample_groups is not None or not table.group_columns:
         return []
     names = list(table.group_columns)
@@ -119,7 +119,7 @@ def _grouping_warnings(table: Table) -> list[str]:
 
 
 def _repeated_samples(table: Table) -> list[str]:
-    """Exact copies of a sample may stand in training and test data at the same time."""
+    """Warn of exact copies of samples, which may be in the training and in the test data."""
     if table.sample_groups is not None:
         return []
     hashes = _row_hashes(table.X)
@@ -132,18 +132,18 @@ def _repeated_samples(table: Table) -> list[str]:
         else f"{repeated} samples are exact copies of others"
     )
     return [
-        f"{subject}, which may stand in training and test data at the same time. Remove copies, or keep them together "
-        f"({parameter('sample_groups')})."
+        f"{subject}, which may be in the training and in the test data at the same time. Remove copies, or keep them "
+        f"together ({parameter('sample_groups')})."
     ]
 
 
 def _row_hashes(X: Any) -> NDArray[np.float64]:
-    """Random projections: equal rows, and practically only those, have equal values."""
+    """A random projection of each row: equal rows have equal values, and in practice only those."""
     weights = np.random.default_rng(20).normal(size=X.shape[1])
     total = np.zeros(X.shape[0])
     for start in range(0, X.shape[1], BLOCK):
         block = dense_columns(X, slice(start, start + BLOCK))
-        # Row by row, so that equal rows give the same rounding.
+        # Row by row, so that equal rows are rounded equally.
         total += np.einsum("ij,j->i", block, weights[start : start + BLOCK])
     return total
 
@@ -157,8 +157,8 @@ def _balance_warnings(table: Table) -> list[str]:
     if many < IMBALANCE * few:
         return []
     return [
-        f"The classes are not balanced: {shown(rare)} has {few} of {table.n_samples} samples. Look at the balanced "
-        "error rate, which weighs all classes equally, not at the error rate."
+        f"The classes are not balanced: {shown(rare)} has {few} of {table.n_samples} samples. Use the balanced "
+        "error rate, in which all classes have equal weight, instead of the error rate."
     ]
 
 
@@ -174,7 +174,7 @@ def _size_warnings(table: Table) -> list[str]:
 
 
 def _target_outliers(table: Table) -> list[str]:
-    """Samples so far out in a real target that the squares of errors see little else."""
+    """Warn of outliers in a real target, which dominate squared errors."""
     if table.target.has_classes:
         return []
     found = target_outliers(table.y)
@@ -182,11 +182,11 @@ def _target_outliers(table: Table) -> list[str]:
         return []
     noun = "Sample" if found.size == 1 else "Samples"
     if table.sample_ids is not None:
-        who = f"{noun} {shown_list([str(table.sample_ids[place]) for place in found])}"
+        who = f"{noun} {shown_list([str(table.sample_ids[i]) for i in found])}"
     else:
-        places = ", ".join(str(place + 1) for place in found[:5])
+        numbers = ", ".join(str(i + 1) for i in found[:5])
         more = f" and {found.size - 5} more" if found.size > 5 else ""
-        who = f"{noun} {places}{more} of {table.n_samples}"
+        who = f"{noun} {numbers}{more} of {table.n_samples}"
     remedy = "or use the ranks of the target instead of its values"
     return [
         target_outlier_message(table.y, found, who, "the choice of features and its measured error", remedy)
@@ -194,12 +194,12 @@ def _target_outliers(table: Table) -> list[str]:
 
 
 def _constant_features(table: Table) -> list[str]:
-    """Features of which none varies, as where a file was read in the wrong way."""
+    """Warn where no feature varies, for example because a file was read in the wrong way."""
     for start in range(0, table.n_features, BLOCK):
         block = dense_columns(table.X, slice(start, start + BLOCK))
         if not np.all(block == block[0]):
             return []
     subject = "The only feature" if table.n_features == 1 else f"Each of the {table.n_features} features"
     return [
-        f"{subject} has the same value in all samples, which predicts nothing. Check the file and how it was read."
+        f"{subject} has the same value in all samples, so it predicts nothing. Check the file and how it was read."
     ]

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 AFTER_SELECTION = (
     "The p_value and q_value of a feature (in selected.csv and in the report) come from the samples that were also "
-    "used to select it. Use them for orientation, not as evidence."
+    "used to select the feature. Use them for orientation, not as evidence."
 )
 
 
 @dataclass(frozen=True)
 class Effects:
-    """Each feature alone against the target, for all features of a table.
+    """The effect of each single feature of a table on the target.
 
     Parameters
     ----------
     class_means : classes by features; None for regression.
     difference : Cohen's d of the second class against the first (two classes), eta squared (more classes), or
         the correlation with the target (regression).
-    kind : what ``difference`` is, in one word.
+    kind : name of the measure in ``difference``.
     fold_change : ratio of the class means where all values are positive, else NaN.
     p_value : Welch's t test, analysis of variance, or the test of the correlation.
-    q_value : the same adjusted by Benjamini and Hochberg over all features.
+    q_value : p-value adjusted by the method of Benjamini and Hochberg over all features.
     """
 
     class_means: NDArray[np.float64] | None
@@ -50,7 +50,7 @@ class Effects:
 
 
 def univariate_effects(table: Table) -> Effects:
-    """Effects of all features, in one reading of the data."""
+    """Effects of all features, in one pass over the data."""
     if not table.target.has_classes:
         return _correlations(table)
     classes, codes = np.unique(table.y, return_inverse=True)
@@ -106,7 +106,7 @@ def _correlations(table: Table) -> Effects:
 
 
 def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -> Effects:
-    """Features without variation show no effect: p = 1. Those that vary between the classes alone have no bound."""
+    """Features without variation have p = 1; the effect of those that vary only between the classes is infinite."""
     p_value = np.where(np.isfinite(p_value), p_value, 1.0)
     difference = np.where(np.isnan(difference), 0.0, difference)
     return Effects(means, difference, kind, fold, p_value, adjust_p_values(p_value, "benjamini-hochberg"))
@@ -127,11 +127,11 @@ def describe_selected(
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
     features = []
-    for place, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
+    for position, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
         means = None if effects.class_means is None else effects.class_means[:, index]
         features.append(
             SelectedFeature(
-                rank=place + 1,
+                rank=position + 1,
                 name=str(table.feature_names[index]),
                 column=int(table.source_columns[index]),
                 index=index,
@@ -146,14 +146,14 @@ def describe_selected(
                 fold_change=_finite(effects.fold_change[index]),
                 p_value=float(effects.p_value[index]),
                 q_value=float(effects.q_value[index]),
-                coefficient=None if weights is None else _finite(weights[place]),
+                coefficient=None if weights is None else _finite(weights[position]),
             )
         )
     return features
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:
-    """Where the feature is high, in words."""
+    """The class in which the feature is higher, or whether it rises with the target, as text."""
     if means is None:
         value = effects.difference[index]
         return "rises with the target" if value > 0 else "falls with the target" if value < 0 else "none"

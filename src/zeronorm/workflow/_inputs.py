@@ -1,4 +1,4 @@
-"""From what users have to a table: arrays, data frames, files, data sets by name, data that stay on disk."""
+"""Tables from the data of users: arrays, data frames, files, data sets by name, data that stay on disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAYS_ON_DISK = (".npy", ".parquet", ".pq", SUFFIX)
 
 
 def load_data(data: Any, options: DataOptions) -> Table:
-    """The table of anything ``select`` accepts; a ``Table`` is taken as it is."""
+    """The table of any data that ``select`` accepts; a ``Table`` is returned as it is."""
     from zeronorm.datasets import Table
 
     if isinstance(data, Table):
@@ -80,7 +80,7 @@ def _from_path(data: Any, options: DataOptions) -> Table:
 
 
 def _stays_on_disk(path: Path, options: DataOptions) -> bool:
-    """A Zarr folder does; a file does when a budget is given or when it is larger than the usual one."""
+    """Whether the data stay on disk: a Zarr folder, or a file with a memory budget or above the default budget."""
     is_large = path.stat().st_size > DEFAULT_MEMORY_BUDGET
     return path.is_dir() or options.memory_budget is not None or is_large
 
@@ -103,7 +103,7 @@ def _source(path: Path) -> str:
 
 
 def _is_apart(target: Any, data: Path) -> bool:
-    """Whether the target is no column of the data: an array, or in a file of its own or with packed columns."""
+    """Whether the target is separate from the columns: an array, a .npy file, or packed with the data."""
     return _is_array(target) or data.suffix.lower() in (".npy", SUFFIX) or str(target).endswith(".npy")
 
 
@@ -179,10 +179,10 @@ def _raw_from_pandas(frame: Any) -> RawTable:
     is_number = np.asarray([_is_number(dtype) for dtype in frame.dtypes], dtype=bool)
     values = frame.loc[:, is_number].to_numpy(dtype=np.float64, na_value=np.nan)
     texts = {}
-    for place in np.flatnonzero(~is_number).tolist():
-        column = frame.iloc[:, place]
+    for index in np.flatnonzero(~is_number).tolist():
+        column = frame.iloc[:, index]
         cells = zip(column.tolist(), column.isna().tolist(), strict=True)
-        texts[place] = [None if missing else str(cell) for cell, missing in cells]
+        texts[index] = [None if missing else str(cell) for cell, missing in cells]
     is_numbered = type(frame.index).__name__ == "RangeIndex"
     return RawTable(
         names=names,
@@ -199,7 +199,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _from_design(design: Design, options: DataOptions, source: str) -> Table:
-    """The table of data that stay where they are: numbers only, all values present."""
+    """The table of data that are not loaded into memory: numbers only, without missing values."""
     from zeronorm.datasets import Table
     from zeronorm.datasets._table import check_target, infer_task
 
@@ -214,8 +214,8 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     ):
         if _is_given(getattr(options, name)):
             raise OptionError(
-                f"does not apply to {source}, whose columns stay where they are. Prepare the columns before, or read "
-                "the table into memory.",
+                f"does not apply to {source}, whose columns are not loaded into memory. Prepare the columns before, or "
+                "load the table into memory.",
                 name,
             )
     target, name = _separate_target(options.target, source)
@@ -244,7 +244,7 @@ def _is_given(value: Any) -> bool:
 
 
 def _from_file(path: Path, options: DataOptions) -> Table:
-    """The table of a file whose columns stay where they are; packed files may bring a target."""
+    """The table of a file whose columns stay on disk; packed files may hold a target."""
     design = as_design(path, memory_budget=options.memory_budget)
     about = PackedFile(path).about if path.suffix.lower() == SUFFIX else {}
     if "y" not in about or _is_array(options.target) or str(options.target).endswith(".npy"):
@@ -279,10 +279,10 @@ def _from_file(path: Path, options: DataOptions) -> Table:
 
 
 def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = None) -> Path:
-    """Write a table to a file of columns, with its target and what else belongs to it."""
+    """Write a table to a packed file, with its target, names and groups."""
     if table.n_missing:
         raise OptionError(
-            f"A file of columns has no place for missing values. {table.source} has {table.n_missing}; fill them "
+            f"A packed file cannot hold missing values. {table.source} has {table.n_missing}; fill them "
             f"before, or set {setting('missing', 'drop-rows')} or {setting('missing', 'drop-columns')}."
         )
     in_order = np.array_equal(table.source_columns, np.arange(table.n_features))
@@ -338,18 +338,18 @@ def _feature_groups(groups: Any, table: Table) -> NDArray[np.intp]:
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
-def _told_of_case(label: str, labels: list[str]) -> str:
+def _hint_about_case(label: str, labels: list[str]) -> str:
     twins = [other for other in labels if other != label and other.casefold() == label.casefold()]
     if not twins:
         return ""
     return (
-        f" {written(label)} and {written(twins[0])} differ in upper and lower case only; if they are one class, write "
-        "them alike."
+        f" {written(label)} and {written(twins[0])} differ in upper and lower case only; if they are one class, use "
+        "one spelling."
     )
 
 
 def check_folds(table: Table, n_folds: int) -> None:
-    """Every fold needs every class, and every group of samples a fold."""
+    """Check that there are enough samples of each class, and enough groups of samples, for the folds."""
     if table.class_counts:
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
@@ -361,7 +361,7 @@ def check_folds(table: Table, n_folds: int) -> None:
                 f"must be at most the size of the smallest class. The class {written(rarest)} has {count} samples, too "
                 f"few for {setting('cv', n_folds)}. Set {setting('cv', max(2, count))} or fewer{others * (n_left > 1)}."
                 + QUANTITY * (table.y.dtype.kind in "iuf")
-                + _told_of_case(rarest, list(table.class_counts)),
+                + _hint_about_case(rarest, list(table.class_counts)),
                 "cv",
             )
     elif table.n_samples < 2 * n_folds:
@@ -387,6 +387,6 @@ def kept_columns(table: Table, names: Sequence[str]) -> list[int]:
     known = [str(name) for name in table.feature_names]
     kept: list[int] = []
     for name in names:
-        levels = [place for place, feature in enumerate(known) if feature.startswith(f"{name}=")]
+        levels = [index for index, feature in enumerate(known) if feature.startswith(f"{name}=")]
         kept += levels if levels and name not in known else matching(known, name, "keep")
     return sorted(set(kept))

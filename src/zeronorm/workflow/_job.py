@@ -1,4 +1,4 @@
-"""The work of a run: read the data, select or compare, measure, and put the result together."""
+"""The steps of a run: read the data, select or compare, measure, and build the result."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from zeronorm.workflow import _checks as checks
 from zeronorm.workflow import _measured as measured
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
+from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions, Settings
-from zeronorm.workflow._places import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._result import Result, write_result
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
-ALWAYS_COMPARED = "random"  # together with the baseline: what a method must beat
+ALWAYS_COMPARED = "random"  # with the baseline, the reference that a method must beat
 RULES = {
     "fixed": "was set in advance",
     "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
@@ -45,10 +45,10 @@ RULES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One run: the data, what is asked for and by whom, and where finished parts are kept."""
+    """One run: the data, the options, the caller, and the folder that keeps finished folds."""
 
     table: Table
-    whole: Table  # the same without gaps, for what is fitted on all samples
+    whole: Table  # the same without missing values, for what is fitted on all samples
     settings: Any  # SelectOptions or CompareOptions
     checksum: str | None
     clock: Clock
@@ -80,7 +80,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     ----------
     name : "select" or "compare".
     arguments : the data and the options.
-    caller : who asks; None: a call in Python with these arguments.
+    caller : the interface that started the run; None: a call in Python with these arguments.
     """
     clock = Clock()
     record, work = RUNS[name]
@@ -95,10 +95,10 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
             with on_cluster(settings.dask):
                 return work(_job(data, settings, clock, caller, None, bar))
         folder = output_folder(Path(settings.out), force=settings.force, resume=settings.resume)
-        with folder as place, on_cluster(settings.dask):
-            result = work(_job(data, settings, clock, caller, place.journal, bar))
+        with folder as folders, on_cluster(settings.dask):
+            result = work(_job(data, settings, clock, caller, folders.journal, bar))
             bar.say("Writing the report")
-            write_result(result, place.folder, with_model=with_model)
+            write_result(result, folders.folder, with_model=with_model)
     return result
 
 
@@ -110,7 +110,7 @@ def _named(data: Any) -> str:
 
 def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
     if isinstance(settings, SelectOptions) and settings.write_table is not None:
-        files.check_table_place(Path(settings.write_table), settings.force)
+        files.check_table_path(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
@@ -131,7 +131,7 @@ def _describe_data(job: Job) -> dict[str, Any]:
     }
 
 
-UNTOLD = (
+OMITTED = (
     "feature_groups",
     "always_keep",
     "selector",
@@ -150,7 +150,7 @@ def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
     parameters = {
         key: value
         for key, value in selector.get_params(deep=False).items()
-        if key not in UNTOLD and (key not in defaults or repr(value) != repr(defaults[key]))
+        if key not in OMITTED and (key not in defaults or repr(value) != repr(defaults[key]))
     }
     return {
         "name": name,
@@ -166,13 +166,13 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else written(value)
 
 
-# The last one is said with the names of the samples, beside all else that is unusual about the data.
-UNTOLD_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "TargetOutlierWarning")
+# Of outliers in y, ``checks`` warns with the names of the samples.
+OMITTED_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "TargetOutlierWarning")
 
 
 def _messages(caught: list[Any]) -> list[str]:
-    """Warnings of the computation, in one line; those of the folds that differ in numbers only, once."""
-    relevant = [w for w in caught if w.category.__name__ not in UNTOLD_WARNINGS]
+    """Warnings of the computation, one line each; those that differ in numbers only are given once."""
+    relevant = [w for w in caught if w.category.__name__ not in OMITTED_WARNINGS]
     found: dict[str, str] = {}
     for text in (" ".join(str(w.message).split()) for w in relevant):
         found.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), text)
@@ -184,7 +184,7 @@ def _messages(caught: list[Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The procedure fitted on all samples, and what it chose."""
+    """The procedure fitted on all samples, and the features that it selected."""
 
     label: str
     procedure: Any
@@ -194,7 +194,7 @@ class Fitted:
 
     @property
     def innermost(self) -> Any:
-        """The method inside the choice of a method and of a size."""
+        """The method itself, inside the selectors that chose a method and a size."""
         selector = self.selector
         while hasattr(selector, "selector_"):
             selector = selector.selector_
@@ -229,7 +229,7 @@ def _expect(job: Job, n_permutations: int) -> None:
 def _measure(
     job: Job, label: str, procedure: Any, records: Any, baseline: Any, sizes: list[int]
 ) -> dict[str, Any]:
-    """What the records of a selection say, beside the baseline and permuted targets."""
+    """Error, chance, p-value and stability from the records of a selection, the baseline and permuted targets."""
     found = measured.measure(label, records, baseline, job.table, job.settings)
     is_only_test = found["beats_chance"] is None
     count = chance.permutation_count(job.table, job.settings, sizes, label, is_only_test=is_only_test)
@@ -240,7 +240,7 @@ def _measure(
 def _with_permutations(
     job: Job, label: str, procedure: Any, records: Any, baseline: Any, count: int, found: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was ``found``, with the p-value of ``count`` permuted targets where there is a value to test."""
+    """The measures in ``found``, with the p-value of ``count`` permuted targets where there is a value to test."""
     if found["value"] is None or count == 0:
         return found
     permuted = chance.permutation_test(
@@ -326,7 +326,7 @@ def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
 
 
 def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
-    """What the charts of the report need of the table and the fitted procedure."""
+    """Values that the charts of the report need from the table and the fitted procedure."""
     if fitted.columns.size == 0:
         return {}
     from zeronorm.report._chart import collect_figures
@@ -419,7 +419,7 @@ def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[in
 
 def _failures(rows: list[dict[str, Any]]) -> list[str]:
     return [
-        f"{row['method']} failed on {len(row['failed'])} test parts: {row['failed'][0]}."
+        f"{row['method']} failed on {len(row['failed'])} folds: {row['failed'][0]}."
         for row in rows
         if row["failed"]
     ]

@@ -1,6 +1,6 @@
-"""What an option of a run is: the values it takes, how they are checked, and what it is called.
+"""Types of the options of a run: the values they accept, how these are checked, and the flags of the options.
 
-Nothing heavy is imported, so that ``zeronorm --help`` stays quick.
+No large package is imported, so that ``zeronorm --help`` is fast.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class OptionKind:
 
     Parameters
     ----------
-    accepts : the values, for a docstring.
-    text : what the command line reads: "text", "path", "switch", "number", "count" (or auto), "choice", "names", "size"
-        or "parameters".
+    accepts : the accepted values, for a docstring.
+    text : how the command line reads the value: "text", "path", "switch", "number", "count" (or auto), "choice",
+        "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
     """
@@ -40,7 +40,7 @@ class OptionKind:
     values: tuple[str, ...] = ()
 
     def checked(self, name: str, value: Any) -> Any:
-        """The value as it is used, or an ``OptionError``."""
+        """The checked value in the form that is used; ``OptionError`` for a value that is not accepted."""
         must_be = self._must_be(value)
         if must_be is not None:
             from zeronorm._types import written
@@ -49,12 +49,12 @@ class OptionKind:
         return value
 
     def _must_be(self, value: Any) -> str | None:
-        """What a value that cannot be used must be; None for all others."""
+        """A description of the accepted values if this one is not accepted, else None."""
         return None
 
 
 class WholeNumber(OptionKind):
-    """Whole numbers from ``least`` on, and None where the values that are accepted name it."""
+    """A whole number of at least ``least``, or None where ``accepts`` mentions it."""
 
     def _must_be(self, value: Any) -> str | None:
         is_right = _is_count(value, self.least) or (value is None and "None" in self.accepts)
@@ -76,7 +76,7 @@ class Size(OptionKind):
 
 
 class Permutations(OptionKind):
-    """A count from 0, or "auto"."""
+    """A count of at least 0, or "auto"."""
 
     def _must_be(self, value: Any) -> str | None:
         return None if value == "auto" or _is_count(value, 0) else "a count (0 for none) or 'auto'"
@@ -129,10 +129,10 @@ class Option:
 
     Parameters
     ----------
-    kind : which values it takes.
-    meaning : what it does, for Python.
-    help : the same for the command line; empty for what only Python has.
-    usage : its flags and what stands for the value on a help page; without a long flag, ``--name`` comes first.
+    kind : the type of its values.
+    meaning : its description in Python.
+    help : its description on the command line; empty for an option that only Python has.
+    usage : its flags and the placeholder of its value on a help page; without a long flag, ``--name`` comes first.
     """
 
     kind: OptionKind
@@ -141,25 +141,25 @@ class Option:
     usage: str = ""
 
     def flags_of(self, name: str) -> list[str]:
-        """All flags, the one that messages mention first."""
+        """All flags; the first is the one that messages mention."""
         flags = [word for word in self.usage.split() if word.startswith("-")]
         has_long = any(flag.startswith("--") for flag in flags)
         return flags if has_long else [f"--{name.replace('_', '-')}", *flags]
 
     @property
     def metavar(self) -> str | None:
-        """What stands for the value on a help page."""
+        """The placeholder of the value on a help page."""
         return next((word for word in self.usage.split() if not word.startswith("-")), None)
 
 
 def option(default: Any, kind: OptionKind, meaning: str, help: str = "", usage: str = "") -> Any:
-    """A field of a record of options."""
+    """Declare an option as a field of a record of options."""
     return field(default=default, metadata={"option": Option(kind, meaning, help, usage)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A record of options, which are checked when it is made."""
+    """A record of options, which are checked when it is created."""
 
     def __post_init__(self) -> None:
         for name, declared in options_of(type(self)).items():

@@ -1,4 +1,4 @@
-"""What was measured, and what follows from it: error, chance, stability, sizes, warnings."""
+"""Measures of a procedure from its records: error, chance, stability, sizes, and warnings about them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure(
     settings: Settings,
     permuted: PermutationTest | None = None,
 ) -> dict[str, Any]:
-    """One procedure on the outer folds: error with interval, chance, p-value, stability, sizes."""
+    """Error with interval, chance, p-value, stability and sizes of one procedure on the outer folds."""
     metric = primary_metric_of(table, settings)
     rows = own_rows_of(columns_of(records), label)
     own = next((curve.own for curve in summary.error_curves(rows, metric)), None)
@@ -61,8 +61,8 @@ def measure(
 def beats_chance(measured: dict[str, Any]) -> bool | None:
     """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval.
 
-    None where nothing was tested: no interval and no permutations, or too few of them for a p-value of 0.05 although
-    none did as well.
+    None where it was not tested: no interval and no permutations, or too few permutations for a p-value of 0.05
+    although none of them was as good.
     """
     value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
     if value is None:
@@ -87,7 +87,7 @@ def _other_metrics(rows: dict[str, list[Any]], metric: str) -> dict[str, float]:
 
 
 def _per_fold(rows: dict[str, list[Any]]) -> dict[str, Any]:
-    """Numbers of features per training part, time, and what failed."""
+    """Numbers of features per fold, time, and errors of failed folds."""
     seconds = [value for value in rows["fit_seconds"] if value is not None]
     return {
         "sizes": [size for size in rows["n_selected"] if size is not None],
@@ -104,17 +104,17 @@ def _stability(rows: dict[str, list[Any]], n_features: int) -> dict[str, Any]:
 
 
 def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
-    """What the evaluation itself says about how far the claim can be trusted."""
+    """Warnings about the evaluation: failed folds, chance, a wide interval, low stability, the largest size."""
     notes = []
     if found["failed"]:
         notes.append(
-            f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test parts could not be evaluated: "
+            f"{len(found['failed'])} of {found['n_splits'] + len(found['failed'])} test folds could not be evaluated: "
             f"{found['failed'][0]}. The error is the mean over the others."
         )
     if size.get("chosen") == 0:
         notes.append(
-            "The method selected nothing: no feature passed its control of false selections. Add samples, set a less "
-            f"strict level ({setting('params', {'level': 0.2})}), or choose a method that ranks the features."
+            "The method selected no feature, because none passed its control of false selections. Add samples, set a "
+            f"less strict level ({setting('params', {'level': 0.2})}), or choose a method that ranks the features."
         )
     else:
         notes += _doubts_about_chance(found)
@@ -123,13 +123,13 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
         if half_width > WIDE_INTERVAL:
             notes.append(
                 f"The 95 % interval of the {found['label']} is wide, ±{100 * half_width:.0f} percentage points: there "
-                "are too few samples for a precise statement."
+                "are too few samples for a precise estimate."
             )
     stability = found["stability"]["value"]
     if stability is not None and stability < UNSTABLE:
         notes.append(
             f"The selection is not stable (stability {stability:.2f}, 1 is best): with other samples, most of the "
-            "selected features would be different. Do not conclude much from a single name."
+            "selected features would be different. Do not rely on a single feature."
         )
     if size.get("at_largest"):
         notes.append(
@@ -140,7 +140,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
 
 
 def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
-    """Why the result is not shown to be better than chance, or that nobody has looked."""
+    """The warning that the result is not shown to be better than chance, or was not tested."""
     if found["beats_chance"] or found["value"] is None:
         return []
     p_value, count = found["p_value"], found["n_permutations"]
@@ -165,7 +165,7 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
 
 
 def check_something_worked(records: Any, metric: str, methods: Sequence[str]) -> None:
-    """A method that failed on every fold is an error, with the reason of its first failure."""
+    """Raise an error for a method that failed on every fold, with the reason of its first failure."""
     columns = columns_of(records)
     for label in methods:
         if label == BASELINE:

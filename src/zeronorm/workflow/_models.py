@@ -1,4 +1,4 @@
-"""The predictor on the selected features: fitted on all samples, and applied to new ones by name."""
+"""The predictor on the selected features: fitted on all samples, and applied to new samples."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def fit_model(
 ) -> LinearModel | None:
     """The predictor of the run fitted on some columns of all samples.
 
-    None without columns, and for a predictor of the user's own. ``with_gaps`` is the table before its gaps were
-    filled; the model then fills those of new samples as well.
+    None without columns, and for an estimator given by the user. ``with_gaps`` is the table before its missing values
+    were filled; the model then fills those of new samples as well.
     """
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
@@ -42,7 +42,7 @@ def fit_model(
     fitted = WithBaseline.for_table(table, settings).fit(dense_columns(table.X, columns), table.y).estimator_
     is_gaussian = settings.predictor == "gaussian"
     scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
-    # A scaler of sparse columns knows their means, but does not subtract them.
+    # A scaler of sparse columns computes their means, but does not subtract them.
     mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)
     return (GaussianModel if is_gaussian else LinearModel)(
         task=table.task,
@@ -57,7 +57,7 @@ def fit_model(
 
 
 def _parts(fitted: Any) -> tuple[Any, Any]:
-    """The scaler and the machine, which may be one object."""
+    """The scaler and the model, which may be one object."""
     return (fitted[0], fitted[-1]) if hasattr(fitted, "steps") else (fitted, fitted)
 
 
@@ -74,7 +74,7 @@ def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
-    """The scaler, support vectors and weights of a fitted machine; those of regression in the unit of the target."""
+    """The scaler, support vectors and weights of a fitted SVM; those of regression in the unit of the target."""
     unit, offset = 1.0, 0.0
     if hasattr(fitted, "regressor_"):
         unit, offset = float(fitted.transformer_.scale_[0]), float(fitted.transformer_.mean_[0])
@@ -95,9 +95,9 @@ def _gaussian_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _weights_of_pairs(model: Any) -> NDArray[np.float64]:
-    """The weights of the support vectors in the machine of each pair of classes.
+    """The weights of the support vectors in the SVM of each pair of classes.
 
-    LIBSVM keeps, for a support vector of class i, its weight against class j in row j, less one where j > i.
+    LIBSVM keeps, for a support vector of class i, its weight against class j in row j, or in row j - 1 where j > i.
     """
     packed = np.asarray(model.dual_coef_, dtype=np.float64)
     if len(packed) == 1:
@@ -164,7 +164,7 @@ def read_new_samples(
 
     Parameters
     ----------
-    model : whose features are needed.
+    model : the model whose features are needed.
     data : the measurements.
     samples : a second file or data frame, one row per sample, with features that ``data`` lacks.
     id : column with the names of the samples; None finds it.
@@ -190,33 +190,33 @@ def _read(data: Any, **reading: Any) -> RawTable:
 
 
 def _with_names(raw: RawTable, id: str | None) -> RawTable:
-    """The samples named by the column ``id``, or by the first text in which nearly every sample has its own."""
+    """The table with names of samples from the column ``id``, or from the first text column that looks like names."""
     if id is not None and id not in raw.names:
         raise no_such_column(raw.names, id, "id", "the new data")
     if id is not None:
-        places = [raw.names.index(id)]
+        columns = [raw.names.index(id)]
     elif raw.sample_ids is None:
-        places = [place for place in sorted(raw.texts) if is_text_identifier(raw.texts[place])]
+        columns = [index for index in sorted(raw.texts) if is_text_identifier(raw.texts[index])]
     else:
-        places = []
-    return replace(raw, sample_ids=texts_of(raw, places[0])) if places else raw
+        columns = []
+    return replace(raw, sample_ids=texts_of(raw, columns[0])) if columns else raw
 
 
 def _columns_and_levels(feature: str) -> list[tuple[str, str]]:
-    """What the name of a feature made from text may mean: both parts may hold the sign between them."""
-    cuts = [place for place, letter in enumerate(feature) if letter == "="]
+    """All ways to split the name of a feature into a text column and a level; both may contain the equals sign."""
+    cuts = [index for index, letter in enumerate(feature) if letter == "="]
     return [(feature[:cut], feature[cut + 1 :]) for cut in cuts]
 
 
 def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
-    """The values of a feature: a column of numbers, or whether a text column has the level in its name."""
-    places = [place for place, known in enumerate(raw.names) if known == name]
-    if places and places[0] not in raw.texts:
-        return np.asarray(raw.column(places[0]), dtype=np.float64)
-    if places:
+    """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
+    found = [index for index, known in enumerate(raw.names) if known == name]
+    if found and found[0] not in raw.texts:
+        return np.asarray(raw.column(found[0]), dtype=np.float64)
+    if found:
         raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
     for column, level in _columns_and_levels(name):
-        for place in raw.texts:
-            if raw.names[place] == column:
-                return np.asarray([cell == level for cell in raw.texts[place]], dtype=np.float64)
+        for index in raw.texts:
+            if raw.names[index] == column:
+                return np.asarray([cell == level for cell in raw.texts[index]], dtype=np.float64)
     raise ValueError(f"The new data have no column {name!r}, which the model needs. Add it.")

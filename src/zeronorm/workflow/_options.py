@@ -1,7 +1,7 @@
 """The options of a run, declared once.
 
-From the records here come the checks of ``select`` and ``compare``, the parameters in their docstrings, the flags of
-the command line and what the provenance tells of a call.
+The checks of ``select`` and ``compare``, the parameters in their docstrings, the flags of the command line and the
+provenance of a call are made from the records in this file.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ DATA = Option(
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks for a run.
+    """The interface that started a run: Python or the command line.
 
     Parameters
     ----------
-    command : what was asked, for the provenance; None: the call in Python.
-    naming : how notes and warnings mention options.
+    command : the command or call, for the provenance; None: the call in Python.
+    naming : how notes and warnings name options.
     """
 
     command: str | None = None
@@ -55,12 +55,12 @@ class Caller:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
-    """What the user says about the data."""
+    """The options that describe the data."""
 
     target: Any = option(
         None,
         OptionKind("str, path, array-like or None"),
-        "Name of a column, or an array. For data on disk also the path of a .npy file.",
+        "The target: name of a column, or an array. For data on disk also the path of a .npy file.",
         "Column to predict, or a .npy file for data that stay on disk.",
         "-t COLUMN",
     )
@@ -69,15 +69,15 @@ class DataOptions(Options):
         OptionKind(
             '{"classification", "regression"} or None', "choice", values=("classification", "regression")
         ),
-        "What the target holds. None infers it from the target; a note says so.",
-        "Default: decided from the target; a note says so.",
+        "Whether the target holds classes or numbers. None: inferred from the target, with a note.",
+        "Whether the target holds classes or numbers. Default: inferred, with a note.",
     )
     samples: Any = option(
         None,
         OptionKind("path, data frame or None", "path"),
         "A second table with one row per sample that holds the target. It is joined by the names of the samples. Its "
         "other columns become features only if ``keep``, ``only`` or ``categorical`` name them.",
-        "Second file with the target, one row per sample; --id names its column of samples.",
+        "Second file with the target, one row per sample, joined by the names of the samples (--id).",
         "FILE",
     )
     id: str | None = option(
@@ -90,8 +90,8 @@ class DataOptions(Options):
     sample_groups: Any = option(
         None,
         OptionKind("str, array-like or None"),
-        "Column or array that says which samples belong together (patients, batches).",
-        "Column that tells which samples belong together (patient, batch).",
+        "Column or array of groups of samples (patients, batches). The samples of a group are in the same fold.",
+        "Column of groups of samples (patient, batch), which are kept in the same fold.",
         "--groups --sample-groups COLUMN",
     )
     feature_groups: Any = option(
@@ -105,9 +105,9 @@ class DataOptions(Options):
     keep: tuple[str, ...] = option(
         (),
         NAMES,
-        "Features that must be selected. Like ``ignore``, ``only`` and ``categorical`` also patterns such as "
-        '"AFFX*" and regular expressions such as "re:^AFFX".',
-        f"Columns that must be selected: {PATTERNS}",
+        "Features that are always selected. This option, ``ignore``, ``only`` and ``categorical`` also take patterns "
+        'such as "AFFX*" and regular expressions such as "re:^AFFX".',
+        f"Columns that are always selected: {PATTERNS}",
         "NAME",
     )
     ignore: tuple[str, ...] = option(
@@ -134,21 +134,21 @@ class DataOptions(Options):
             "choice",
             values=("median", "error", "drop-rows", "drop-columns"),
         ),
-        'What to do with missing values. "median" fills them with the median of the column, computed anew on each '
-        "training part.",
-        "What to do with missing values. median: fill in the median of each training part.",
+        'What to do with missing values. "median" fills them with the median of the column, computed on the '
+        "training samples of each fold.",
+        "What to do with missing values. median: fill in the median of the training samples of each fold.",
     )
     drop_unlabelled: bool = option(
         False,
         SWITCH,
-        "Whether to leave out samples without a value in the target. Otherwise they are an error.",
-        "Leave out samples without a value in the target.",
+        "Whether to leave out samples without a target. If False, they are an error.",
+        "Leave out samples without a target.",
     )
     min_class_size: int = option(
         0,
         WholeNumber("int", "number"),
         "Classes with fewer samples are left out.",
-        "Leave out classes with fewer samples.",
+        "Leave out classes with fewer samples than this.",
     )
     transpose: bool = option(
         False,
@@ -164,7 +164,10 @@ class DataOptions(Options):
         "CHARACTER",
     )
     decimal_comma: bool = option(
-        False, SWITCH, "Whether decimals of a text file are written with a comma.", "Numbers are written 1,5."
+        False,
+        SWITCH,
+        "Whether decimals of a text file are written with a comma.",
+        "Decimals are written with a comma, as in 1,5.",
     )
     encoding: str | None = option(
         None,
@@ -176,14 +179,14 @@ class DataOptions(Options):
     random_state: int = option(
         0,
         WholeNumber("int", "number"),
-        "Seed of everything random. Each fold has a seed of its own, which ``provenance`` records.",
+        "Seed of all random numbers. Each fold has its own seed, which is recorded in ``provenance``.",
         "Seed of the random numbers.",
         "--seed",
     )
     memory_budget: int | None = option(
         None,
         OptionKind("int or None", "size"),
-        "Bytes that blocks of data on disk may take in each process. None: 512 MiB.",
+        "Memory in bytes for blocks of data on disk, in each process. None: 512 MiB.",
         "Memory for data that stay on disk, such as 512M or 2G. Default: 512M.",
         "SIZE",
     )
@@ -191,7 +194,7 @@ class DataOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(DataOptions):
-    """What the user asks of the procedure; ``features`` None chooses their number by cross-validation."""
+    """The options of the procedure; ``features`` None chooses their number by cross-validation."""
 
     features: Any = option(
         "auto",
@@ -212,24 +215,24 @@ class Settings(DataOptions):
         OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
         'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
         "error of it.",
-        "How auto chooses the number of features.",
+        "How auto chooses the number of features: fewest within one standard error of the best score, or best score.",
     )
     metric: str | None = option(
         None,
         OptionKind("str or None"),
-        'What is reported and made as good as possible: "balanced_error_rate", "error_rate", "auc", "mse", "mae", '
+        'The metric that is reported and optimised: "balanced_error_rate", "error_rate", "auc", "mse", "mae", '
         '"r2", the name of a registered ``Metric`` or of a scikit-learn scorer. None: the balanced error rate, or the '
         "mean squared error.",
-        "What to measure: auc, error_rate, r2 … or any scorer of scikit-learn.",
+        "The metric: auc, error_rate, r2 … or any scorer of scikit-learn.",
         "NAME",
     )
     predictor: Any = option(
         "linear",
         Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
-        "What predicts the target from the selected features, inside the folds and at the end: a linear support "
-        "vector machine or ridge regression, a machine with a Gaussian kernel (for curved boundaries; its time grows "
-        "with the square of the number of samples), or an estimator of the scikit-learn kind.",
-        "What predicts from the selected features. gaussian: also curved boundaries.",
+        "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
+        "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
+        "grows with the square of the number of samples), or a scikit-learn estimator.",
+        "The model on the selected features. gaussian: an SVM with nonlinear boundaries.",
     )
     max_features: int | None = option(
         None,
@@ -246,23 +249,23 @@ class Settings(DataOptions):
     repeats: int = option(
         1,
         WholeNumber("int", "number", least=1),
-        "How often the folds are drawn anew.",
+        "How many times the outer cross-validation is repeated, with new folds.",
         "How many times to repeat the outer cross-validation, with new folds.",
     )
     permutations: int | str = option(
         "auto",
         Permutations('int or "auto"', "count"),
         'Number of permuted targets on which the whole procedure is repeated, for a p-value. "auto": up to 99 if that '
-        "is estimated to take less than 20 seconds, otherwise none; 19 in up to two minutes where the metric has no "
-        "interval, so that nothing else can test the result.",
+        "is estimated to take less than 20 seconds, otherwise none; if the metric has no interval, so that nothing "
+        "else can test the result, 19 if that takes less than two minutes.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",
     )
     n_jobs: int | None = option(
         None,
         OptionKind("int or None", "number", least=-1),
-        "Number of processes. None decides by the amount of work. The result does not depend on it.",
-        "Number of processes: -1 uses all cores, 0 decides from the amount of work.",
+        "Number of processes. None: chosen from the amount of work. The result does not depend on it.",
+        "Number of processes: -1 uses all cores, 0 chooses from the amount of work.",
         "--jobs -j",
     )
     verbose: bool = option(False, SWITCH, "Show progress.")
@@ -275,27 +278,27 @@ class Settings(DataOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Settings):
-    """The options of every run: data, procedure, where it computes and where it writes."""
+    """The options of every run: data, procedure, device or cluster, and output folder."""
 
     device: str | None = option(
         None,
         OptionKind("str or None"),
-        'Device to which the features are copied in blocks and where methods compute, such as "cuda"; needs torch or '
-        "CuPy. None: where the data are.",
-        "Device on which to compute, such as cuda.",
+        'Device on which the methods run, such as "cuda"; the features are copied to it in blocks. Needs torch or '
+        "CuPy. None: the device that holds the data.",
+        "Device on which the methods run, such as cuda.",
         "NAME",
     )
     dask: str | None = option(
         None,
         OptionKind("str or None"),
-        "Address of a Dask scheduler whose workers do what runs side by side. None: processes of this machine.",
-        "Address of a Dask scheduler whose workers do the work.",
+        "Address of a Dask scheduler, whose workers then fit the folds in parallel. None: processes of this machine.",
+        "Address of a Dask scheduler, whose workers then fit the folds.",
         "ADDRESS",
     )
     out: Any = option(
         None,
         OptionKind("path or None", "path"),
-        "Folder for the results. It also keeps finished parts if the run is interrupted.",
+        "Folder for the results. It also keeps finished folds if the run is interrupted.",
         "Folder for the results.",
         "-o FOLDER",
     )
@@ -303,8 +306,8 @@ class RunOptions(Settings):
     resume: bool = option(
         False,
         SWITCH,
-        "Whether to continue with the finished parts in ``out``.",
-        "Continue an interrupted run; its finished parts are not computed again.",
+        "Whether to continue an interrupted run from the finished folds in ``out``.",
+        "Continue an interrupted run; its finished folds are not computed again.",
     )
 
 
@@ -316,9 +319,9 @@ class SelectOptions(RunOptions):
         None,
         OptionKind("str or None"),
         'Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the selector '
-        'named in ``params``. None or "auto": a few methods and their consensus are compared inside the training '
-        "parts, which takes up to ten times as long as one method, more with small tables.",
-        "A name from `zeronorm methods`. Default: auto, which compares a few; up to ten times as long.",
+        'named in ``params``. None or "auto": a few methods and their consensus are compared inside the '
+        "folds, which takes up to ten times as long as one method, or longer with small tables.",
+        "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to ten times as long.",
         "-m NAME",
     )
     save_model: bool = option(
@@ -339,7 +342,7 @@ class SelectOptions(RunOptions):
         super().__post_init__()
         if self.save_model and not isinstance(self.predictor, str):
             raise OptionError(
-                "does not apply to a predictor of your own, which has no safe file format. Use "
+                "applies to the predictors of zeronorm only, not to other estimators. Use "
                 f"{setting('predictor', 'linear')} or {setting('predictor', 'gaussian')}.",
                 "save_model",
             )
@@ -352,7 +355,7 @@ class CompareOptions(RunOptions):
     methods: Any = option(
         None,
         OptionKind("str, list of str or None"),
-        'Names of methods, a text of names with commas, or "all-fast" for all filters and sparse methods. None: '
+        'Names of methods, as a list or separated by commas, or "all-fast" for all filters and sparse methods. None: '
         "fisher and rfe.",
         "Names of methods, separated by commas; or all-fast. Default: fisher,rfe.",
         "-m NAMES",

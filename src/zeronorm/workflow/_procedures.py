@@ -1,4 +1,4 @@
-"""What is fitted on every training part: a method with a fixed size, or with a size chosen inside."""
+"""The procedures that are fitted in every fold: a method with a fixed number of features, or with one chosen inside."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from zeronorm.workflow._options import Settings
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
-# Methods inside knockoffs, probes and stability selection when the user names none: the first that serves the task.
+# Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
 PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
-# Parameters of a selector that follow from parameters of the run.
+# Parameters of a selector that are set by options of the run.
 SET_BY_THE_RUN = {
     "n_features_to_select": "features",
     "task": "task",
@@ -32,13 +32,13 @@ SET_BY_THE_RUN = {
     "always_keep": "keep",
     "random_state": "random_state",
 }
-# Meta methods that choose their own number of features, by a bound on false selections.
+# Meta-methods that choose the number of features themselves, by a bound on false selections.
 ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
-# Above this many cells, elimination removes a tenth of the features at a time while many remain.
+# Number of values above which elimination removes a tenth of the features at a time while many remain.
 LARGE_TABLE = 2_000_000
 LENGTH_OF_GRID = 12
 DEFAULT_LARGEST = 128
-# Scorers of scikit-learn that rank sizes as our metrics rank results.
+# The scorer of scikit-learn that chooses sizes by the same measure as each metric.
 SCORERS = {
     "balanced_error_rate": "balanced_accuracy",
     "error_rate": "accuracy",
@@ -47,16 +47,14 @@ SCORERS = {
     "mae": "neg_mean_absolute_error",
     "r2": "r2",
 }
-LARGEST_GAUSSIAN = (
-    20_000  # samples: the time of a Gaussian machine grows with their square, here to some twelve seconds
-)
+LARGEST_GAUSSIAN = 20_000  # samples, about twelve seconds: the time grows with the square of their number
 
 
 # -- The predictor ------------------------------------------------------------------------------------
 
 
 def predictor_of(table: Table, settings: Settings) -> Any:
-    """The predictor, not fitted, that the user asked for."""
+    """The unfitted predictor that the user asked for."""
     is_sparse = hasattr(table.X, "tocsr")
     if not isinstance(settings.predictor, str):
         return settings.predictor
@@ -64,7 +62,7 @@ def predictor_of(table: Table, settings: Settings) -> Any:
         return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
-            f"'gaussian' serves up to {LARGEST_GAUSSIAN} samples; the table has "
+            f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "
             f"{table.n_samples}. Use 'linear' or fewer samples.",
             "predictor",
         )
@@ -72,7 +70,7 @@ def predictor_of(table: Table, settings: Settings) -> Any:
 
 
 def predictor_notes(settings: Settings) -> list[str]:
-    """What predicts, where it is not the default."""
+    """A note on the predictor, if it is not the default."""
     if settings.predictor == "linear":
         return []
     name = (
@@ -84,7 +82,7 @@ def predictor_notes(settings: Settings) -> list[str]:
 
 
 def _scorer(table: Table, settings: Settings) -> Any:
-    """The predictor for choices inside the folds; None where the default fits itself to each training part."""
+    """The predictor for choices inside the folds; None for the default, which the selector creates itself."""
     return None if settings.predictor == "linear" else predictor_of(table, settings)
 
 
@@ -92,24 +90,24 @@ def _scorer(table: Table, settings: Settings) -> Any:
 
 
 def usable_methods(table: Table) -> dict[str, MethodInfo]:
-    """Selectors that serve the task of the table, by name."""
+    """Selectors that support the task of the table, by name."""
     return {info.name: info for info in all_methods("selector", task=table.target.kind)}
 
 
 def default_method(table: Table) -> str:
-    """The method used when none is named: auto, where methods of its roster serve the data."""
+    """The method used if none is named: auto, if it has candidates for the data."""
     return "auto" if candidates(table) else _single_method(table)
 
 
 def default_notes(table: Table) -> list[str]:
-    """What the choice of no method means, in words."""
+    """A note on the methods that are compared if none is named."""
     methods = candidates(table)
     if not methods:
         return []
     names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
     return [
-        f"No method was named, so auto compares {names} inside the training parts. That takes up to ten times as "
-        "long as the slowest of them, more with small tables; name one to save time."
+        f"No method was named, so auto compares {names} inside the folds. That takes up to ten times as "
+        "long as the slowest of them, or longer with small tables; name a method to save time."
     ]
 
 
@@ -127,7 +125,7 @@ def _single_method(table: Table) -> str:
 
 
 def named_methods(methods: Any, table: Table) -> list[str]:
-    """The methods of a comparison: names, a text of names with commas, "all-fast", or None for two quick ones."""
+    """The methods of a comparison, from a list, names separated by commas, "all-fast", or None for two fast ones."""
     if methods is None:
         return ["fisher", "rfe"]
     if methods == "all-fast":
@@ -136,7 +134,7 @@ def named_methods(methods: Any, table: Table) -> list[str]:
     names = [name.strip() for name in names if name.strip()]
     if not names:
         raise OptionError(
-            "is empty. Name methods, such as fisher,rfe, or all-fast for all quick ones.",
+            "is empty. Name methods, such as fisher,rfe, or all-fast for all fast ones.",
             "methods",
         )
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -148,9 +146,9 @@ def named_methods(methods: Any, table: Table) -> list[str]:
 def build_procedure(
     name: str, table: Table, settings: Settings, sizes: list[int], params: Mapping[str, Any] | None = None
 ) -> Any:
-    """The method with its size fixed, chosen by cross-validation, or chosen by its own error control.
+    """The method with a number of features that is fixed, chosen by cross-validation, or chosen by its error control.
 
-    Every ``random_state`` stays unset, so that each fold gets a fresh seed; see ``fold_seeds``.
+    Every ``random_state`` is left unset, so that each fold gets a fresh seed; see ``fold_seeds``.
     """
     params = settings.params if params is None else params
     info = get_method(name)
@@ -176,18 +174,18 @@ def _check_serves(info: MethodInfo, table: Table) -> None:
         )
     if table.target.kind not in info.tasks:
         raise ValueError(
-            f"The method {info.name!r} serves {', '.join(info.tasks)}, but the task is {table.target.kind}. "
+            f"The method {info.name!r} supports {', '.join(info.tasks)}, but the task is {table.target.kind}. "
             f"Use one of {_names_that_serve(table)}."
         )
 
 
 def _names_that_serve(table: Table) -> str:
-    """All of them, the default first: a list that ends before the usual ones would mislead."""
+    """Names of all methods that support the task, the default first."""
     return ", ".join(dict.fromkeys((default_method(table), *usable_methods(table))))
 
 
 def build_selector(info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]) -> Any:
-    """A selector set up for the table: settings where it has the parameter, the user's own ``params``."""
+    """A selector with the settings of the run that it has parameters for, and with the ``params`` of the user."""
     selector = info.cls()
     known = selector.get_params(deep=False)
     own = _checked_params(params, known, info.name)
@@ -218,7 +216,7 @@ def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: s
     for key in params:
         if key in SET_BY_THE_RUN:
             raise OptionError(
-                f"must not hold {key!r}: the whole run has to know it. Use "
+                f"must not hold {key!r}, which is an option of the whole run. Use "
                 f"{parameter(SET_BY_THE_RUN[key], 'the name')} instead.",
                 "params",
             )
@@ -242,38 +240,38 @@ def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: li
 
 
 def inner_folds(table: Table, settings: Settings) -> int:
-    """Folds inside the training parts: as many as outside, or as few as their smallest class has samples."""
+    """Number of inner folds: as many as outer ones, or as many as the smallest class has training samples."""
     counts: list[int] = table.target.strata_sizes().tolist()
     if table.sample_groups is not None:
         counts.append(len(np.unique(table.sample_groups.astype(str))))
     fewest = min(counts)
-    left = fewest - -(-fewest // settings.cv)  # without the largest test part
+    left = fewest - -(-fewest // settings.cv)  # without the largest test fold
     if left < 2:
         raise OptionError(
-            "The training parts hold one sample of the smallest class, or one group of samples: too few to choose a "
-            f"method or a number of features inside them. Name a method and set {parameter('features', 'object')} to a "
-            "number, "
-            "or add samples."
+            "The training samples of a fold hold one sample of the smallest class, or one group of samples: too few to "
+            f"choose a method or a number of features inside the folds. Name a method and set "
+            f"{parameter('features', 'object')} to a number, or add samples."
         )
     return min(settings.cv, left)
 
 
 def folds_of_auto(table: Table, settings: Settings) -> int:
-    """Folds in which auto compares its methods."""
+    """Number of folds in which auto compares its methods."""
     from zeronorm.selectors.meta._auto import usual_folds
 
     return min(inner_folds(table, settings), usual_folds(table.n_samples, table.sample_groups))
 
 
 def inner_notes(table: Table, settings: Settings, method: str) -> list[str]:
-    """What is said where the folds inside are fewer than those outside."""
+    """A note if there are fewer inner folds than outer ones."""
     if method in ERROR_CONTROL or (settings.features is not None and method != "auto"):
         return []
     n_folds = inner_folds(table, settings)
     if n_folds == settings.cv:
         return []
     return [
-        f"Choices inside the training parts rest on {n_folds} folds: there are too few samples for {settings.cv}."
+        f"Choices inside the outer folds are based on {n_folds} inner folds: there are too few samples for "
+        f"{settings.cv}."
     ]
 
 
@@ -332,12 +330,12 @@ def scorer_name(table: Table, settings: Settings) -> str:
 
 
 def primary_metric_of(table: Table, settings: Settings) -> str:
-    """The metric that everything is about: the user's, or the default of the task."""
+    """The metric that is reported and optimised: the one that the user set, or the default of the task."""
     return settings.metric or _usual_metrics(table)[0]
 
 
 def metrics_of(table: Table, settings: Settings) -> tuple[Metric, ...]:
-    """The metrics that are recorded, the one that everything is about first: the user's, or those of the target."""
+    """The recorded metrics, the primary one first: the one that the user set, or those of the target."""
     names = _usual_metrics(table) if settings.metric is None else [settings.metric]
     try:
         found = tuple(as_metric(name) for name in names)
@@ -353,7 +351,7 @@ def metrics_of(table: Table, settings: Settings) -> tuple[Metric, ...]:
 
 
 def _usual_metrics(table: Table) -> list[str]:
-    """The metrics of the target that are recorded when none is named, the preferred one first."""
+    """The metrics that are recorded for the target if none is named, the default first."""
     return [name for name in METRICS if name in table.target.metrics]
 
 
@@ -367,7 +365,7 @@ def unsuitable_metric(name: str, table: Table) -> OptionError:
 
 
 def _suitable_metrics(table: Table) -> str:
-    """The names of own and registered metrics that serve the task."""
+    """The names of built-in and registered metrics that support the task."""
     return ", ".join(sorted(name for name, metric in METRICS.items() if table.task in metric.tasks))
 
 
@@ -375,9 +373,9 @@ def _suitable_metrics(table: Table) -> str:
 
 
 def sizes_to_try(table: Table, settings: Settings) -> list[int]:
-    """Numbers of features at which the error is measured: few at first, then wider apart.
+    """Numbers of features at which the error is measured, with growing distances.
 
-    They start where the forced features and the largest group fit, and end well above the number asked for.
+    The smallest has room for the forced features and the largest group; the largest is well above the number asked for.
     """
     p = table.n_features
     if settings.features is not None and settings.features > p:

@@ -18,7 +18,7 @@ class Result(ResultData):
     Parameters
     ----------
     kind : {"selection", "comparison"}
-        What was run.
+        Type of the run.
     data : dict
         Source, target, task, n_samples, n_features, class_counts and sha256 of the data.
     methods : list of dict
@@ -28,8 +28,8 @@ class Result(ResultData):
     size : dict, default={}
         The chosen number of features, the rule that chose it and the numbers that were tried.
     procedure : dict, default={}
-        The whole procedure on the outer folds: metric, value with interval (for the models fitted on the training
-        parts), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
+        The whole procedure on the outer folds: metric, value with interval (for the models fitted in
+        these folds), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
     table : list of dict, default=[]
         The same for each method of a comparison.
     selected : list of SelectedFeature, default=[]
@@ -37,13 +37,13 @@ class Result(ResultData):
     names : dict, default={}
         Names of the features that appear in figures, by position.
     notes : list of str, default=[]
-        What was inferred or changed in the data, and statements about the result.
+        What was inferred or changed in the data, and remarks on the result.
     warnings : list of str, default=[]
-        What the reader should look at.
+        Reasons for caution about the data and the result.
     provenance : dict, default={}
         Command, versions, seeds, folds, start and duration.
     figures : dict, default={}
-        Numbers of figures that come from the data and not from the records.
+        Numbers in figures that come from the data and not from the records.
     records : DataFrame or None, default=None
         The frame of ``evaluate``: one row per split, method and size.
     model : LinearModel or None, default=None
@@ -66,7 +66,7 @@ class Result(ResultData):
         return self.plot("stability", ax)
 
     def plot_path(self, ax: Any = None) -> Any:
-        """Which features are in the subset of each size, as a matplotlib figure."""
+        """The features in the subset of each size, as a matplotlib figure."""
         return self.plot("path", ax)
 
     def plot(self, chart: str, ax: Any = None) -> Any:
@@ -84,13 +84,13 @@ class Result(ResultData):
 
         With ``model`` also the predictor on the selected features, as model.json.
         """
-        with output_folder(Path(folder), force=force) as place:
-            write_result(self, place.folder, with_model=model)
+        with output_folder(Path(folder), force=force) as folders:
+            write_result(self, folders.folder, with_model=model)
         return Path(folder)
 
 
 def write_result(result: Result, folder: Path, *, with_model: bool) -> None:
-    """All files of a result in a folder, the report among them."""
+    """Write all files of a result to a folder, including the report."""
     from zeronorm.report._html import render_report
 
     write_files(result, folder, with_model=with_model)
@@ -98,13 +98,13 @@ def write_result(result: Result, folder: Path, *, with_model: bool) -> None:
 
 
 def write_report(result: Result, path: Path, *, force: bool) -> Path:
-    """The HTML report, written at once or not at all."""
+    """Write the HTML report; a file that cannot be completed is not left behind."""
     from zeronorm.report._html import render_report
 
     file = path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
     if file.exists() and not force:
         raise OptionError(
-            f"{str(file)!r} exists. Choose another place ({parameter('out')}), or {setting('force', True, 'set')} to "
+            f"{str(file)!r} exists. Choose another path ({parameter('out')}), or {setting('force', True, 'set')} to "
             "replace it."
         )
     text = render_report(result, result.records)
@@ -117,7 +117,7 @@ def write_report(result: Result, path: Path, *, force: bool) -> Path:
         if temporary.is_file():
             temporary.unlink()
         raise OptionError(
-            f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another place "
+            f"The report cannot be written to {str(file)!r}: {error.strerror}. Choose another path "
             f"({parameter('out')})."
         ) from error
     return file

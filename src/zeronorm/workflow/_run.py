@@ -1,6 +1,6 @@
 """Select and compare: from data to a result in one call.
 
-What the parameters mean stands in ``options``, from where it enters the docstrings.
+The parameters are described in ``options``, from which the docstrings take them.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def select(
 ) -> Result:
     """Select the features that predict the target, and measure the error of the whole procedure.
 
-    Selection, and the choice of the number of features, are repeated inside every outer fold; the predictor
-    without features and permuted targets say what chance would give.
+    Selection, and the choice of the number of features, are repeated inside every outer fold. A predictor without
+    features and permuted targets show the level of chance.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def compare(
     resume: bool = False,
     verbose: bool = False,
 ) -> Result:
-    """Compare methods on the same folds, with random features and the predictor without features beside them.
+    """Compare methods on the same folds, with random features and a predictor without features for reference.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Procedures on training parts: splits, seeds, processes, and gaps filled with medians of the training part.
+"""Fitting procedures in folds: splits, seeds, processes, and filling of missing values.
 
-Each training part has its own medians, so that no test sample has a say in them.
+Missing values are filled with the medians of the training samples of each fold; test samples have no influence.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 TASKS_WORTH_A_PROCESS = 50_000_000
 
 
-# -- Gaps ---------------------------------------------------------------------------------------------
+# -- Missing values ---------------------------------------------------------------------------------------------
 
 
 class MedianFill(TransformerMixin, BaseEstimator):
-    """Replaces missing values by the medians of the columns it was fitted on; 0 where a column had no value."""
+    """Replace missing values with the medians of the columns it was fitted on, or 0 for a column without values."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the medians."""
+        """Compute the medians."""
         self.medians_ = column_medians(X)
         return self
 
     def transform(self, X: Any) -> Any:
-        """A copy without gaps."""
+        """A copy without missing values."""
         return fill(X, self.medians_)
 
     def __sklearn_tags__(self) -> Tags:
@@ -52,7 +52,7 @@ class MedianFill(TransformerMixin, BaseEstimator):
 
 
 class OnFilled(BaseEstimator):
-    """A procedure that is fitted on samples whose gaps are filled with their own medians.
+    """A procedure that fills missing values with the medians of the samples it is fitted on.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class OnFilled(BaseEstimator):
         self.procedure = procedure
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fill and select."""
+        """Fill missing values and fit the procedure."""
         params = (
             {"groups": groups} if groups is not None and has_fit_parameter(self.procedure, "groups") else {}
         )
@@ -73,24 +73,24 @@ class OnFilled(BaseEstimator):
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
-        """The features the procedure settled on."""
+        """Mask of the selected features."""
         mask = np.zeros(self.path_.n_features, dtype=bool)
         mask[selected_support(self.procedure_, self.path_)] = True
         return mask
 
 
 def selector_for(table: Table, procedure: Any) -> Any:
-    """The procedure, made fit for the gaps of the table."""
+    """The procedure, which fills missing values if the table has any."""
     return OnFilled(procedure) if table.n_missing else procedure
 
 
 def predictor_for(table: Table, estimator: Any) -> Any:
-    """The predictor, made fit for the gaps of the table."""
+    """The predictor, which fills missing values if the table has any."""
     return make_pipeline(MedianFill(), estimator) if table.n_missing else estimator
 
 
 def filled(table: Table) -> Table:
-    """The table without gaps, for what is fitted on all samples: the final set, its description and its model."""
+    """The table without missing values, for what is fitted on all samples: the final set and its model."""
     if not table.n_missing:
         return table
     return replace(table, X=MedianFill().fit(table.X).transform(table.X), n_missing=0)
@@ -100,7 +100,7 @@ def filled(table: Table) -> Table:
 
 
 def outer_splits(table: Table, settings: Settings) -> list[Split]:
-    """Training and test rows of all repeats, each drawn with its own seed."""
+    """Training and test rows of the folds of all repeats, each repeat with its own seed."""
     return make_splits(
         settings.cv,
         table.y,
@@ -112,7 +112,7 @@ def outer_splits(table: Table, settings: Settings) -> list[Split]:
 
 
 def fold_seeds(procedures: Mapping[str, Any], n_splits: int, settings: Settings) -> dict[str, Any]:
-    """The seed of every random part of every procedure, on all samples and on each training part."""
+    """The seed of every random component of every procedure, on all samples and in each fold."""
     from zeronorm.resampling._folds import task_seeds
     from zeronorm.resampling._seeds import seeded_clone, unset_random_states
 
@@ -139,7 +139,7 @@ def _final_seed(settings: Settings) -> np.random.SeedSequence:
 
 
 def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
-    """The procedure fitted on all samples, with its inner folds side by side."""
+    """The procedure fitted on all samples, with its inner folds in parallel."""
     from sklearn.utils.validation import has_fit_parameter
 
     from zeronorm.resampling._seeds import seeded_clone
@@ -153,7 +153,7 @@ def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
 
 
 def n_processes(table: Table, settings: Settings) -> int:
-    """Processes for the folds: starting them takes seconds, which only larger work repays."""
+    """Number of processes for the folds: one for little work, because starting them takes seconds."""
     if settings.n_jobs:
         return settings.n_jobs
     n_fits = settings.cv * settings.repeats * (1 if settings.features is not None else settings.cv + 1)
@@ -170,9 +170,9 @@ def evaluate_procedures(
     journal: Any = None,
     bar: RunBar | None = None,
 ) -> Any:
-    """Records of all procedures on the outer splits, at their own size and at the sizes of the curve.
+    """Records of all procedures on the outer folds, at their selected size and at the sizes of the curve.
 
-    ``y`` stands for other labels than those of the table, on the same splits. ``bar`` counts what is done.
+    ``y`` replaces the target of the table, on the same folds. ``bar`` counts the finished fits.
     """
     from zeronorm.evaluation import evaluate
     from zeronorm.workflow._chance import WithBaseline

@@ -48,7 +48,7 @@ def study(
         return
     if name is None:
         raise ValueError("Name a study, or pass --list.")
-    from zeronorm.workflow._places import on_cluster
+    from zeronorm.workflow._backends import on_cluster
 
     with on_cluster(dask):
         findings, files = _run(

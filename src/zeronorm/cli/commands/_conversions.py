@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _budget_for(file: Path) -> int | None:
-    """Files above the usual budget are converted piece by piece."""
+    """The default memory budget for a file that is larger than it; None for a file that can be read at once."""
     from zeronorm.design._chunked import DEFAULT_MEMORY_BUDGET
 
     is_large = file.is_file() and file.stat().st_size > DEFAULT_MEMORY_BUDGET

@@ -1,4 +1,4 @@
-"""zeronorm demo and zeronorm warmup: the first minutes on a new machine"""
+"""zeronorm demo and zeronorm warmup: a first run, and compilation in advance"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from zeronorm.cli import options as o
 
 DEMO_FEATURES = 10
-DEMO_PERMUTATIONS = 39  # enough for p = 0.025, in seconds
+DEMO_PERMUTATIONS = 39  # enough for p = 0.025, and done in seconds
 
 
 def add_to(app: typer.Typer) -> None:
@@ -67,11 +67,11 @@ def warmup(as_json: o.AsJson = False) -> None:
     say(f"Compiled in {seconds:.1f} s.")
 
 
-# -- Compile every loop by using it: the solvers' own list, then each method on a tiny problem --
+# -- Compile every loop by calling it: the list of the solvers, then each method on a tiny problem --
 
 
 def warm_everything() -> tuple[float, list[str]]:
-    """Seconds it took, and methods that could not be tried."""
+    """Compile all loops; return the seconds it took and a message for each method that failed."""
     start = time.perf_counter()
     solvers = importlib.import_module("zeronorm.solvers")
     if hasattr(solvers, "warmup"):
@@ -82,7 +82,7 @@ def warm_everything() -> tuple[float, list[str]]:
         for info, instance in _instances():
             try:
                 instance.fit(*_tiny_problem(info, instance))
-            except Exception as error:  # a method that fails here must not keep the others cold
+            except Exception as error:  # the loops of the other methods are still compiled
                 problems.append(f"{info.name}: {type(error).__name__}: {' '.join(str(error).split())}")
     return time.perf_counter() - start, problems
 

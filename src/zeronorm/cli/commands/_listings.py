@@ -11,7 +11,7 @@ from zeronorm.cli import options as o
 if TYPE_CHECKING:
     from zeronorm.registry import MethodInfo
 
-# Parameters of a method that the command sets by other options, or that only Python can give.
+# Parameters of a method that have an option of their own, or that can be set in Python only.
 NOT_WITH_PARAM = (
     *("n_features_to_select", "task", "feature_groups", "always_keep", "random_state"),
     *("estimator", "importance_getter", "kernel_pieces", "n_jobs", "verbose"),
@@ -52,7 +52,7 @@ def methods(
     found = all_methods(task=task)
     if not found:
         *others, last = KINDS
-        raise ValueError(f"No method serves --task {task!r}. Use {', '.join(others)} or {last}.")
+        raise ValueError(f"No method supports --task {task!r}. Use {', '.join(others)} or {last}.")
     if as_json:
         print_json([_described(info) for info in found])
         return
@@ -117,7 +117,7 @@ def datasets(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Describe this data set and say how to get it.",
+            help="Describe this data set and how to get it.",
             show_default=False,
             autocompletion=o.dataset_names,
         ),

@@ -1,6 +1,6 @@
 """Commands that other packages add, through entry points of the group ``zeronorm.commands``.
 
-Such an entry point leads to a function of a ``typer.Typer``, to which it adds the command.
+Such an entry point is a function that takes a ``typer.Typer`` and adds its command to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKAGES = {"study": "zeronorm-studies"}  # packages of this project that add a 
 
 
 class CommandGroup(TyperGroup):
-    """The own commands, and those of other packages, which are loaded once a command is not an own one."""
+    """The commands of this package, and those of other packages, which are imported only when they are needed."""
 
     _is_complete = False
 
@@ -51,6 +51,6 @@ class CommandGroup(TyperGroup):
 
 
 def show_whole_summaries(app: typer.Typer) -> None:
-    """Let the list of commands show the whole first sentence of each, which the parser would cut off."""
+    """Show the whole first sentence of each command on the help page, which the parser would cut off."""
     for entry in app.registered_commands:
         entry.short_help = (getattr(entry.callback, "__doc__", None) or "").partition("\n")[0]

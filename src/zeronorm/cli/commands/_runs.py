@@ -35,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def names_of_options(function: Callable[..., Any]) -> list[str]:
-    """The options of a function that a command has too."""
+    """Names of the options of a function that its command has too."""
     return [name for name in inspect.signature(function).parameters if name not in ("data", "verbose")]
 
 
@@ -47,9 +47,9 @@ def select(
     as_json: o.AsJson = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Select the features that predict the target, and report an honest error.
+    """Select the features that predict the target, and estimate the error on new samples.
 
-    Selection is repeated inside every fold, so the error is that of the whole procedure on new samples.
+    Selection is repeated inside every fold, so the error is that of the whole procedure.
     Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
     """
     from zeronorm.cli.printing import print_selection, say
@@ -89,7 +89,7 @@ def _run(context: typer.Context, data: str, options: dict[str, Any], as_json: bo
     from zeronorm.cli.printing import print_json, shows_progress
 
     verbose = shows_progress(quiet, as_json)
-    if verbose:  # the packages take a second to load; the bar takes this line over
+    if verbose:  # imports take a second; the progress bar replaces this line
         sys.stderr.write("Starting …\r")
         sys.stderr.flush()
     from zeronorm.workflow import _job as job

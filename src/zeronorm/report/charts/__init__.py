@@ -1,4 +1,4 @@
-"""The charts of the report, one file each; a file in this folder is found by itself."""
+"""The charts of the report, one file each; every file in this folder is imported."""
 
 from importlib import import_module
 from pkgutil import iter_modules

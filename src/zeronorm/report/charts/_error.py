@@ -14,7 +14,7 @@ from zeronorm.report._svg import Axes
 @register_chart("error", order=10)
 @dataclass(frozen=True)
 class ErrorChart(Chart):
-    """The metric of every method at every size, and of the whole procedure with a size of its own."""
+    """The metric of every method at every size, and of the whole procedure at its selected size."""
 
     report_data: ReportData
     curves: tuple[Curve, ...]
@@ -46,13 +46,12 @@ class ErrorChart(Chart):
     def caption(self) -> str:
         better = "Higher" if self.report_data.greater_is_better else "Lower"
         parts = [
-            f"{better} is better. Mean over the outer test parts, with 95 % intervals for the models that were fitted "
-            "on the training parts; with other data the procedure may do better or worse. Selection was repeated in "
-            "every training part."
+            f"{better} is better. Mean over the outer test folds, with 95 % intervals for the models that were fitted "
+            "here; with other data the procedure may do better or worse. Selection was repeated in every fold."
         ]
         if any(curve.own is not None for curve in self.curves):
             parts.append(
-                "Ringed: the whole procedure, with the number of features that it chose in each training part"
+                "Ringed: the whole procedure, with the number of features that it selected in each fold"
                 + (" (ticks above the axis)." if self.sizes_of_folds else ".")
             )
         if self.final_size is not None:
@@ -65,9 +64,9 @@ class ErrorChart(Chart):
         report_data = self.report_data
         axes = Axes("number of features", report_data.metric_label, self._tick, y_bounds=report_data.bounds)
         levels = () if report_data.chance is None else ((report_data.chance, "chance"),)
-        places = () if self.final_size is None else ((self.final_size, f"final set: {self.final_size}"),)
-        rug = tuple((size, f"one training part chose {size} features") for size in self.sizes_of_folds)
-        return Lines([self._series(curve) for curve in self.curves], axes, Guides(levels, places, rug))
+        positions = () if self.final_size is None else ((self.final_size, f"final set: {self.final_size}"),)
+        rug = tuple((size, f"{size} features were selected in one fold") for size in self.sizes_of_folds)
+        return Lines([self._series(curve) for curve in self.curves], axes, Guides(levels, positions, rug))
 
     def _tick(self, value: float) -> str:
         return self.report_data.format(value).replace(".0 ", " ")

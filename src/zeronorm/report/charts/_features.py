@@ -1,4 +1,4 @@
-"""A picture of every selected feature: values by class, or against the target."""
+"""A small chart of every selected feature: values by class, or against the target."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class FeaturesChart(Chart):
         if self.is_regression:
             return f"{first}Each dot is a sample; the target is on the vertical axis."
         return (
-            f"{first}Boxes hold the middle half of the samples of a class, with the median; whiskers reach to the "
-            "5 % and 95 % points; dots are single samples. The feature was selected with these samples: on new "
-            "ones the classes will overlap more."
+            f"{first}Boxes show the median and the quartiles of a class; whiskers reach to the "
+            "5 % and 95 % quantiles; dots are single samples. The feature was selected with these samples: on new "
+            "samples the classes will overlap more."
         )
 
     def picture(self) -> Panels:
@@ -114,10 +114,10 @@ class FeaturesChart(Chart):
                 layout="constrained",
                 squeeze=False,
             )
-            for place, panel in zip(grid.flat, self.panels, strict=False):
-                panel.draw(place, self.is_regression)
-            for place in list(grid.flat)[len(self.panels) :]:
-                place.set_axis_off()
+            for position, panel in zip(grid.flat, self.panels, strict=False):
+                panel.draw(position, self.is_regression)
+            for position in list(grid.flat)[len(self.panels) :]:
+                position.set_axis_off()
         return figure
 
 
@@ -132,7 +132,7 @@ class Panel:
     classes: list[str]
 
     def draw(self, ax: Any, is_regression: bool) -> None:
-        """The same on matplotlib axes."""
+        """Draw the panel on matplotlib axes."""
         from zeronorm.report._plots import COLOURS, printable
 
         ax.set_title(printable(self.name, 26))
@@ -195,9 +195,9 @@ def _panel(panel: Panel, box: Box, is_regression: bool) -> Markup:
 def _value_ticks(box: Box, scale: Scale) -> list[Markup]:
     parts = []
     for tick in scale.ticks(4):
-        place = scale(tick)
-        parts.append(element("line", x1=box.left, x2=box.right, y1=place, y2=place, class_="grid"))
-        parts.append(element("text", f"{tick:.6g}", x=box.left - 4, y=place + 4, class_="tick end"))
+        position = scale(tick)
+        parts.append(element("line", x1=box.left, x2=box.right, y1=position, y2=position, class_="grid"))
+        parts.append(element("text", f"{tick:.6g}", x=box.left - 4, y=position + 4, class_="tick end"))
     return parts
 
 
@@ -208,14 +208,14 @@ def _boxes(panel: Panel, box: Box) -> list[Markup]:
     step = (box.right - box.left) / len(panel.boxes)
     names = _class_names(panel.classes, step - 3)
     for code, (label, five) in enumerate(zip(panel.classes, panel.boxes, strict=True)):
-        middle = box.left + (code + 0.5) * step
+        center = box.left + (code + 0.5) * step
         half = min(22.0, 0.3 * step)
         low, first, median, third, high = (scale(v) for v in five)
         quartiles = f"median {five[2]:.4g} ({five[1]:.4g} to {five[3]:.4g})"
-        words = f"{visible(panel.name, 60)}, {visible(label, 40)}: {quartiles}"
+        tip = f"{visible(panel.name, 60)}, {visible(label, 40)}: {quartiles}"
         size = {"width": 2 * half, "height": max(1.0, first - third)}
         dots = "".join(
-            f"M{middle + shift * 2 * half:.1f} {scale(v):.1f}h.01"
+            f"M{center + shift * 2 * half:.1f} {scale(v):.1f}h.01"
             for v, t, shift in zip(panel.values, panel.target, _jitter(len(panel.values)), strict=True)
             if int(t) == code
         )
@@ -223,23 +223,23 @@ def _boxes(panel: Panel, box: Box) -> list[Markup]:
             element(
                 "g",
                 element("path", d=dots, class_="dots"),
-                element("line", x1=middle, x2=middle, y1=low, y2=high, class_="whisker"),
-                element("rect", x=middle - half, y=third, **size, class_="mark box", data_tip=words),
+                element("line", x1=center, x2=center, y1=low, y2=high, class_="whisker"),
+                element("rect", x=center - half, y=third, **size, class_="mark box", data_tip=tip),
                 element(
-                    "line", x1=middle - half, x2=middle + half, y1=median, y2=median, class_="middle-line"
+                    "line", x1=center - half, x2=center + half, y1=median, y2=median, class_="median-line"
                 ),
                 class_=f"s{code % 8}",
             )
         )
         if code < len(names):
             parts.append(
-                element("text", names[code], x=middle, y=box.bottom + 15, class_="cell-label middle name")
+                element("text", names[code], x=center, y=box.bottom + 15, class_="cell-label middle name")
             )
     return parts
 
 
 def _class_names(classes: list[str], room: float) -> list[str]:
-    """What fits under the boxes; nothing where no name could be told from another, because the legend has them."""
+    """Names of the classes as they fit under the boxes; none where cut names would be the same: the legend has them."""
     names = [fitted(label, room, LABEL_SIZE) for label in classes]
     is_cut = any(name != visible(label) for name, label in zip(names, classes, strict=True))
     return [] if is_cut and (min(map(len, names)) < 4 or len(set(names)) < len(names)) else names
@@ -251,14 +251,14 @@ def _scatter(panel: Panel, box: Box) -> list[Markup]:
     parts = _value_ticks(box, y)
     ticks = x.ticks(3)
     parts += [element("text", f"{t:.6g}", x=x(t), y=box.bottom + 15, class_="tick middle") for t in ticks]
-    places = zip(panel.values, panel.target, strict=True)
-    dots = "".join(f"M{x(v):.1f} {y(t):.1f}h.01" for v, t in places)
+    positions = zip(panel.values, panel.target, strict=True)
+    dots = "".join(f"M{x(v):.1f} {y(t):.1f}h.01" for v, t in positions)
     parts.append(element("g", element("path", d=dots, class_="dots"), class_="s0"))
     return parts
 
 
 def _jitter(n: int) -> NDArray[np.float64]:
-    """Shifts in [-0.5, 0.5] that fill the width evenly and are the same every time."""
+    """Shifts in [-0.5, 0.5] that fill the width evenly and are always the same."""
     return np.asarray((np.arange(n) * 0.618034) % 1.0 - 0.5, dtype=np.float64)
 
 
@@ -276,7 +276,7 @@ def feature_values(
     if len(labels) > MOST_CLASSES:
         return None
     rows = np.linspace(0, len(y) - 1, min(len(y), MOST_DOTS)).round().astype(np.intp)
-    if not is_regression:  # an even part of every class
+    if not is_regression:  # evenly spaced samples of every class
         rows = np.argsort(codes, kind="stable")[rows]
     boxes = [
         [

@@ -1,4 +1,4 @@
-"""Scores of the leading features, and how they were learned by methods that learn them step by step."""
+"""Scores of the leading features, and their weights over the steps of methods that learn iteratively."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ MOST_LINES = 10
 @register_chart("importance", order=30)
 @dataclass(frozen=True)
 class ImportanceChart(Chart):
-    """The method's scores of the features at the head of its order; greater is better."""
+    """The scores that the method gave to the leading features; greater is better."""
 
     names: tuple[str, ...]
     scores: tuple[float, ...]
     selected: tuple[bool, ...]
     title = "Importance of the leading features"
-    caption = "Scores that the method gave, in its order. Filled bars: features of the final set."
+    caption = (
+        "Scores of the leading features, in the order of the method. Filled bars: features of the final set."
+    )
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
@@ -46,7 +48,7 @@ class ImportanceChart(Chart):
 
     @classmethod
     def from_selector(cls, selector: Any, names: Sequence[str] | None = None) -> Self:
-        """The scores of a fitted selector; names of a data frame are known to it."""
+        """The scores of a fitted selector, with the names of the columns if it was fitted on a data frame."""
         path = selector.path_
         names = getattr(selector, "feature_names_in_", None) if names is None else names
         scores, support = path.feature_scores(), selector.get_support()
@@ -86,7 +88,7 @@ class ImportanceChart(Chart):
 @register_chart("history", order=100)
 @dataclass(frozen=True)
 class HistoryChart(Chart):
-    """Weights of the leading features at the steps of a method that learns them."""
+    """Weights of the leading features over the steps of a method that learns them iteratively."""
 
     names: tuple[str, ...]
     steps: tuple[int, ...]
@@ -128,14 +130,14 @@ class HistoryChart(Chart):
 
 
 def leading_features(path: Any, n_selected: int) -> list[int]:
-    """The features at the head of the order: those selected and as many again, at most 200."""
+    """The leading features: the selected ones and as many again, at most 200."""
     return [int(index) for index in path.order[: min(path.n_features, MOST_RANKED, max(40, 2 * n_selected))]]
 
 
 def weights_over_time(selector: Any, features: list[int]) -> dict[str, Any] | None:
-    """Feature weights at the snapshots of a method that learns them step by step.
+    """Feature weights at the snapshots of a method that learns them iteratively.
 
-    A method offers them as ``history_`` with ``steps`` and ``weights`` (snapshots by features).
+    A method has them in ``history_`` with ``steps`` and ``weights`` (snapshots by features).
     """
     history: Any = getattr(selector, "history_", None)
     weights = getattr(history, "weights", None)

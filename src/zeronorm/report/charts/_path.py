@@ -1,4 +1,4 @@
-"""Which features are in the subset of each size."""
+"""The features in the subset of each size."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class PathChart(Chart):
         nested = (
             "Every subset contains the smaller ones."
             if self.is_nested
-            else "The path is not nested: features may leave again."
+            else "The path is not nested: a larger subset may lack features of a smaller one."
         )
         chosen = f" The border marks the chosen size, {self.chosen}." if self.chosen in self.sizes else ""
-        start = "Features that lead the order of the method, and the sizes at which they are in the subset."
+        start = "The leading features of the method, and the sizes at which they are in the subset."
         return f"{start} {nested}{chosen}"
 
     def picture(self) -> Grid:
@@ -82,7 +82,7 @@ class PathChart(Chart):
                 for row in self.members
             ],
             palette="m",
-            words=["not in the subset", "in the subset", "in the final set"],
+            texts=["not in the subset", "in the subset", "in the final set"],
             column_ticks=[(i, str(self.sizes[i])) for i in sorted(ticks)],
             x_label="number of features",
             marked=marked,
@@ -93,7 +93,7 @@ class PathChart(Chart):
         for name, row in zip(self.names, self.members, strict=True):
             first = next((size for member, size in zip(row, self.sizes, strict=True) if member), "–")
             rows.append([name, str(first)])
-        return ("feature", "smallest size that holds it"), rows
+        return ("feature", "smallest size with this feature"), rows
 
     def legend(self) -> list[tuple[str, str]]:
         return [("m1", "in the subset"), ("m2", "at the chosen size")]
@@ -116,7 +116,7 @@ def path_figure(path: SelectionPath, largest: int, chosen: int | None = None) ->
 
 
 def _sizes(path: SelectionPath, largest: int, chosen: int | None) -> list[int]:
-    """Up to 40 sizes the path can give, spread evenly on a logarithmic scale, and the chosen one."""
+    """Up to 40 sizes of the path, evenly spaced on a logarithmic scale, and the chosen one."""
     smallest = int(path.sizes[0]) if path.sizes.size and path.groups is not None else 1
     smallest = max(smallest, int(path.always_keep.size), 1)
     largest = min(max(largest, smallest), path.n_features)

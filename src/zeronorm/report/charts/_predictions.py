@@ -1,4 +1,4 @@
-"""What the procedure predicted on the test parts: ROC curves and the confusion matrix."""
+"""Predictions on the test folds: ROC curves and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from zeronorm.report._lines import Guides, Lines, Point, Series
 from zeronorm.report._svg import Axes, visible
 from zeronorm.selection.target import TASKS
 
-N_PLACES = 41  # of the averaged ROC curve
+N_POINTS = 41  # on the averaged ROC curve
 MOST_CLASSES = 20
 
 
 @dataclass(frozen=True)
-class PredictedPart:
-    """Truth, predictions and decision values of a procedure on one test part."""
+class PredictedFold:
+    """Truth, predictions and decision values of a procedure on one test fold."""
 
     truth: list[Any]
     predictions: list[Any]
     decision: list[float] | None
 
 
-def own_parts(report_data: ReportData, method: str) -> list[PredictedPart]:
-    """The test parts of a method at its own size."""
+def predicted_folds(report_data: ReportData, method: str) -> list[PredictedFold]:
+    """The predictions of a method at its selected size, for each test fold."""
     columns = report_data.columns
     decisions = columns.get("decision") or [None] * len(columns["method"])
     rows = zip(
         columns["method"], columns["size"], columns["truth"], columns["predictions"], decisions, strict=True
     )
     return [
-        PredictedPart(list(truth), list(predictions), None if decision is None else list(decision))
+        PredictedFold(list(truth), list(predictions), None if decision is None else list(decision))
         for name, size, truth, predictions, decision in rows
         if name == method and size is None and predictions is not None
     ]
@@ -45,7 +45,7 @@ def own_parts(report_data: ReportData, method: str) -> list[PredictedPart]:
 @register_chart("roc", order=45)
 @dataclass(frozen=True)
 class RocChart(Chart):
-    """ROC curves of two classes, averaged over the test parts at equal false positive rates."""
+    """ROC curves of two classes, averaged over the test folds at equal false positive rates."""
 
     curves: tuple[tuple[str, tuple[float, ...], float], ...]
     positive: str
@@ -56,7 +56,9 @@ class RocChart(Chart):
         curves, positive = [], ""
         for method in report_data.labels:
             parts = [
-                p for p in own_parts(report_data, method) if p.decision is not None and len(set(p.truth)) == 2
+                p
+                for p in predicted_folds(report_data, method)
+                if p.decision is not None and len(set(p.truth)) == 2
             ]
             labels = sorted({label for p in parts for label in p.truth}, key=str)
             if not parts or len(labels) != 2:
@@ -69,13 +71,13 @@ class RocChart(Chart):
     @property
     def caption(self) -> str:
         return (
-            f"Share of the samples of class {visible(self.positive, 40)} that are found against the share of the other "
-            "samples that are taken for it, when the threshold of the predictor moves; mean over the test parts. The "
-            "dashed diagonal is chance."
+            f"True positive rate (share of the samples of class {visible(self.positive, 40)} that are found) against "
+            "the false positive rate (share of the other samples that are taken for this class), over all thresholds "
+            "of the predictor; mean over the test folds. The dashed diagonal is chance."
         )
 
     def picture(self) -> Lines:
-        places = np.linspace(0.0, 1.0, N_PLACES)
+        positions = np.linspace(0.0, 1.0, N_POINTS)
         series = [
             Series(
                 method,
@@ -83,9 +85,9 @@ class RocChart(Chart):
                     Point(
                         x,
                         y,
-                        tip=f"{method} (area {area:.3f}): finds {100 * y:.0f} % at {100 * x:.0f} % false",
+                        tip=f"{method} (area {area:.3f}): finds {100 * y:.0f} % at {100 * x:.0f} % false positives",
                     )
-                    for x, y in zip(places.tolist(), curve, strict=True)
+                    for x, y in zip(positions.tolist(), curve, strict=True)
                 ),
             )
             for method, curve, area in self.curves
@@ -103,12 +105,12 @@ class RocChart(Chart):
 
 
 def mean_roc(parts: list[tuple[NDArray[np.bool_], Any]]) -> tuple[NDArray[np.float64], float]:
-    """True positive rates at evenly spaced false positive rates, and the mean area, over the test parts."""
-    places = np.linspace(0.0, 1.0, N_PLACES)
+    """True positive rates at evenly spaced false positive rates, and the mean area, over the test folds."""
+    positions = np.linspace(0.0, 1.0, N_POINTS)
     rates, areas = [], []
     for positive, decision in parts:
         false, true, _ = roc_curve(positive, decision)
-        rates.append(np.interp(places, false, true))
+        rates.append(np.interp(positions, false, true))
         areas.append(float(roc_auc_score(positive, decision)))
     mean = np.mean(rates, axis=0)
     mean[0] = 0.0
@@ -118,7 +120,7 @@ def mean_roc(parts: list[tuple[NDArray[np.bool_], Any]]) -> tuple[NDArray[np.flo
 @register_chart("confusion", order=46)
 @dataclass(frozen=True)
 class ConfusionChart(Chart):
-    """Counts of true and predicted classes over all test parts."""
+    """Counts of true and predicted classes over all test folds."""
 
     classes: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
@@ -129,7 +131,7 @@ class ConfusionChart(Chart):
         method = report_data.result.chosen_method
         if method is None or not TASKS[report_data.result.data["task"]].has_classes:
             return None
-        parts = own_parts(report_data, method)
+        parts = predicted_folds(report_data, method)
         truth = [str(label) for p in parts for label in p.truth]
         predicted = [str(label) for p in parts for label in p.predictions]
         classes = sorted({*truth, *predicted})
@@ -143,8 +145,8 @@ class ConfusionChart(Chart):
         right = sum(self.counts[i][i] for i in range(len(self.classes)))
         total = sum(map(sum, self.counts))
         return (
-            f"True classes in rows, predicted classes in columns, counted over all test parts; {right} of {total} "
-            "predictions are right. Colours are shares of the row."
+            f"True classes in rows, predicted classes in columns, counted over all test folds; {right} of {total} "
+            "predictions are correct. Colours show shares of the row."
         )
 
     def picture(self) -> Grid:

@@ -48,7 +48,9 @@ class RedundancyChart(Chart):
         strong = sum(abs(r) >= STRONG for _, _, r in self._pairs())
         pairs = f"{strong} pair has" if strong == 1 else f"{strong} pairs have"
         found = f"{pairs} |r| of at least {STRONG}." if strong else f"No pair reaches |r| = {STRONG}."
-        return f"Correlations, in clustered order: features in one block carry similar information. {found}"
+        return (
+            f"Correlations, ordered by clustering: features in one block carry similar information. {found}"
+        )
 
     def picture(self) -> Grid:
         return Grid(

@@ -1,4 +1,4 @@
-"""What was selected in the training parts: how often each feature, by which methods, and how alike the sets are."""
+"""Selections in the folds: frequencies of the features, agreement of the methods, and stability of the sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_SHARED = 30
 @register_chart("frequency", order=40)
 @dataclass(frozen=True)
 class FrequencyChart(Chart):
-    """Shares of the training parts in which a feature was selected, the most frequent first."""
+    """Shares of the folds in which a feature was selected, the most frequent first."""
 
     shares: tuple[tuple[str, float, bool], ...]
     expected: float
@@ -41,7 +41,7 @@ class FrequencyChart(Chart):
     def caption(self) -> str:
         more = f" {self.n_more} more features were selected less often." if self.n_more else ""
         return (
-            f"Share of the {self.n_splits} outer training parts in which a feature was selected; filled bars are in "
+            f"Share of the {self.n_splits} outer folds in which a feature was selected. Filled bars: features of "
             f"the final set.{more}"
         )
 
@@ -51,13 +51,13 @@ class FrequencyChart(Chart):
                 name,
                 share,
                 f"{100 * share:.0f} %",
-                f"{visible(name)}: selected in {100 * share:.0f} % of the training parts",
+                f"{visible(name)}: selected in {100 * share:.0f} % of the folds",
                 is_selected,
             )
             for name, share, is_selected in self.shares
         ]
         chance = (self.expected, f"by chance: {100 * self.expected:.2g} %")
-        return Bars(bars, "share of the training parts", chance)
+        return Bars(bars, "share of the folds", chance)
 
     def table(self) -> tuple[tuple[str, ...], Rows]:
         rows = [
@@ -74,7 +74,7 @@ class StabilityChart(Chart):
     points: tuple[StabilityPoint, ...]
     title = "Stability of the selected set"
     caption = (
-        "Agreement of the sets selected in different training parts (Nogueira et al. 2018): 1 means always the same "
+        "Agreement of the sets selected in different folds (Nogueira et al. 2018): 1 means always the same "
         "features, 0 means no more than chance. Bars are 95 % intervals; ringed points are the whole procedure."
     )
 
@@ -84,7 +84,7 @@ class StabilityChart(Chart):
 
     @classmethod
     def from_records(cls, records: Any, n_features: int) -> Self:
-        """The chart of the records of ``evaluate``; they do not know how many features there were."""
+        """The chart of the records of ``evaluate``, which do not hold the number of features of the data."""
         found = cls._of(stabilities(records, n_features))
         if found is None:
             raise ValueError("Stability needs at least two splits with selections. Evaluate with more folds.")
@@ -161,10 +161,7 @@ class SharedChart(Chart):
             columns=list(self.methods),
             levels=[[round(share, 2) for share in row] for row in self.shares],
             palette="p",
-            cells=[
-                [f"selected in {100 * share:.0f} % of the training parts" for share in row]
-                for row in self.shares
-            ],
+            cells=[[f"selected in {100 * share:.0f} % of the folds" for share in row] for row in self.shares],
             column_ticks=list(enumerate(self.methods)),
         )
 

@@ -52,14 +52,14 @@ class SizesChart(Chart):
     @property
     def caption(self) -> str:
         rule = (
-            "the smallest size whose score is within one standard error (SE) of the best (level line)"
+            "the smallest size whose score is within one standard error (SE) of the best (horizontal line)"
             if self.rule == "one_se"
             else "the size with the best score"
         )
         largest = " It is the largest size that was tried: more may be better." if self.is_largest else ""
         return (
-            f"Mean score on the inner folds of all samples, with one standard error; higher is better. Chosen: {rule}. "
-            f"These scores were used for the choice, so they are too good.{largest}"
+            f"Mean score in the inner cross-validation on all samples, with one standard error; higher is better. "
+            f"Chosen: {rule}. These scores were used for the choice, so they are optimistic.{largest}"
         )
 
     @property
@@ -94,7 +94,7 @@ class SizesChart(Chart):
 
 
 def size_choice(selector: Any) -> dict[str, Any] | None:
-    """Sizes, scores and choice of the outermost ``SelectorCV`` in a procedure."""
+    """Sizes, scores and chosen size of the outermost ``SelectorCV`` in a procedure."""
     while selector is not None and not _has_choice(selector):
         selector = getattr(selector, "selector_", None)
     if selector is None or len(selector.cv_results_["size"]) < 2:

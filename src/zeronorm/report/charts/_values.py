@@ -1,4 +1,4 @@
-"""The selected features across samples."""
+"""Values of the selected features across samples."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from zeronorm.selection.target import TASKS
 MOST_FEATURES = 60
 MOST_SAMPLES = 300
 N_LEVELS = 9  # colours of the map, the middle one for the mean
-WIDEST_DEVIATION = 2.25  # standard deviations at which the colours end
+WIDEST_DEVIATION = 2.25  # in standard deviations; greater deviations have the same colour
 
 
 @register_chart("values", order=70)
 @dataclass(frozen=True)
 class ValuesChart(Chart):
-    """Standardised values of the selected features, features and samples clustered."""
+    """Standardised values of the selected features, with features and samples ordered by clustering."""
 
     figure: dict[str, Any]
     names: tuple[str, ...]
@@ -50,8 +50,8 @@ class ValuesChart(Chart):
         if len(shown["samples"]) < shown["n_samples"]:
             part = f" {len(shown['samples'])} of {shown['n_samples']} samples are shown."
         return (
-            f"{features} in rows, samples in columns, both clustered; colours are deviations from the mean in standard "
-            f"deviations.{part}"
+            f"{features} in rows, samples in columns, both ordered by clustering; colours show deviations from the "
+            f"mean in standard deviations.{part}"
         )
 
     def picture(self) -> Grid:
@@ -66,35 +66,35 @@ class ValuesChart(Chart):
             ],
             levels=self.figure["levels"],
             palette="d",
-            words=level_words(),
+            texts=level_texts(),
             strip=None if self.is_regression else [labels.index(c) for c in classes],
-            x_label="samples" + (", by rising target" if self.is_regression else ", by class"),
+            x_label="samples" + (", sorted by the target" if self.is_regression else ", by class"),
         )
 
     def legend(self) -> list[tuple[str, str]]:
-        words = level_words()
-        legend = [(f"d{level}", words[level]) for level in (0, 4, 8)]
+        texts = level_texts()
+        legend = [(f"d{level}", texts[level]) for level in (0, 4, 8)]
         if not self.is_regression:
             labels = list(dict.fromkeys(self.figure["classes"]))
             legend += [(f"c{i % 8}", visible(label, 40)) for i, label in enumerate(labels[:8])]
         return legend
 
 
-def level_words() -> list[str]:
-    """Colours of the map in words."""
+def level_texts() -> list[str]:
+    """The deviations that the colours of the map stand for."""
     step = 2.0 * WIDEST_DEVIATION / N_LEVELS
-    middles = [-WIDEST_DEVIATION + (level + 0.5) * step for level in range(N_LEVELS)]
-    words = [f"{middle:+.1f} SD" if abs(middle) > 0.01 else "near the mean" for middle in middles]
-    return [f"{words[0]} or less", *words[1:-1], f"{words[-1]} or more"]
+    centers = [-WIDEST_DEVIATION + (level + 0.5) * step for level in range(N_LEVELS)]
+    texts = [f"{center:+.1f} SD" if abs(center) > 0.01 else "near the mean" for center in centers]
+    return [f"{texts[0]} or less", *texts[1:-1], f"{texts[-1]} or more"]
 
 
 def value_map(
     X: Any, y: NDArray[Any], columns: NDArray[np.intp], *, sorted_target: bool = False
 ) -> dict[str, Any] | None:
-    """Standardised values of the selected features across samples, both clustered, as colour levels.
+    """Standardised values of the selected features across samples, as colour levels, ordered by clustering.
 
     Samples are ordered by class and clustered within it (for regression, sorted by the target).
-    Of more than 300 samples an evenly spaced part of this order is shown.
+    Of more than 300 samples, evenly spaced ones of this order are shown.
     """
     if columns.size == 0:
         return None
@@ -120,7 +120,7 @@ def _by_class(values: NDArray[np.float64], y: NDArray[Any]) -> NDArray[np.intp]:
     order = []
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
-        # Clustering needs all pairs: a large class is shown by an evenly spaced part.
+        # Clustering takes time for all pairs of samples: of a large class, evenly spaced samples are shown.
         if len(members) > 4 * MOST_SAMPLES:
             members = members[np.linspace(0, len(members) - 1, 4 * MOST_SAMPLES).round().astype(np.intp)]
         order.append(members[clustered(values[members], metric="euclidean")])

@@ -22,9 +22,9 @@
       const box = mark.getBoundingClientRect();
       showTip(mark.dataset.tip, box.left + box.width / 2, box.top + box.height / 2);
     };
-    const activate = (place) => {
+    const activate = (position) => {
       if (active >= 0) marks[active].classList.remove("active");
-      active = place;
+      active = position;
       if (active >= 0) { marks[active].classList.add("active"); show(marks[active]); } else hideTip();
     };
     marks.forEach((mark) => {
@@ -47,19 +47,19 @@
     const [left, top, width, height] = chart.dataset.grid.split(" ").map(Number);
     const cursor = chart.querySelector(".cursor");
     let row = -1, column = -1;
-    const words = () => data.cells ? data.cells[row][column] : data.words[data.levels[row][column]];
+    const text = () => data.cells ? data.cells[row][column] : data.texts[data.levels[row][column]];
     const show = (newRow, newColumn, event) => {
       row = newRow; column = newColumn;
       cursor.setAttribute("x", left + column * width);
       cursor.setAttribute("y", top + row * height);
       const box = cursor.getBoundingClientRect();
-      const place = event ? [event.clientX, event.clientY] : [box.left, box.bottom - 10];
-      showTip(`${data.rows[row]} · ${data.columns[column]}: ${words()}`, ...place);
+      const position = event ? [event.clientX, event.clientY] : [box.left, box.bottom - 10];
+      showTip(`${data.rows[row]} · ${data.columns[column]}: ${text()}`, ...position);
     };
     const leave = () => { cursor.setAttribute("x", -99); cursor.setAttribute("y", -99); hideTip(); };
     chart.addEventListener("pointermove", (event) => {
-      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
-      const c = Math.floor((place.x - left) / width), r = Math.floor((place.y - top) / height);
+      const position = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+      const c = Math.floor((position.x - left) / width), r = Math.floor((position.y - top) / height);
       if (r >= 0 && c >= 0 && r < data.rows.length && c < data.columns.length) show(r, c, event); else leave();
     });
     chart.addEventListener("pointerleave", leave);

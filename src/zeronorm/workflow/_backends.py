@@ -1,4 +1,4 @@
-"""Where a run computes: on this machine, on a device, or on the workers of a cluster."""
+"""Where the computations of a run take place: in this process, on a device, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PATIENCE_S = 10
 
 
 def table_on_device(table: Table, device: str | None) -> Table:
-    """The table with its features on a device, to which they are copied in blocks."""
+    """The table with its features copied to a device."""
     if device is None:
         return table
     if table.n_missing:
         raise OptionError(
-            f"needs data without gaps. {table.source} has {table.n_missing} missing values; "
+            f"needs data without missing values. {table.source} has {table.n_missing}; "
             f"fill them before, or set {setting('missing', 'drop-rows')} or {setting('missing', 'drop-columns')}.",
             "device",
         )
@@ -31,7 +31,7 @@ def table_on_device(table: Table, device: str | None) -> Table:
 
 
 def jobs_at(device: str | None, dask: str | None, n_jobs: int | None) -> int | None:
-    """How many parts run side by side: one on a device, as many as there are workers on a cluster."""
+    """The number of parallel jobs: one on a device, one per worker on a cluster, else ``n_jobs``."""
     if device is not None and dask is not None:
         raise ValueError(
             "The 'device' and 'dask' parameters exclude each other: a device belongs to this process. Set one of them."
@@ -48,7 +48,7 @@ def jobs_at(device: str | None, dask: str | None, n_jobs: int | None) -> int | N
 
 @contextmanager
 def on_cluster(address: str | None) -> Iterator[None]:
-    """Let everything that runs side by side run on the workers of a Dask scheduler; None: here.
+    """Context manager that runs parallel computations on the workers of a Dask scheduler; None: in this process.
 
     The workers need the same packages, and data files under the same paths.
     """
@@ -66,9 +66,9 @@ def on_cluster(address: str | None) -> Iterator[None]:
 
     try:
         client = distributed.Client(address, timeout=PATIENCE_S, name="zeronorm")
-    except Exception as error:  # whatever answers there may not be a scheduler at all
+    except Exception as error:  # another server may answer at this address
         raise OptionError(
-            f"must be the address of a running Dask scheduler, such as tcp://host:8786. Nothing "
+            f"must be the address of a running Dask scheduler, such as tcp://host:8786. No scheduler "
             f"answers at {address!r}; start `dask scheduler` and `dask worker` first.",
             "dask",
         ) from error

@@ -1,4 +1,4 @@
-"""The same result on a device and on a cluster, also when a worker dies in the middle."""
+"""The same result on a device and on a cluster, also when a worker dies during the run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import zeronorm
 from zeronorm import FisherScore, evaluate
 from zeronorm.cli._main import run
 from zeronorm.design._array_api import ArrayApiDesign, to_device
+from zeronorm.workflow import _backends as backends
 from zeronorm.workflow import _job as job
-from zeronorm.workflow import _places as places
-from zeronorm.workflow._places import on_cluster
+from zeronorm.workflow._backends import on_cluster
 
 from .conftest import numbers, table_of
 
@@ -33,16 +33,16 @@ QUICK = {"cv": 3, "features": 3, "permutations": 0}
     [(None, None, None, None), (None, None, 3, 3), ("cpu", None, None, 1), ("cpu", None, 1, 1),
      (None, "tcp://x", None, -1), (None, "tcp://x", 2, 2)],
 )  # fmt: skip
-def test_how_many_parts_run_side_by_side(device, dask, n_jobs, found):
-    assert places.jobs_at(device, dask, n_jobs) == found
+def test_number_of_parallel_jobs(device, dask, n_jobs, found):
+    assert backends.jobs_at(device, dask, n_jobs) == found
 
 
 @pytest.mark.parametrize(("device", "dask"), [("cuda", None), (None, "tcp://here")])
-def test_a_run_asks_how_many_parts_run_side_by_side_where_it_computes(device, dask, monkeypatch):
+def test_a_run_takes_the_number_of_jobs_from_its_backend(device, dask, monkeypatch):
     X, y = numbers(24)
 
-    def asked(*places_and_jobs):
-        raise LookupError(repr(places_and_jobs))
+    def asked(*backends_and_jobs):
+        raise LookupError(repr(backends_and_jobs))
 
     monkeypatch.setattr(job, "jobs_at", asked)
     with pytest.raises(LookupError, match=re.escape(repr((device, dask, 3)))):
@@ -82,7 +82,7 @@ def test_data_are_copied_in_blocks_and_keep_type_and_names(problem, monkeypatch)
     np.testing.assert_array_equal(moved.block(slice(None)), X)
 
 
-def test_a_device_that_is_not_there_is_told(problem, tmp_path, capsys):
+def test_a_missing_device_is_an_error(problem, tmp_path, capsys):
     torch = pytest.importorskip("torch")
     X, y = problem
     with pytest.raises(ValueError, match=r"'device' parameter must name a device.*'nowhere'"):
@@ -93,7 +93,7 @@ def test_a_device_that_is_not_there_is_told(problem, tmp_path, capsys):
         assert "--device must name an available device" in capsys.readouterr().err
 
 
-def test_what_does_not_go_with_a_device_is_told(problem):
+def test_options_that_a_device_excludes_are_an_error(problem):
     pytest.importorskip("torch")
     X, y = problem
     with pytest.raises(ValueError, match="needs dense data"):
@@ -104,11 +104,11 @@ def test_what_does_not_go_with_a_device_is_told(problem):
         zeronorm.select(X, y, device="cpu", dask="tcp://127.0.0.1:1", **QUICK)
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="needs data without gaps"):
+    with pytest.raises(ValueError, match="needs data without missing values"):
         zeronorm.select(gaps, y, device="cpu", **QUICK)
 
 
-def test_a_full_device_is_told_with_a_remedy(problem, monkeypatch):
+def test_a_full_device_is_an_error_with_a_remedy(problem, monkeypatch):
     pytest.importorskip("torch")
 
     def full(*_):
@@ -124,17 +124,17 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
     table = table_of(X, y)
     seen = []
     monkeypatch.setattr(
-        places, "to_device", lambda X, device, **named: seen.append((X, device, named)) or "there"
+        backends, "to_device", lambda X, device, **named: seen.append((X, device, named)) or "there"
     )
-    assert places.table_on_device(table, None) is table
-    assert places.table_on_device(table, "cuda").X == "there"
+    assert backends.table_on_device(table, None) is table
+    assert backends.table_on_device(table, "cuda").X == "there"
     ((moved, device, named),) = seen
     assert moved is table.X
     assert device == "cuda"
     assert named["feature_names"].tolist() == table.feature_names.tolist()
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="needs data without gaps"):
-        places.table_on_device(table_of(X, y), "cuda")
+    with pytest.raises(ValueError, match="needs data without missing values"):
+        backends.table_on_device(table_of(X, y), "cuda")
 
 
 # -- Clusters --
@@ -142,7 +142,7 @@ def test_features_on_a_device_keep_their_names(monkeypatch):
 
 def test_no_scheduler_at_the_address(problem, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("zeronorm.workflow._places.PATIENCE_S", 0.3)
+    monkeypatch.setattr("zeronorm.workflow._backends.PATIENCE_S", 0.3)
     with pytest.raises(ValueError, match=r"'dask' parameter must be the address.*tcp://127\.0\.0\.1:9"):
         zeronorm.compare(*problem, methods="fisher", dask="tcp://127.0.0.1:9", **QUICK)
 
@@ -163,7 +163,7 @@ def test_the_same_comparison_on_a_cluster(problem, tmp_path):
 
 
 class NotingFisher(FisherScore):
-    """Fails on the machine of the user, and where loops inside a cell would be spread over the cluster again."""
+    """A selector that fails in the main process, and where loops inside a task would run on the cluster again."""
 
     def fit(self, X, y):
         assert threading.current_thread() is not threading.main_thread()
@@ -172,14 +172,14 @@ class NotingFisher(FisherScore):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatch, n_workers):
+def test_data_are_sent_once_and_tasks_do_not_ask_the_scheduler(problem, monkeypatch, n_workers):
     distributed = pytest.importorskip("distributed")
     X, y = problem
     sent = []
     scatter = distributed.Client.scatter
 
     def counted(self, data, *args, **kwargs):
-        sent.extend(part for part in data if part is X)
+        sent.extend(array for array in data if array is X)
         return scatter(self, data, *args, **kwargs)
 
     monkeypatch.setattr(distributed.Client, "scatter", counted)
@@ -187,14 +187,14 @@ def test_data_travel_once_and_cells_do_not_ask_the_scheduler(problem, monkeypatc
     workers = {"n_workers": n_workers, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**workers) as cluster, on_cluster(cluster.scheduler_address):
         found = evaluate({"f": NotingFisher()}, X, y, sizes=[3], cv=4, n_jobs=-1)
-        assert effective_n_jobs(-1) == n_workers  # outside of cells as before
+        assert effective_n_jobs(-1) == n_workers  # outside of tasks as before
     assert len(sent) == 1
     assert found["error"].to_list() == 4 * [None]
     assert found["selected"].to_list() == expected["selected"].to_list()
 
 
 class SlowFisher(FisherScore):
-    """Notes each fit in a folder, then takes its time."""
+    """A selector that writes a file for each fit, then waits."""
 
     def __init__(self, n_features_to_select=None, *, notes="", pause_s=0.0):
         super().__init__(n_features_to_select)
@@ -208,14 +208,14 @@ class SlowFisher(FisherScore):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_loses_only_the_cell_it_was_at(problem, tmp_path):
+def test_a_worker_that_is_killed_loses_only_its_current_task(problem, tmp_path):
     distributed = pytest.importorskip("distributed")
     X, y = problem
     journal, notes = tmp_path / "journal", tmp_path / "notes"
     notes.mkdir()
     arguments = {"cv": 8, "sizes": [3], "random_state": 0}
     expected = evaluate({"f": SlowFisher(3, notes=str(notes))}, X, y, **arguments)
-    n_cells = len(list(notes.iterdir()))
+    n_tasks = len(list(notes.iterdir()))
     for note in notes.iterdir():
         note.unlink()
 
@@ -234,8 +234,8 @@ def test_a_worker_that_is_killed_loses_only_the_cell_it_was_at(problem, tmp_path
             found = evaluate({"f": selector}, X, y, n_jobs=-1, journal=journal, **arguments)
         killer.join()
     folds = [note.read_text() for note in notes.iterdir()]
-    assert len(set(folds)) == n_cells
-    assert len(folds) <= n_cells + 1  # the one the killed worker was at
+    assert len(set(folds)) == n_tasks
+    assert len(folds) <= n_tasks + 1  # the task of the killed worker
     assert [row["selected"] for row in found.to_dicts()] == [row["selected"] for row in expected.to_dicts()]
     # Run again, everything is in the journal.
     evaluate({"f": selector}, X, y, journal=journal, **arguments)

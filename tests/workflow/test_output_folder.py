@@ -1,4 +1,4 @@
-"""The output folder: written at once or not at all, resumed, and cleaned of leftovers."""
+"""The output folder: written completely or not at all, resumed, and cleaned of leftover files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ import pytest
 
 import zeronorm
 from zeronorm import FisherScore
-from zeronorm.result import _folder as places
+from zeronorm.result import _folder as folders
 
 OPTIONS = {"cv": 3, "features": 3, "permutations": 0}
 QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
 
 def test_an_output_folder_that_is_a_file_is_refused_before_any_work(problem, tmp_path, monkeypatch):
-    """Also with force, which replaces results and nothing else."""
-    monkeypatch.setattr(FisherScore, "fit", lambda *_, **__: pytest.fail("a fit whose result has no place"))
+    """An error also with force, which replaces results only."""
+    monkeypatch.setattr(
+        FisherScore, "fit", lambda *_, **__: pytest.fail("a fit whose result cannot be written")
+    )
     mine = tmp_path / "mine"
     mine.write_text("notes")
     for force in (False, True):
@@ -32,67 +34,67 @@ def test_an_output_folder_that_is_a_file_is_refused_before_any_work(problem, tmp
 
 def test_a_run_writes_beside_its_folder_first(tmp_path):
     folder = tmp_path / "a" / "b" / "out"
-    with places.output_folder(folder) as place:
-        assert place.folder.parent == folder.parent
-        assert re.match(rf"\.zeronorm-[0-9a-f]{{8}}-{os.getpid()}-", place.folder.name)
+    with folders.output_folder(folder) as output:
+        assert output.folder.parent == folder.parent
+        assert re.match(rf"\.zeronorm-[0-9a-f]{{8}}-{os.getpid()}-", output.folder.name)
         assert sorted(os.listdir(folder)) == ["journal"]
-        (place.folder / "result.json").write_text("1")
+        (output.folder / "result.json").write_text("1")
     assert os.listdir(folder.parent) == ["out"]
 
 
 def refused(folder, **options):
-    with places.output_folder(folder, **options):
-        pytest.fail("work whose result has no place")
+    with folders.output_folder(folder, **options):
+        pytest.fail("work whose result cannot be written")
 
 
-def test_folders_that_hold_something_are_not_overwritten_unless_told(tmp_path):
+def test_folders_with_files_are_overwritten_only_with_force(tmp_path):
     folder = tmp_path / "out"
-    with places.output_folder(folder) as place:
-        (place.folder / "result.json").write_text("1")
-        (place.folder / "model.json").write_text("m")
-        assert place.journal == folder / "journal"
-        assert place.journal.is_dir()
+    with folders.output_folder(folder) as output:
+        (output.folder / "result.json").write_text("1")
+        (output.folder / "model.json").write_text("m")
+        assert output.journal == folder / "journal"
+        assert output.journal.is_dir()
     assert sorted(os.listdir(folder)) == ["model.json", "result.json"]
     assert os.listdir(tmp_path) == ["out"]
     with pytest.raises(ValueError, match=r"already holds results \(result\.json, model\.json\)"):
         refused(folder)
     with pytest.raises(ValueError, match="already holds results"):
         refused(folder, resume=True)
-    with places.output_folder(folder, force=True) as place:
-        (place.folder / "result.json").write_text("2")
-    assert os.listdir(folder) == ["result.json"]  # nothing of the earlier run is left
+    with folders.output_folder(folder, force=True) as output:
+        (output.folder / "result.json").write_text("2")
+    assert os.listdir(folder) == ["result.json"]  # no file of the earlier run is left
     assert (folder / "result.json").read_text() == "2"
 
 
-def test_finished_parts_stay_after_an_interruption(tmp_path):
+def test_finished_folds_are_kept_after_an_interruption(tmp_path):
     folder = tmp_path / "out"
 
-    def begin(place):
-        (place.journal / f"part-{len(list(place.journal.iterdir()))}").write_text("")
+    def begin(output):
+        (output.journal / f"fold-{len(list(output.journal.iterdir()))}").write_text("")
         raise KeyboardInterrupt
 
     def interrupted(**options):
-        with pytest.raises(KeyboardInterrupt), places.output_folder(folder, **options) as place:
-            begin(place)
+        with pytest.raises(KeyboardInterrupt), folders.output_folder(folder, **options) as output:
+            begin(output)
 
     interrupted()
-    assert places.has_journal(folder)
+    assert folders.has_journal(folder)
     with pytest.raises(ValueError, match=r"interrupted\. Set resume=True"):
         refused(folder)
     interrupted(resume=True)
-    assert sorted(os.listdir(folder / "journal")) == ["part-0", "part-1"]
+    assert sorted(os.listdir(folder / "journal")) == ["fold-0", "fold-1"]
     interrupted(force=True)
-    assert os.listdir(folder / "journal") == ["part-0"]
+    assert os.listdir(folder / "journal") == ["fold-0"]
     assert os.listdir(tmp_path) == ["out"]
-    with places.output_folder(folder, resume=True) as place:
-        (place.folder / "report.html").write_text("")
+    with folders.output_folder(folder, resume=True) as output:
+        (output.folder / "report.html").write_text("")
     assert os.listdir(folder) == ["report.html"]
-    assert not places.has_journal(folder)
-    with pytest.raises(RuntimeError), places.output_folder(tmp_path / "new"):
+    assert not folders.has_journal(folder)
+    with pytest.raises(RuntimeError), folders.output_folder(tmp_path / "new"):
         raise RuntimeError
     assert not (tmp_path / "new").exists()
     (tmp_path / "old").mkdir()
-    with pytest.raises(RuntimeError), places.output_folder(tmp_path / "old"):
+    with pytest.raises(RuntimeError), folders.output_folder(tmp_path / "old"):
         raise RuntimeError
     assert os.listdir(tmp_path / "old") == []
 
@@ -126,35 +128,35 @@ def test_an_interrupted_run_goes_on_where_it_stopped(problem, tmp_path, monkeypa
 
 
 def test_results_appear_also_where_the_folder_was_removed_meanwhile(tmp_path):
-    with places.output_folder(tmp_path / "out") as place:
-        (place.folder / "result.json").write_text("1")
+    with folders.output_folder(tmp_path / "out") as output:
+        (output.folder / "result.json").write_text("1")
         shutil.rmtree(tmp_path / "out")
     assert (tmp_path / "out" / "result.json").read_text() == "1"
 
 
-def test_results_that_were_removed_before_they_could_be_moved_are_told(tmp_path):
-    def vanish(place):
-        shutil.rmtree(place.folder)
+def test_results_that_were_removed_before_they_could_be_moved_are_an_error(tmp_path):
+    def vanish(output):
+        shutil.rmtree(output.folder)
 
     with (
         pytest.raises(ValueError, match="results cannot be moved"),
-        places.output_folder(tmp_path / "out") as place,
+        folders.output_folder(tmp_path / "out") as output,
     ):
-        vanish(place)
+        vanish(output)
 
 
 def test_leftovers_of_earlier_runs_go_when_a_run_begins(tmp_path):
     old = tmp_path / ".zeronorm-old"
     old.mkdir()
     os.utime(old, (0, 0))
-    with places.output_folder(tmp_path / "out"):
+    with folders.output_folder(tmp_path / "out"):
         assert not old.exists()
 
 
 def test_leftovers_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path):
-    """Of this computer; the process with the number 1 is another user's or not, but it runs."""
-    with places.output_folder(tmp_path / "out") as place:
-        here = place.folder.name.split("-")[1]
+    """Folders of this computer; process 1 always runs, whoever owns it."""
+    with folders.output_folder(tmp_path / "out") as output:
+        here = output.folder.name.split("-")[1]
     ended = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
     )
@@ -162,7 +164,7 @@ def test_leftovers_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path
     stay = {f".zeronorm-{here}-{os.getpid()}-abc", f".zeronorm-{here}-1-abc", ".zeronorm-other-1-abc"}
     for name in (dead, *stay):
         (tmp_path / name).mkdir()
-    places.remove_leftovers(tmp_path)
+    folders.remove_leftovers(tmp_path)
     assert {folder.name for folder in tmp_path.iterdir()} == stay
 
 
@@ -171,9 +173,9 @@ def test_leftovers_of_unknown_processes_go_after_a_week(tmp_path, monkeypatch):
     kept.mkdir()
     made = kept.stat().st_mtime
     week = 7 * 24 * 3600
-    monkeypatch.setattr(places.time, "time", lambda: made + week)
-    places.remove_leftovers(tmp_path)
+    monkeypatch.setattr(folders.time, "time", lambda: made + week)
+    folders.remove_leftovers(tmp_path)
     assert kept.exists()
-    monkeypatch.setattr(places.time, "time", lambda: made + week + 1)
-    places.remove_leftovers(tmp_path)
+    monkeypatch.setattr(folders.time, "time", lambda: made + week + 1)
+    folders.remove_leftovers(tmp_path)
     assert not kept.exists()
