@@ -136,7 +136,7 @@ def blas_threads():
 def test_arrays_that_outlive_a_fit_hold_no_other_memory(monkeypatch):
     """A fitted selector refers to long vectors, such as its ranking."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 100)
-    with _threads.memory_used_again():
+    with _threads.reusing_memory():
         used = _threads._USED.get()
         kept, given_up = _threads.long_vector(100), _threads.long_vector(200)
         del given_up
@@ -150,7 +150,7 @@ def test_memory_of_long_vectors_is_reused(monkeypatch):
     """Not while a view of it exists, not for much smaller vectors, and only up to the limit."""
     monkeypatch.setattr(_threads, "_LARGE_BYTES", 80)
     monkeypatch.setattr(_threads, "_MOST_FREE_BYTES", 1600)
-    with _threads.memory_used_again():
+    with _threads.reusing_memory():
         first = _threads.long_vector(100)
         first[:] = 1.0
         address, view = first.ctypes.data, first[3:].view(np.int64)
@@ -159,7 +159,7 @@ def test_memory_of_long_vectors_is_reused(monkeypatch):
         second[:] = 2.0
         assert np.all(view.view(np.float64) == 1.0)
         del view
-        with _threads.memory_used_again():  # a fit inside another one
+        with _threads.reusing_memory():  # a fit inside another one
             assert _threads.long_vector(20).ctypes.data != address
             third = _threads.long_vector(60, np.int64)
         assert third.ctypes.data == address

@@ -145,7 +145,7 @@ def reduction(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function, frozenset({"reassoc"}))
 
 
-def sweep(function: Callable[P, R]) -> Kernel[P, R]:
+def dividing_kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """As ``kernel``, for loops that divide: division by zero gives inf or NaN, as in NumPy, and no error.
 
     A loop that may raise an error cannot use vector instructions.

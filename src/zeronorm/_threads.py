@@ -254,7 +254,7 @@ _USED: ContextVar[_UsedMemory | None] = ContextVar("zeronorm_used_memory", defau
 
 
 @contextmanager
-def memory_used_again() -> Iterator[None]:
+def reusing_memory() -> Iterator[None]:
     """Context in which long vectors reuse the memory of others that are no longer needed."""
     if _USED.get() is not None:
         yield
@@ -269,7 +269,7 @@ def memory_used_again() -> Iterator[None]:
 
 
 def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return an uninitialized vector; its memory may be reused, see `memory_used_again`."""
+    """Return an uninitialized vector; its memory may be reused, see `reusing_memory`."""
     used, kind = _USED.get(), np.dtype(dtype)
     if used is None or size * kind.itemsize < _LARGE_BYTES:
         return np.empty(size, dtype=kind)

@@ -37,7 +37,7 @@ def test_compiled_products_do_not_depend_on_the_number_of_threads(order, monkeyp
     v, w = rng.normal(size=31), rng.normal(size=9000)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("zeronorm.design._dense._reading_threads", lambda n_bytes, n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design._dense._n_read_threads", lambda n_bytes, n=n_threads: n)
         results.append((as_design(X).transpose_dot(v), as_design(X).dot(w)))
     for one, three in zip(*results, strict=True):
         assert np.array_equal(one, three)
@@ -75,7 +75,7 @@ def test_blocks_of_column_ordered_data(dtype, shape):
 def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch):
     X = np.array(data((400, 2500)), dtype=dtype, order=order)
     for n_threads in (1, 3):
-        monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes, n=n_threads: n)
+        monkeypatch.setattr(dense, "_n_read_threads", lambda n_bytes, n=n_threads: n)
         low, high = as_design(X).column_range()
         np.testing.assert_array_equal(low, X.min(axis=0))
         np.testing.assert_array_equal(high, X.max(axis=0))
@@ -118,7 +118,7 @@ def test_which_single_precision_data_have_compiled_products(order):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_finite_single_precision_is_read_line_by_line(order, monkeypatch):
     X = np.array(data((6, 8)), dtype=np.float32, order=order)
-    monkeypatch.setattr(dense, "_reading_threads", lambda n_bytes: 2)
+    monkeypatch.setattr(dense, "_n_read_threads", lambda n_bytes: 2)
     assert as_design(X)._surely_finite()
     for position in ((0, 0), (5, 7), (3, 2)):
         spoilt = X.copy(order="K")

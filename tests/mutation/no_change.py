@@ -218,7 +218,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))",
         "1 → 2",
     ): "the least height of a block: how fast, not what",
-    ("design/_column_kernels.py", "turn_columns", "in_eights = p // 8 * 8", "* → /"): (
+    ("design/_column_kernels.py", "transpose_columns", "in_eights = p // 8 * 8", "* → /"): (
         "columns that the first loop leaves are copied by the second, one by one"
     ),
     (
@@ -402,8 +402,8 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "selectors/meta/_consensus.py",
         "_rank",
-        "with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning):",
-        "suppress_nested_warnings: swap ConvergenceWarning and EmptyAnswerWarning",
+        "with suppress_nested_warnings(ConvergenceWarning, EmptySelectionWarning):",
+        "suppress_nested_warnings: swap ConvergenceWarning and EmptySelectionWarning",
     ): "kinds of warnings that are kept back, in any order",
     (
         "selectors/greedy/_tree.py",

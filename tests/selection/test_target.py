@@ -146,10 +146,10 @@ def test_only_a_real_target_has_a_midrange_and_a_unit(kind):
     around = target.around_zero()
     if kind != "regression":
         assert around is target
-        assert (target.middle, target.unit()) == (0.0, 1.0)
+        assert (target.midrange, target.unit()) == (0.0, 1.0)
     else:
         assert around.values.min() == pytest.approx(-around.values.max())
-        np.testing.assert_allclose(around.values + target.middle, target.values)
+        np.testing.assert_allclose(around.values + target.midrange, target.values)
         assert target.unit() == pytest.approx(3.0 * Real(EXAMPLES[kind]).unit())
 
 

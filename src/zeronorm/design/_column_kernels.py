@@ -147,7 +147,7 @@ def _range(bits: NDArray[Any]) -> tuple[int, int]:
 
 
 @kernel
-def turn_columns(columns: NDArray[Any], out: FloatArray) -> None:
+def transpose_columns(columns: NDArray[Any], out: FloatArray) -> None:
     """Copy each row of ``columns`` into a column of ``out``, eight at a time, which fills whole cache lines."""
     p, n = columns.shape
     in_eights = p // 8 * 8

@@ -20,7 +20,7 @@ from zeronorm.design._column_kernels import (
     from_keys,
     rows_dot,
     rows_transpose_dot,
-    turn_columns,
+    transpose_columns,
 )
 from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
@@ -110,7 +110,7 @@ class DenseDesign(Design):
     def _fill(self, columns: Index, out: FloatArray) -> None:
         view = self._view(columns)
         if view.flags.f_contiguous and out.strides[1] == out.itemsize < out.strides[0]:
-            turn_columns(read_only(view.T), out)
+            transpose_columns(read_only(view.T), out)
         else:
             np.copyto(out, view)
 
@@ -238,7 +238,7 @@ class DenseDesign(Design):
 
     def _in_parts(self, read: Callable[[range], None], size: int) -> None:
         """Call ``read`` for all parts, in several threads if the data are large."""
-        n_threads = _reading_threads(self.n_features * self.n_samples * self.dtype.itemsize)
+        n_threads = _n_read_threads(self.n_features * self.n_samples * self.dtype.itemsize)
         parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
         run_in_threads(read, [(part,) for part in parts], n_threads)
 
@@ -286,7 +286,7 @@ def _range_of_rows(view: NDArray[Any], part: range, low: FloatArray, high: Float
         high[columns] = view[:, columns].max(axis=0)
 
 
-def _reading_threads(n_bytes: int) -> int:
+def _n_read_threads(n_bytes: int) -> int:
     """Number of threads that read the data: one for small data, all that are available for large data."""
     wanted = 1 + n_bytes // BYTES_PER_THREAD
     return 1 if wanted == 1 else min(available_threads(), wanted)

@@ -156,7 +156,7 @@ def without_copies(problem: Problem) -> tuple[Problem, IntArray]:
     return replace(problem, design=problem.design.take(distinct)), distinct
 
 
-def spread_over(columns: IntArray, n_features: int, values: FloatArray) -> FloatArray:
+def scatter_columns(columns: IntArray, n_features: int, values: FloatArray) -> FloatArray:
     """Expand values of some columns along the last axis to all features, with zeros elsewhere."""
     scale = np.zeros((*values.shape[:-1], n_features))
     scale[..., columns] = values

@@ -23,7 +23,7 @@ from zeronorm.resampling._metrics import Metric, parse_metrics
 from zeronorm.resampling._seeds import unset_random_states
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling.predictors._default import default_estimator
-from zeronorm.selection._problem import Progress, RunBar, warn_of_target_outliers
+from zeronorm.selection._problem import Progress, RunBar, warn_about_target_outliers
 from zeronorm.selection.target import TASKS, Target
 
 
@@ -110,7 +110,7 @@ def evaluate(
     X, y, groups = _check_data(X, y, groups, task)
     target = TASKS[task]
     if not target.has_classes and y.ndim == 1 and y.dtype.kind in "iuf":
-        warn_of_target_outliers("the methods and the measured errors", y, other_methods=False)
+        warn_about_target_outliers("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, target=target, seed=seed)
     if estimator is None:

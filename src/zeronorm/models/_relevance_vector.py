@@ -18,7 +18,7 @@ from zeronorm._types import FloatArray, written
 from zeronorm.design import as_design
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
-from zeronorm.selection._problem import warn_of_target_outliers
+from zeronorm.selection._problem import warn_about_target_outliers
 from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
 from zeronorm.solvers.sparse_bayes._sequential import SparseBayes, solve_sparse_bayes
 
@@ -287,7 +287,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         target = np.asarray(y, dtype=np.float64)
-        warn_of_target_outliers(type(self).__name__, target, other_methods=False)
+        warn_about_target_outliers(type(self).__name__, target, other_methods=False)
         likelihood = GaussianLikelihood(target, np.ones(target.size), self.noise_variance, self.min_noise)
         self._learn(X, likelihood)
         self.noise_variance_ = likelihood.noise_variance

@@ -30,7 +30,7 @@ from zeronorm.resampling._splits import Split, group_params, take_columns, take_
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.resampling.predictors._standardized import OnStandardized, fresh_copy, standardized_columns
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import EmptyAnswerWarning, Progress, TargetOutlierWarning
+from zeronorm.selection._problem import EmptySelectionWarning, Progress, TargetOutlierWarning
 
 TaskResult = dict[str, Any]
 MOST_READ_ONCE = 1 << 25  # numbers, a quarter of a gigabyte
@@ -182,7 +182,7 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskR
         selector = seeded_clone(task.selector, for_selector, task.unset_in_selector)
         groups = None if plan.groups is None else plan.groups[split.train]
         # Convergence is recorded; the size that the selector chooses does not matter where sizes are given.
-        kinds = [] if None in plan.sizes else [EmptyAnswerWarning]
+        kinds = [] if None in plan.sizes else [EmptySelectionWarning]
         with suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning, *kinds):
             selector.fit(X_train, y_train, **group_params(selector, groups))
         path = fitted_path(selector, int(plan.X.shape[1]))

@@ -264,17 +264,17 @@ def _codes_by_appearance(labels: list[Any]) -> IntArray:
     return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)
 
 
-class EmptyAnswerWarning(UserWarning):
+class EmptySelectionWarning(UserWarning):
     """A method selects nothing by its own rule; suppressed where another method only uses its ranking."""
 
 
-def warn_of_empty_answer(selector: Any, problem: Problem, remedy: str) -> None:
+def warn_of_empty_selection(selector: Any, problem: Problem, remedy: str) -> None:
     """Warn that the method selects nothing by itself; a selector always keeps at least one feature."""
     if problem.n_features_to_select is None and problem.always_keep.size == 0:
         warnings.warn(
             f"{type(selector).__name__} selects no feature by its own rule; the one that came closest is kept. "
             f"To change that, {remedy}, or ask for a number of features.",
-            EmptyAnswerWarning,
+            EmptySelectionWarning,
             stacklevel=6,
         )
 
@@ -331,7 +331,7 @@ def target_outlier_message(
     )
 
 
-def warn_of_target_outliers(
+def warn_about_target_outliers(
     misleads: str,
     y: NDArray[np.float64],
     sample_weight: NDArray[np.float64] | None = None,

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm._threads import memory_used_again
+from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
     StandardizedDesign,
@@ -49,7 +49,7 @@ from zeronorm.selection._problem import (
     TargetOutlierWarning,
     parse_always_keep,
     parse_feature_groups,
-    warn_of_target_outliers,
+    warn_about_target_outliers,
 )
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import (
@@ -115,7 +115,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
         routed = self._route(fit_params)
-        with memory_used_again():
+        with reusing_memory():
             X, y, design = self._validate(X, y)
             problem = self._build_problem(design, y, sample_weight, groups, shared)
             with (
@@ -276,7 +276,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_target_outliers():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
-        return warn_of_target_outliers(
+        return warn_about_target_outliers(
             type(self).__name__, problem.y, problem.sample_weight, rows=rows, stacklevel=4
         )
 

@@ -16,7 +16,7 @@ from zeronorm.resampling._seeds import seeded_clone
 from zeronorm.resampling._splits import group_params
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import EmptyAnswerWarning, Problem, TargetOutlierWarning
+from zeronorm.selection._problem import EmptySelectionWarning, Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selectors._base import BaseSelector
 
@@ -84,7 +84,7 @@ def fit_inside(
     """A fitted clone of a selector that another one uses; ``shared`` holds values from earlier fits."""
     fresh = seeded_clone(selector, rng)
     labels = group_params(fresh, groups)
-    with suppress_nested_warnings(ConvergenceWarning, EmptyAnswerWarning, TargetOutlierWarning):
+    with suppress_nested_warnings(ConvergenceWarning, EmptySelectionWarning, TargetOutlierWarning):
         if isinstance(fresh, BaseSelector):
             return fresh._fit(design, target, {}, shared=shared, **labels)
         return fresh.fit(design.block(slice(None)), target, **labels)

@@ -444,6 +444,6 @@ class CoupledLogistic:
     def bias(self) -> FloatArray:
         return np.asarray([solution.bias for solution in self.solutions])
 
-    def first_slopes(self) -> FloatArray:
+    def first_gradients(self) -> FloatArray:
         """Absolute derivative of the loss in each weight where all are zero, summed over the models."""
         return np.asarray(np.sum([np.abs(model.first_slope) for model in self.models], axis=0))

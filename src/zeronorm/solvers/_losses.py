@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from zeronorm._jit import reduction, sweep
+from zeronorm._jit import dividing_kernel, reduction
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import load_extensions
 from zeronorm.selection._kinds import Kind
@@ -332,7 +332,7 @@ class Softmax:
         return values if self.n_outputs == 1 else self.contrast @ values
 
 
-@sweep
+@dividing_kernel
 def slope_of_two_classes(
     exponential: FloatArray, cost: FloatArray, paid: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

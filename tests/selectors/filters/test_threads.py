@@ -57,7 +57,7 @@ def test_parts_of_a_vector_cover_it_once(monkeypatch, size):
 @pytest.fixture
 def three_threads(monkeypatch):
     """Three threads, also for little work."""
-    monkeypatch.setattr("zeronorm.design._dense._reading_threads", lambda n_bytes: 3)
+    monkeypatch.setattr("zeronorm.design._dense._n_read_threads", lambda n_bytes: 3)
     monkeypatch.setattr("zeronorm.engines.neighbours._search.useful_threads", lambda n_jobs, work: 3)
 
 

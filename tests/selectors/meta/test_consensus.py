@@ -15,7 +15,7 @@ from zeronorm.engines import _cost as cost
 from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines.elimination._smooth_models import least_missed_last
 from zeronorm.registry import register
-from zeronorm.selection._problem import EmptyAnswerWarning
+from zeronorm.selection._problem import EmptySelectionWarning
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.selectors.meta import _consensus as module
 
@@ -145,7 +145,7 @@ def test_a_bound_needs_halves():
 
 def test_empty_selections_of_the_selectors_inside_cause_no_warning():
     X, y = noise()
-    with pytest.warns(EmptyAnswerWarning, match="L1SVM selects no feature"):
+    with pytest.warns(EmptySelectionWarning, match="L1SVM selects no feature"):
         L1SVM(C=1e-7).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

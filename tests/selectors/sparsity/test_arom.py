@@ -355,7 +355,7 @@ def test_an_empty_answer_of_rescaling_names_the_epsilon_where_there_is_one(task,
     monkeypatch.setattr(arom, "rescale_until_sparse", lambda *given, **more: empty)
     remedies = []
     monkeypatch.setattr(
-        arom, "warn_of_empty_answer", lambda selector, problem, remedy: remedies.append(remedy)
+        arom, "warn_of_empty_selection", lambda selector, problem, remedy: remedies.append(remedy)
     )
     y = np.arange(6) % 2 if task == "classification" else noise(6, 1)[:, 0]
     problem = problem_of(y, noise(6), "binary" if task == "classification" else task)

@@ -182,7 +182,7 @@ def test_columns_in_use_are_no_candidates(monkeypatch):
         work_on(state, candidates)
 
     monkeypatch.setattr(_State, "_work_on", noted)
-    monkeypatch.setattr(sequential, "_SWEEPS", 1)  # so that those in use have not settled yet
+    monkeypatch.setattr(sequential, "_PASSES", 1)  # so that those in use have not settled yet
     solve_sparse_bayes(as_design(X), GaussianLikelihood(y, np.ones(50)), tol=1e-9)
     assert len(seen) > 1
     assert not set().union(*seen)

@@ -240,7 +240,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
     np.testing.assert_allclose(signed.T @ again, signed.T @ exact, atol=1e-8)
     monkeypatch.undo()
     monkeypatch.setattr(box_dual, "ROUNDS", 1)
-    monkeypatch.setattr(box_dual, "SWEEPS_FROM_ZERO", 0)
+    monkeypatch.setattr(box_dual, "PASSES_FROM_ZERO", 0)
     assert not box_dual.solve_box(Z, y, C, np.zeros(12))
     monkeypatch.undo()
     # One Newton step corrects the rounding errors of the free variables.
@@ -252,7 +252,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
         return found
 
     monkeypatch.setattr(box_dual, "settle", inexact)
-    monkeypatch.setattr(box_dual, "SWEEPS_FROM_ZERO", 1)
+    monkeypatch.setattr(box_dual, "PASSES_FROM_ZERO", 1)
     repaired = np.zeros(12)
     assert box_dual.solve_box(Z, y, C, repaired)
     np.testing.assert_allclose(signed.T @ repaired, signed.T @ exact, atol=1e-8)

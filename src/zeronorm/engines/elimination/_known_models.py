@@ -82,7 +82,7 @@ class SupportVectors(KnownModel):
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
         settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
-        return np.array(settled) + self.problems[0].target.middle
+        return np.array(settled) + self.problems[0].target.midrange
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)

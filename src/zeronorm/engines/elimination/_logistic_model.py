@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrs
 
-from zeronorm._jit import kernel, reduction, sweep
+from zeronorm._jit import dividing_kernel, kernel, reduction
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.elimination._smooth_models import (
     Columns,
@@ -368,7 +368,7 @@ class InSamples(Phase):
             self.is_ready = False
 
 
-@sweep
+@dividing_kernel
 def system_in_samples(K: FloatArray, root: FloatArray) -> FloatArray:
     r"""The lower triangle of :math:`I + R^\top K R`; ``root`` is outputs × outputs × samples."""
     m, n = root.shape[1:]

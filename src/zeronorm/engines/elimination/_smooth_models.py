@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from zeronorm._jit import sweep
+from zeronorm._jit import dividing_kernel
 from zeronorm._types import FloatArray, IntArray
 
 RESIDUAL = 1e-12  # largest residual of the normal equations, relative to their terms
@@ -271,7 +271,7 @@ class Columns:
             self.left()
 
 
-@sweep
+@dividing_kernel
 def move_up(rows: FloatArray, chosen: IntArray) -> None:
     """Move the chosen rows, given in ascending order, to the front."""
     for i in range(chosen.size):
@@ -280,7 +280,7 @@ def move_up(rows: FloatArray, chosen: IntArray) -> None:
                 rows[i, j] = rows[chosen[i], j]
 
 
-@sweep
+@dividing_kernel
 def scale_rows(rows: FloatArray, chosen: IntArray, factors: FloatArray, scaled: FloatArray) -> None:
     """Write the chosen rows times the factors into ``scaled``, in one pass over the data."""
     for i in range(chosen.size):
@@ -312,7 +312,7 @@ def without_rows(
     return np.asarray(rows[:, stay] - across @ share), point[stay] - share.T @ point[positions]
 
 
-@sweep
+@dividing_kernel
 def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """The inverse and the minima after one row and column are removed from the matrix (a Schur complement)."""
     n = len(inverse) - 1

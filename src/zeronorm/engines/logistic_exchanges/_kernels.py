@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel, reduction, sweep
+from zeronorm._jit import dividing_kernel, kernel, reduction
 
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
@@ -32,7 +32,7 @@ def add_multiple(factor, values, out):
         out[i] += factor * values[i]
 
 
-@sweep
+@dividing_kernel
 def decays(values, out):
     """exp(-|v|) of each value, by a polynomial and a table of powers of two, in vector instructions."""
     for i in range(values.shape[0]):
@@ -55,7 +55,7 @@ def decays(values, out):
         out[i] = (1.0 + x * term) * HALVES[int(halvings)]
 
 
-@sweep
+@dividing_kernel
 def losses_of_decays(margins, small, out):
     """log(1 + exp(-margin)) from small = exp(-|margin|), with 2 artanh(small / (2 + small)) as a series."""
     for i in range(margins.shape[0]):
@@ -80,7 +80,7 @@ def losses_of_decays(margins, small, out):
         out[i] = 2.0 * ratio * (1.0 + x * term) + 0.5 * (abs(margins[i]) - margins[i])
 
 
-@sweep
+@dividing_kernel
 def slopes_of_decays(margins, small, sign, weight, residual, curvature):
     """The negative first and the second derivative of the loss by the decision value."""
     for i in range(margins.shape[0]):

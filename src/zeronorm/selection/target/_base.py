@@ -83,7 +83,7 @@ class Target(ABC):
         return columns, np.ones(columns.shape, dtype=bool)
 
     @property
-    def middle(self) -> float:
+    def midrange(self) -> float:
         """The midrange of a real target, which becomes part of the bias of a model; 0 for classes."""
         return 0.0
 

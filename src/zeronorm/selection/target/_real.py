@@ -69,11 +69,11 @@ class Real(Target):
         return np.asarray(self.values, dtype=np.float64).reshape(self.n_samples, -1)
 
     @property
-    def middle(self) -> float:
+    def midrange(self) -> float:
         return 0.5 * float(self.values.min() + self.values.max())
 
     def around_zero(self) -> Self:
-        return replace(self, values=self.values - self.middle)
+        return replace(self, values=self.values - self.midrange)
 
     def unit(self, weight: FloatArray | None = None) -> float:
         """Median absolute deviation, scaled to equal the standard deviation of a normal distribution."""

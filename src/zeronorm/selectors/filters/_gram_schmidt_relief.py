@@ -21,7 +21,7 @@ from zeronorm.engines.neighbours._search import NearestLists, class_pairs, usabl
 from zeronorm.registry import register
 from zeronorm.selection._kinds import NONE, count, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import BaseSelector
 
 FEWEST_PROBES = 200
@@ -167,7 +167,7 @@ class GramSchmidtRelief(BaseSelector):
             self._stop_by_count(steps, problem)
         self.step_scores_ = np.asarray(steps.step_scores)
         if not steps.chosen:
-            warn_of_empty_answer(self, problem, "raise level")
+            warn_of_empty_selection(self, problem, "raise level")
         return SelectionPath(
             order=steps.order(), selected_size=len(steps.chosen), n_iter=len(steps.step_scores)
         )

@@ -131,7 +131,7 @@ class Grafting(WeightedSelector):
             else:
                 growth.converged = False
         self.coef_ = growth.full_weights()
-        self.intercept_ = growth.model.bias + problem.target.middle
+        self.intercept_ = growth.model.bias + problem.target.midrange
         self.objective_ = np.asarray(growth.values)
         return growth.path()
 

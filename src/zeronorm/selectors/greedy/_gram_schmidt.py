@@ -13,7 +13,7 @@ from zeronorm.engines._monomials import MonomialDesign, needed_by_leave_one_out,
 from zeronorm.engines._orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath, order_by_score
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 
 STOPS = ("probe", "fisher", "loo", "size")
@@ -148,7 +148,7 @@ class GramSchmidt(WeightedSelector):
         else:
             path = self._select_monomials(problem, rule)
         if path.selected_size == 0:
-            warn_of_empty_answer(self, problem, "raise level, or set n_features_to_select")
+            warn_of_empty_selection(self, problem, "raise level, or set n_features_to_select")
         return path
 
     def _select_monomials(self, problem: Problem, rule: StopRule) -> SelectionPath:

@@ -40,7 +40,7 @@ from zeronorm.engines.elimination._estimator import (
 from zeronorm.engines.elimination._known_models import KnownRanker
 from zeronorm.registry import register
 from zeronorm.resampling._splits import require_two_classes
-from zeronorm.selection._problem import warn_of_target_outliers
+from zeronorm.selection._problem import warn_about_target_outliers
 from zeronorm.selectors.greedy._rfe import EstimatorElimination, estimator_has
 
 # Scorers that need only the predictions of an estimator.
@@ -170,7 +170,7 @@ class RFECV(EstimatorElimination):
         if self.estimator is None:
             X, y = self._checked_by_ourselves(X, y)
         elif self._follows_target_outliers() and self._scores_by_squares(y):
-            warn_of_target_outliers(type(self).__name__, np.asarray(y, dtype=np.float64))
+            warn_about_target_outliers(type(self).__name__, np.asarray(y, dtype=np.float64))
         pairs = self._folds(y, groups).split(X, y, **routed.splitter.split)
         results = self._over_folds(X, y, pairs, fewest, routed)
         sizes = np.array(results[0].sizes)[::-1]

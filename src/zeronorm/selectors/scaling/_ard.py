@@ -12,7 +12,7 @@ from zeronorm.engines._column_information import has_stored_columns
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood
 from zeronorm.solvers.sparse_bayes._sequential import SparseBayes, solve_sparse_bayes
@@ -169,7 +169,7 @@ class ARD(WeightedSelector):
         if isinstance(likelihood, GaussianLikelihood):
             self.noise_variance_ = likelihood.noise_variance
         if self.prior_rate and solution.active.size == 0:
-            warn_of_empty_answer(self, problem, "raise prior_rate")
+            warn_of_empty_selection(self, problem, "raise prior_rate")
         return SelectionPath.from_scores(
             relevance_scores(solution),
             selected_size=solution.active.size,

@@ -10,7 +10,7 @@ from zeronorm._types import FloatArray
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._max_entropy import MarginTerms, inclusion_probability, solve_max_entropy
 from zeronorm.solvers._status import Status
@@ -132,7 +132,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
         self.objective_ = solution.objective
         selected_size = int(np.count_nonzero(probability > 0.5))
         if selected_size == 0:
-            warn_of_empty_answer(self, problem, "raise inclusion_prior or C")
+            warn_of_empty_selection(self, problem, "raise inclusion_prior or C")
         # Several probabilities may round to one, so the features are ordered by the fields.
         return SelectionPath.from_scores(
             np.abs(solution.field),

@@ -26,7 +26,7 @@ from zeronorm.engines.rescaling._models import JointModel, Part, SharedScaleMode
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
 
 
@@ -222,7 +222,7 @@ class AROM(WeightedSplittingSelector):
         if not result.iterates:
             result.status.check("AROM with hard constraints (C=inf)")
             epsilon = "" if self.epsilon_ is None else " or lower epsilon"
-            warn_of_empty_answer(self, problem, f"raise C{epsilon}")
+            warn_of_empty_selection(self, problem, f"raise C{epsilon}")
         if isinstance(model, (L1Model, JointL1Model)) and model.first_gradient is not None:
             result.fallback = np.zeros(problem.n_features)
             result.fallback[distinct_columns(self.representative_)] = model.first_gradient

@@ -12,7 +12,7 @@ from zeronorm.engines._cost import epsilon_of
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
@@ -143,7 +143,7 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = epsilon_of(self, problem)
-        midrange, problem = problem.target.middle, problem.around_zero()
+        midrange, problem = problem.target.midrange, problem.around_zero()
         unit = problem.target.unit(problem.sample_weight)
         models = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
         steps: list[_Step] = []
@@ -172,7 +172,7 @@ class FSV(WeightedSelector):
         self.coef_ = unit * (steps[-1].weights[0] if single else steps[-1].weights)
         self.intercept_: Any = midrange + unit * (float(steps[-1].bias[0]) if single else steps[-1].bias)
         if not weights.any():
-            warn_of_empty_answer(self, problem, "lower sparsity or alpha")
+            warn_of_empty_selection(self, problem, "lower sparsity or alpha")
         assert models.first_gradient is not None
         return _path_of_programs(steps, models.first_gradient, converged)
 

@@ -12,7 +12,7 @@ from zeronorm.engines._cost import epsilon_of, known_cost, l1_path, nearly_best_
 from zeronorm.engines._sparse_paths import entry_scores, first_copies, path_of_entries
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
@@ -138,7 +138,7 @@ class L1SVM(WeightedSplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = epsilon_of(self, problem)
-        midrange, problem = problem.target.middle, problem.around_zero()
+        midrange, problem = problem.target.midrange, problem.around_zero()
         n_steps = int(self.n_steps)
         asked, automatic = problem.n_features_to_select, isinstance(self.C, str)
         known = known_cost(self, problem)
@@ -165,7 +165,7 @@ class L1SVM(WeightedSplittingSelector):
             )
         if selected_size == 0:
             remedy = "raise C" if self.epsilon_ is None else "raise C or lower epsilon"
-            warn_of_empty_answer(self, problem, remedy)
+            warn_of_empty_selection(self, problem, remedy)
         if len(walk.programs) > 1:
             return walk.path_in_turns(self.C_)
         if asked is not None:

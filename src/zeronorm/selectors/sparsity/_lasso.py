@@ -18,7 +18,7 @@ from zeronorm.engines._sparse_paths import (
     entry_scores,
     first_copies,
     path_of_entries,
-    spread_over,
+    scatter_columns,
 )
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
@@ -132,7 +132,7 @@ class LassoSelector(WeightedSelector):
         distinct = distinct_columns(self.representative_)
         X, Y = centred_least_squares(replace(problem, design=problem.design.take(distinct)))
         gradient = np.atleast_2d(X.transpose_dot(Y).T)
-        correlation = spread_over(distinct, problem.n_features, np.abs(gradient).max(axis=0))
+        correlation = scatter_columns(distinct, problem.n_features, np.abs(gradient).max(axis=0))
         most_steps = max(MOST_STEPS, 2 * (problem.n_features_to_select or 0))
         if self.method == "lars":
             return self._entry_order(X, gradient, distinct, correlation, most_steps)
@@ -143,7 +143,7 @@ class LassoSelector(WeightedSelector):
             steps, optimal = _grid_path(X, Y, self.n_alphas, self.norm_bound, most_steps), True
             levels = np.asarray([step.penalty for step in steps])
         supports = [distinct[step.columns] for step in steps]
-        self.coef_ = spread_over(supports[-1], problem.n_features, steps[-1].weights)
+        self.coef_ = scatter_columns(supports[-1], problem.n_features, steps[-1].weights)
         selected_size = supports[-1].size if self.norm_bound is not None else max(s.size for s in supports)
         return path_of_entries(
             supports,

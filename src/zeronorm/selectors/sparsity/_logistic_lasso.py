@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._sparse_paths import path_of_entries, spread_over, without_copies
+from zeronorm.engines._sparse_paths import path_of_entries, scatter_columns, without_copies
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -115,7 +115,7 @@ class LogisticLasso(WeightedSelector):
                     break
         if self.norm_bound is not None:
             walk.meet(float(self.norm_bound))
-        self.coef_ = spread_over(distinct, problem.n_features, walk.models.weights())
+        self.coef_ = scatter_columns(distinct, problem.n_features, walk.models.weights())
         self.intercept_ = walk.models.bias()
         self.penalty_ = walk.penalties[-1]
         return walk.path()
@@ -172,7 +172,7 @@ class _PenaltyWalk:
         return path_of_entries(
             self.supports,
             self.penalties,
-            spread_over(self.columns, self.n_features, self.models.first_slopes()),
+            scatter_columns(self.columns, self.n_features, self.models.first_gradients()),
             self.abs_weights,
             selected_size=int(self.supports[-1].size),
             n_iter=self.models.n_solved,

@@ -13,7 +13,7 @@ from zeronorm.engines._sparse_paths import (
     first_copies,
     groups_of_copies,
     path_of_entries,
-    spread_over,
+    scatter_columns,
     without_copies,
 )
 from zeronorm.registry import register
@@ -150,7 +150,7 @@ class PotentialSVM(WeightedSelector):
         return path_of_entries(
             [distinct[step.columns] for _, step in steps],
             [epsilon for epsilon, _ in steps],
-            spread_over(distinct, problem.n_features, np.abs(solution.gradient)),
+            scatter_columns(distinct, problem.n_features, np.abs(solution.gradient)),
             [np.abs(step.weights) for _, step in steps],
             selected_size=solution.columns.size,
             n_iter=len(steps),

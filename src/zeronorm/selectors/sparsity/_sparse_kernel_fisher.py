@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._sparse_paths import path_of_entries, spread_over, without_copies
+from zeronorm.engines._sparse_paths import path_of_entries, scatter_columns, without_copies
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions
 from zeronorm.selection._path import SelectionPath
@@ -135,13 +135,13 @@ class SparseKernelFisher(WeightedSelector):
                     fisher.solve(float(penalty), float(self.tol) * float(penalty), int(self.max_iter))
                 )
                 advance(1)
-        self.coef_ = spread_over(distinct, problem.n_features, fisher.full(steps[-1]))
+        self.coef_ = scatter_columns(distinct, problem.n_features, fisher.full(steps[-1]))
         self.intercept_ = fisher.bias(steps[-1])
         self.penalty_ = float(penalties[-1])
         return path_of_entries(
             [distinct[step.columns] for step in steps],
             penalties,
-            spread_over(distinct, problem.n_features, np.abs(steps[-1].gradient)),
+            scatter_columns(distinct, problem.n_features, np.abs(steps[-1].gradient)),
             [np.abs(step.weights) for step in steps],
             selected_size=steps[-1].columns.size,
             n_iter=len(steps),

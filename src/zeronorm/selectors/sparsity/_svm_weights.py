@@ -12,7 +12,7 @@ from zeronorm.engines.rescaling._l1_and_probit import L1Model
 from zeronorm.engines.rescaling._models import SharedScaleModel, parts_of
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, warn_of_empty_answer
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
 
 
@@ -113,7 +113,7 @@ class SVMWeights(WeightedSplittingSelector):
         if l1.first_gradient is not None:
             selected_size = int(np.count_nonzero(scores))
             if selected_size == 0:
-                warn_of_empty_answer(self, problem, "raise C")
+                warn_of_empty_selection(self, problem, "raise C")
             # Features without a weight rank below all that have one.
             smallest = float(scores[scores > 0.0].min(initial=1.0))
             closeness = l1.first_gradient / max(float(l1.first_gradient.max()), 1e-300)

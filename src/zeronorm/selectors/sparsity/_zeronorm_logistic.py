@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray
-from zeronorm.engines._sparse_paths import entry_scores, spread_over, without_copies
+from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
 from zeronorm.registry import register
@@ -212,7 +212,7 @@ class ZeroNormLogistic(WeightedSelector):
                 advance(1)
                 if support.size >= largest:
                     break
-        slopes = spread_over(distinct, problem.n_features, models.first_slopes())
+        slopes = scatter_columns(distinct, problem.n_features, models.first_gradients())
         scores = entry_scores(supports, levels, slopes)
         converged = models.all_converged and model.all_converged
         return self._path(

@@ -46,7 +46,7 @@ from zeronorm.solvers.sparse_bayes._posterior import (
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _CANDIDATES = 32  # columns added to the working set after all columns were evaluated
 _ADDITIONS = 10  # columns added between two passes over the working set
-_SWEEPS = 25  # passes over the working set before all columns are evaluated again
+_PASSES = 25  # passes over the working set before all columns are evaluated again
 _GAIN = 10.0  # gain in log evidence that a new column must bring, in units of the tolerance
 _LEAST_CHANGE = 0.1  # of a precision, in units of the tolerance
 _LOOSE_TOL = 0.5  # tolerance as long as more columns may be added
@@ -292,7 +292,7 @@ class _State:
         enough = self.tol if exhausted else max(self.tol, _LOOSE_TOL)
         if self.is_stored and candidates.size == self.n_candidates:
             enough = np.inf  # more columns will follow; the precisions are found together with theirs
-        for _ in range(min(_SWEEPS, self.max_iter - self.n_iter)):
+        for _ in range(min(_PASSES, self.max_iter - self.n_iter)):
             self.n_iter += 1
             exhausted = exhausted or self._add_from(pool, candidates) == 0
             change = self._re_estimate()

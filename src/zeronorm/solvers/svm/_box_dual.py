@@ -182,7 +182,7 @@ def _bounds(C: FloatArray, squared: bool) -> tuple[FloatArray, FloatArray]:
 # their bounds. Then one variable moves at a time, and the free variables move with it so that their gradients stay
 # zero. There are at most as many free variables as z has entries, and the solution is exact.
 
-SWEEPS_FROM_ZERO, SWEEPS_NEAR = 30, 1
+PASSES_FROM_ZERO, PASSES_NEAR = 30, 1
 VISITS = 20  # of a variable between its bounds in each epoch
 ROUNDS, PASSES = 10, 200  # most rounds with recomputed gradients, and most passes in each
 DEPENDENT = 1e-10  # relative curvature below which a sample is a combination of the free ones
@@ -194,7 +194,7 @@ def solve_box(Z: FloatArray, y: FloatArray, C: FloatArray, alpha: FloatArray, to
     Z has one row per sample and includes the column of the bias; y is ±1.
     """
     signed = np.ascontiguousarray(Z * y[:, None])
-    descend(signed, C, alpha, signed.T @ alpha, SWEEPS_NEAR if alpha.any() else SWEEPS_FROM_ZERO)
+    descend(signed, C, alpha, signed.T @ alpha, PASSES_NEAR if alpha.any() else PASSES_FROM_ZERO)
     free = np.empty(0, dtype=np.int64)
     for _ in range(ROUNDS):
         gradient = signed @ (signed.T @ alpha) - 1.0

@@ -81,7 +81,7 @@ def _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everyw
 
 
 MOST_FREE = 1500  # free variables; a Newton step needs a square matrix of this size
-SWEEPS = 200  # passes of coordinate ascent before the biases are updated
+PASSES = 200  # passes of coordinate ascent before the biases are updated
 EPSILON = 2.0**-52
 
 
@@ -179,7 +179,7 @@ class _State:
         """Coordinate ascent with a penalty on the imbalance, then new biases from the remaining imbalance."""
         ascend(
             self.K, self.codes, self.ridge, self.upper, self.alpha, self.f, self.balance, self.bias,
-            self.stiffness, 0.3 * tol, SWEEPS,
+            self.stiffness, 0.3 * tol, PASSES,
         )  # fmt: skip
         self._refresh()
         self.bias = self.bias + self.stiffness * self.balance

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import LinearOperator, cg
 
-from zeronorm._jit import reduction, sweep
+from zeronorm._jit import dividing_kernel, reduction
 from zeronorm._threads import one_thread_for_factors, one_thread_for_little_work
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design._base import Design
@@ -375,7 +375,7 @@ class _InteriorPoint:
 # Compiled loops, each one pass over the variables.
 
 
-@sweep
+@dividing_kernel
 def add_curvature(
     variables: FloatArray, sample: Int64Array, theta: FloatArray, curvature: FloatArray
 ) -> None:
@@ -387,7 +387,7 @@ def add_curvature(
         curvature[sample[i]] += theta[i]
 
 
-@sweep
+@dividing_kernel
 def find_missing(
     variables: FloatArray,
     sample: Int64Array,
@@ -405,7 +405,7 @@ def find_missing(
     return furthest
 
 
-@sweep
+@dividing_kernel
 def set_right_side(
     variables: FloatArray,
     step: FloatArray,
@@ -429,7 +429,7 @@ def set_right_side(
         dual_coef[sample[i]] += sign[i] * (alpha[i] + theta[i] * right[i])
 
 
-@sweep
+@dividing_kernel
 def set_step(
     variables: FloatArray,
     step: FloatArray,
