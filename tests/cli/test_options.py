@@ -18,18 +18,18 @@ from zeronorm.registry import all_methods
 from .conftest import shell
 
 
-def handed_over(monkeypatch, name, *arguments):
+def handed_over(monkeypatch, name, *command):
     """The keywords with which a command calls the workflow."""
     seen = {}
 
     def spy(called, arguments, caller):
         assert called == name
-        assert caller.command == shlex.join(["zeronorm", name, *arguments])
+        assert caller.command == shlex.join(["zeronorm", name, *command])
         seen.update(arguments)
         raise ValueError("enough")
 
     monkeypatch.setattr("zeronorm.workflow._job.run_job", spy)
-    assert run([name, *arguments]) == 2
+    assert run([name, *command]) == 2
     return seen
 
 

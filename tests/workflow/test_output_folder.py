@@ -79,7 +79,7 @@ def test_finished_folds_are_kept_after_an_interruption(tmp_path):
 
     interrupted()
     assert folders.has_journal(folder)
-    with pytest.raises(ValueError, match=r"interrupted\. Set resume=True"):
+    with pytest.raises(ValueError, match=r"interrupted run\. Set resume=True"):
         refused(folder)
     interrupted(resume=True)
     assert sorted(os.listdir(folder / "journal")) == ["fold-0", "fold-1"]

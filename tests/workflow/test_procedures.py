@@ -108,7 +108,7 @@ def test_what_the_user_may_set_of_a_method():
         ({"N_STEPS": 1}, r"no parameter 'N_STEPS'\. Did you mean n_steps\?$"),
         ({"n_step": 1}, r"Did you mean n_step\w or n_step\w\?$"),  # at most two of three
         ({"zzzz": 1}, r"no parameter 'zzzz'\. It has C, n_steps, n_stepx, n_stepz\.$"),
-        ({"task": 1}, r"must not hold 'task': .* Use the parameter 'task' instead"),
+        ({"task": 1}, r"must not hold 'task', .* Use the parameter 'task' instead"),
         ({"always_keep": 1}, "Use the parameter 'keep' instead"),
         ({"n_features_to_select": 1}, "Use the parameter 'features' instead"),
     ):
