@@ -57,24 +57,24 @@ class Seen:
         self.costs.append(tuple(_patients(side) for side in sides))
         return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
-    def scorer(self, result, plan, model, train, test, columns, standardized):
+    def score(self, result, plan, model, train, test, columns, standardized):
         sides = _patients(train[0]), _patients(test[0])
         if sides != ({0.0}, {0.0}):  # the prediction without features uses zeros, in the same folds
             self.scored.append(sides)
-        return REAL_SCORER(result, plan, model, train, test, columns, standardized)
+        return REAL_SCORE(result, plan, model, train, test, columns, standardized)
 
     def shared(self):
         return [train & test for train, test in [*self.costs, *self.scored] if train & test]
 
 
-REAL_LEFT_OUT, REAL_SCORER = cost._LeftOut, folds._scorer
+REAL_LEFT_OUT, REAL_SCORE = cost._LeftOut, folds._score
 
 
 @pytest.fixture
 def seen(monkeypatch):
     found = Seen()
     monkeypatch.setattr(cost, "_LeftOut", found.left_out)
-    monkeypatch.setattr(folds, "_scorer", found.scorer)
+    monkeypatch.setattr(folds, "_score", found.score)
     monkeypatch.setattr(folds, "MOST_READ_ONCE", 0)  # training and test samples with all their columns
     return found
 
