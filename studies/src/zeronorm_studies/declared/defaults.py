@@ -38,7 +38,7 @@ from zeronorm_studies.study import Configuration, Data, FloatArray, Plan, Study,
 SIZES = (5, 10, 20, 50)
 N_FOLDS = 3
 CAP_S, FRESH_CAP_S = 40.0, 120.0
-MANY_FEATURES = 1000
+ONE_AT_A_TIME = 100  # features; twice the largest of SIZES
 BASELINE, CORRELATION = "fisher", "scikit-learn f_regression"
 EXPLAINED = "r2"
 ONE_POINT = 0.01
@@ -65,10 +65,25 @@ class Peer(BaseEstimator):  # type: ignore[misc]
         return self
 
 
+def scores_by_elimination(model: Any, X: Any, y: Any) -> FloatArray:
+    """Scores of scikit-learn's RFE, by the order of removal.
+
+    A tenth of the remaining features leaves at a time, and one at a time among the last ``ONE_AT_A_TIME``, so that no
+    two of these are tied.
+    """
+    left, scores = np.arange(X.shape[1]), np.zeros(X.shape[1])
+    while left.size > ONE_AT_A_TIME:
+        n_kept = max(ONE_AT_A_TIME, left.size - left.size // 10)
+        stage = ReferenceRFE(model, n_features_to_select=n_kept, step=left.size - n_kept).fit(X[:, left], y)
+        left = left[stage.support_]
+        scores[left] += 1.0
+    last = ReferenceRFE(model, n_features_to_select=1, step=1).fit(X[:, left], y)
+    scores[left] += left.size - last.ranking_
+    return scores
+
+
 def _by_elimination(X: Any, y: Any) -> FloatArray:
-    step = 1 if X.shape[1] <= MANY_FEATURES else 0.1
-    found = ReferenceRFE(SVC(kernel="linear"), n_features_to_select=1, step=step).fit(X, y)
-    return -np.asarray(found.ranking_, dtype=np.float64)
+    return scores_by_elimination(SVC(kernel="linear"), X, y)
 
 
 def _by_l1_norm(X: Any, y: Any) -> FloatArray:
@@ -102,9 +117,7 @@ def _by_correlation(X: Any, y: Any) -> FloatArray:
 
 
 def _by_elimination_of_svr(X: Any, y: Any) -> FloatArray:
-    step = 1 if X.shape[1] <= MANY_FEATURES else 0.1
-    found = ReferenceRFE(SVR(kernel="linear"), n_features_to_select=1, step=step)
-    return -np.asarray(found.fit(X, (y - y.mean()) / y.std()).ranking_, dtype=np.float64)
+    return scores_by_elimination(SVR(kernel="linear"), X, (y - y.mean()) / y.std())
 
 
 def _by_lasso(X: Any, y: Any) -> FloatArray:
