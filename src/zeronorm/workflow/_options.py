@@ -262,6 +262,15 @@ class Settings(DataOptions):
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",
     )
+    group_design: str = option(
+        "auto",
+        OneOf('{"auto", "between", "block"}', "choice", values=("auto", "between", "block")),
+        'What permutations exchange where there are ``sample_groups``: "between" the label patterns of whole groups, '
+        '"block" the labels within each group (paired samples, such as tumour and normal tissue of each patient). '
+        '"auto": within groups if nearly all of them have the same mix of labels, otherwise between groups.',
+        "What permutations exchange with --groups: labels of whole groups (between), labels within each group (block: "
+        "paired samples), or what the labels show (auto).",
+    )
     n_jobs: int | None = option(
         None,
         OptionKind("int or None", "number", least=-1),
