@@ -51,7 +51,9 @@ class _PairModel(SVC):  # type: ignore[misc]
     ) -> _Pairs | NonlinearPairs | None:
         """The SVMs of all pairs of classes; None leaves the fit, and errors about the data, to LIBSVM."""
         n_classes, is_linear = self.classes_.size, self.kernel == "linear"
-        known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
+        known = is_linear or (
+            self.kernel == "rbf" and (self.gamma == "scale" or isinstance(self.gamma, float))
+        )
         known = known and self.class_weight in (None, "balanced")
         known = known and self.decision_function_shape == "ovr" and not self.break_ties
         if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
@@ -68,7 +70,10 @@ class _PairModel(SVC):  # type: ignore[misc]
             return (
                 _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
             )
-        return (_solve_pairs if is_linear else _solve_nonlinear)(X, members, self._costs(members))
+        costs = self._costs(members)
+        return (
+            _solve_pairs(X, members, costs) if is_linear else _solve_nonlinear(X, members, costs, self.gamma)
+        )
 
     def _costs(self, members: tuple[IntArray, ...]) -> FloatArray:
         """C of each class: with balanced weights C n / (q n_c), so that the costs of all q classes have one sum."""
@@ -154,10 +159,17 @@ def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: FloatArray) ->
     return _Pairs(np.asarray(weights), np.asarray(bias))
 
 
-def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: FloatArray) -> NonlinearPairs | None:
-    """Gaussian SVMs of all pairs of classes, with γ="scale" of scikit-learn; None where one did not converge."""
+def _usual_gamma(X: FloatArray) -> float:
+    """γ="scale" of scikit-learn: one over the number of columns and the variance of all values."""
     variance = float(X.var())
-    gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+
+
+def _solve_nonlinear(
+    X: FloatArray, members: tuple[IntArray, ...], C: FloatArray, gamma: float | str
+) -> NonlinearPairs | None:
+    """Gaussian SVMs of all pairs of classes, γ given or usual; None where one did not converge."""
+    gamma = _usual_gamma(X) if isinstance(gamma, str) else gamma
     K = _gaussian(X, X, gamma)
     coefficients, bias = [], []
     for rows, labels, costs in _pairs_of_classes(members, C):
@@ -227,3 +239,23 @@ class StandardizedSVC(OnStandardized, _PairModel):
     def decision_function(self, X: Any) -> Any:
         """Decision values of the standardised samples."""
         return super().decision_function(self._standardized(X))
+
+
+class GaussianSVC(StandardizedSVC):
+    """A support vector machine with a Gaussian kernel, whose γ is a multiple of the usual one."""
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        gamma_factor: float = 1.0,
+        class_weight: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(C=C, class_weight=class_weight, random_state=random_state)
+        self.gamma_factor = gamma_factor
+
+    def fit_standardized(self, X: FloatArray, means: FloatArray, scales: FloatArray, y: Any) -> Self:
+        """Fit on standardised columns, with γ from their number."""
+        self.gamma = self.gamma_factor * _usual_gamma(X)
+        return super().fit_standardized(X, means, scales, y)

@@ -74,5 +74,5 @@ def standardized_columns(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], N
 
 
 def _as_floats(X: Any) -> NDArray[Any]:
-    array: NDArray[Any] = np.asarray(X)
+    array: NDArray[Any] = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)

@@ -47,6 +47,7 @@ Contrast = Literal["ratio", "difference"]
         {"n_neighbors": 3},
         {"n_neighbors": 1, "contrast": "ratio", "metric": "euclidean", "column_scaling": "none"},
         {"n_neighbors": 3, "task": "regression"},
+        {"n_neighbors": 3, "step": 0.2},
     ),
 )
 class Relief(BaseSelector):
@@ -66,9 +67,10 @@ class Relief(BaseSelector):
     :math:`|y_i - y_j|` over the range of y and as a hit for the rest, all k neighbours alike.
 
     Use it where features matter together, also nonlinearly: neighbours are found in all features at once. With
-    very many irrelevant features the neighbours become arbitrary; then select in stages. Redundant
+    very many irrelevant features the neighbours become arbitrary; then set ``step`` (0.1), so that the worst features
+    are removed and the neighbours are found again in the others (Moore & White 2007, "tuned ReliefF"). Redundant
     features all score well; see ``min_separation`` and `GramSchmidtRelief`. Time grows with
-    :math:`n^2 p`, memory with the data plus blocks.
+    :math:`n^2 p` (with ``step=0.1`` ten times that), memory with the data plus blocks.
 
     *Few neighbours.* A class with k samples or fewer cannot give k hits: those it has are used, with a warning. The
     only sample of a class serves only as a miss of others.
@@ -94,6 +96,8 @@ class Relief(BaseSelector):
         spectra.
     discrete_features
         "all": all columns. None: no column. Equal categories have distance 0, others 1.
+    step
+        None: all features are ranked once. Otherwise the worst are removed in rounds until one is left.
     min_separation
         A feature less than this many positions away from a better one is moved to the end. None: no such rule.
     n_jobs
@@ -123,6 +127,7 @@ class Relief(BaseSelector):
         metric: Literal["manhattan", "euclidean"] = "manhattan",
         column_scaling: Literal["range", "none"] = "range",
         discrete_features: Literal["all"] | Any = None,
+        step: int | float | None = None,
         min_separation: int | None = None,
         task: Literal["classification", "regression"] = "classification",
         estimator: Any = None,
@@ -136,6 +141,7 @@ class Relief(BaseSelector):
         self.metric = metric
         self.column_scaling = column_scaling
         self.discrete_features = discrete_features
+        self.step = step
         self.min_separation = min_separation
         self.task = task
         self.estimator = estimator
@@ -148,21 +154,48 @@ class Relief(BaseSelector):
         return self.min_separation is not None
 
     def _select(self, problem: Problem) -> SelectionPath:
+        is_discrete = parse_discrete_features(self.discrete_features, problem)
+        path = self._ranked(problem, is_discrete)
+        if self.step is not None:
+            path = self._eliminated(path, problem, is_discrete)
+        if self.min_separation is None:
+            return path
+        return keep_apart(path, int(self.min_separation), _constant_columns(problem))
+
+    def _eliminated(
+        self, path: SelectionPath, problem: Problem, is_discrete: NDArray[np.bool_]
+    ) -> SelectionPath:
+        """The path of an elimination that ranks the remaining features again in each round; scores are those of all."""
+        order, end = path.order.copy(), path.n_features
+        step = float(self.step or 1)
+        while end > 1:
+            removed = step * end if step < 1.0 else step
+            end = max(1, end - max(1, int(removed)))
+            left = np.sort(order[:end])
+            again = self._ranked(replace(problem, design=problem.design.take(left)), is_discrete[left])
+            order[:end] = left[again.order]
+        return replace(path, order=order)
+
+    def _ranked(self, problem: Problem, is_discrete: NDArray[np.bool_]) -> SelectionPath:
+        """The features by their scores, with neighbours in the space of all of them."""
         design = problem.design
         ranges = column_ranges(design)
         constant = is_constant_range(ranges.minimum, ranges.maximum, design.dtype)
-        parts = self._column_parts(problem, ranges, constant)
+        parts = self._column_parts(problem, ranges, constant, is_discrete)
         codes = neighbour_classes(problem)
         k = usable_neighbours(self, problem, codes)
         lists = nearest_by_columns(parts, codes, k, ranges.has_missing, self.n_jobs)
         pairs = class_pairs(lists) if problem.target.has_classes else regression_pairs(lists, problem.y)
         hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
         score = safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
-        path = SelectionPath.from_scores(score, last=constant, ratios=self.contrast == "ratio")
-        return path if self.min_separation is None else keep_apart(path, int(self.min_separation), constant)
+        return SelectionPath.from_scores(score, last=constant, ratios=self.contrast == "ratio")
 
     def _column_parts(
-        self, problem: Problem, ranges: ColumnRanges, constant: NDArray[np.bool_]
+        self,
+        problem: Problem,
+        ranges: ColumnRanges,
+        constant: NDArray[np.bool_],
+        is_discrete: NDArray[np.bool_],
     ) -> list[ColumnPart]:
         factor = np.ones(problem.n_features)
         if self.column_scaling == "range":
@@ -172,12 +205,16 @@ class Relief(BaseSelector):
             )
         factor[constant] = 0.0
         columns = ScaledColumns(problem.design, ranges.minimum, factor)
-        discrete = parse_discrete_features(self.discrete_features, problem)
         kind = SQUARED if self.metric == "euclidean" else ABSOLUTE
-        if not discrete.any():
+        if not is_discrete.any():
             return [ColumnPart(np.arange(problem.n_features), columns, kind)]
-        chosen = ((np.flatnonzero(~discrete), kind), (np.flatnonzero(discrete), MISMATCH))
+        chosen = ((np.flatnonzero(~is_discrete), kind), (np.flatnonzero(is_discrete), MISMATCH))
         return [ColumnPart(index, columns.take(index), kind) for index, kind in chosen if index.size]
+
+
+def _constant_columns(problem: Problem) -> NDArray[np.bool_]:
+    ranges = column_ranges(problem.design)
+    return is_constant_range(ranges.minimum, ranges.maximum, problem.design.dtype)
 
 
 # -- A minimum distance between the selected positions of an ordered axis --

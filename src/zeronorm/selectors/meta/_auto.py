@@ -1,18 +1,16 @@
-"""Automatic choice of the method inside ``fit``, so that cross-validation measures the error of the whole procedure."""
+"""Automatic choice of the whole procedure inside ``fit``, so that cross-validation measures the error of all of it."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from itertools import product
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -20,17 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import register
-from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
+from zeronorm.resampling._folds import FoldPlan, smallest_size
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
-from zeronorm.resampling.predictors._default import class_weight_for
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedTunedRidge
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem, Progress, TargetOutlierWarning
+from zeronorm.selection._problem import Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta._consensus import (
     DEFAULT_METHODS,
@@ -39,38 +35,53 @@ from zeronorm.selectors.meta._consensus import (
     default_candidates,
     named_selectors,
     quick_elimination,
+    refined,
     work_of_elimination,
 )
-from zeronorm.selectors.meta._selector_cv import LENGTH_OF_DEFAULT_GRID, choose_size, plan_of_sizes, summary
+from zeronorm.selectors.meta._inner_folds import thinned, usual_folds, usual_repeats
+from zeronorm.selectors.meta._nonlinear import (
+    CONSENSUS,
+    RELIEF,
+    Pipeline,
+    clearly_better_pipeline,
+    is_searched,
+    nonlinear_order,
+    standard_errors_ahead,
+)
+from zeronorm.selectors.meta._scored_paths import Paths, score_paths
+from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
+from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, smoothed
 
-CONSENSUS = "consensus"
-# Methods that are compared but not part of the consensus: good where the others fail, otherwise often poor.
-OUTSIDE = {Labels.task: ("relief",), Real.task: ("gram-schmidt",)}
-# Chosen on the tuning data of the study "defaults": below 200 samples (eight data sets) the error was 0.4 points lower
-# with five folds than with three; above (four data sets) it was 0.5 points lower with three.
-FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 200
-MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief is left out
-MOST_SAMPLES_OF_A_KERNEL = 2000  # for the check of nonlinear structure
-FEW_FEATURES = 50
-# On large data the method and the number of features are chosen on a random subsample: on as many samples as an
-# elimination with this number of multiplications allows, within these bounds.
-WORK_OF_A_FOLD = 5e8
-FEWEST_TO_CHOOSE, MOST_TO_CHOOSE = 2000, 5000
+# Left out of the consensus in repeats, where they take up to half of the time.
+SLOW_METHODS = ("l1-svm", "lasso")
 # Up to this number of multiplications in an elimination one thread is used: with several, the many small products take
 # much more processor time, most of it spent waiting.
 WORK_OF_ONE_THREAD = 2e9
-FEW_OF_A_CLASS = 30  # classes up to this size are used completely
 # The best C of the ℓ1 norm varies with the root of the number of samples: down to this fraction of the samples by less
 # than one step of its path.
 PART_OF_THE_SAME_COST = 0.25
-CLEARLY = 3.0  # standard errors by which a nonlinear model must be better
-WORTH_A_WARNING = 0.05  # smallest difference of the mean scores
-NONLINEARITY_SIZES = 6  # of more sizes only every other one is tried
-NONLINEARITY_BLOCKS = 3  # blocks of sizes; after each the check ends if a warning is no longer possible
-LARGEST_DEFAULT_SIZE = 1000
+LINEAR_COSTS = (1.0, 0.1, 0.01)  # C of the linear SVMs that are compared, the usual one first
+FEW_COLUMNS = 50  # up to this number of columns every size is tried
+EVERY_SIZE, NEXT_SIZE = (
+    12,
+    1.18,
+)  # with more, every size up to 12, then each by this factor larger than the last
+LARGEST_DEFAULT_SIZE = 500
 # Lower bound of R²: the error of a linear model far from its samples is unbounded.
 WORST_SHARE = -1.0
 ROUNDING_SHARE = 1e-9  # with two folds a gain in only one of them is exactly one standard error
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """The folds of all repeats, the first repeat first, and what all of them share."""
+
+    target: NDArray[Any]
+    splits: list[Split]
+    n_folds: int
+    is_subsample: bool
+    known_C: tuple[float | None, ...]
+    seed: int
 
 
 @register(
@@ -79,7 +90,7 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in only one of them is exactly on
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="four or six rankings by each of five methods and their scores: one to nine times a consensus",
+    cost="six to sixteen rankings by each of four methods and their scores: one to nine times a consensus",
     oracle="every method cross-validated alone with the same C gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
@@ -88,47 +99,54 @@ ROUNDING_SHARE = 1e-9  # with two folds a gain in only one of them is exactly on
     ),
 )
 class AutoSelector(SplittingSelector):
-    r"""Choose the consensus of several methods, or one of them where it is clearly better.
+    r"""Choose the ranking, the predictor and the number of features by cross-validation inside ``fit``.
 
-    All methods rank the features in each of J folds; so does their consensus (see `Consensus`: the mean log ranks, and
-    with the default candidates a joint elimination of the first features). With :math:`s_{mjk}` the score of the first
-    k features of method m in fold j, and :math:`d_{mj}` the difference to the consensus of its mean over the sizes k,
-    the method with the largest :math:`\bar d_m` replaces the consensus if
+    The linear candidate ranks features by the consensus of four methods (see `Consensus`): the mean log ranks over all
+    methods and all inner folds, then a joint elimination of the first features on all samples. Linear support vector
+    machines with C of 1, 0.1 and 0.01 score its first k features, and the one with the best size is kept.
 
-    .. math:: \bar d_m > \hat\sigma_m / \sqrt{J}, \qquad \hat\sigma_m^2 = \tfrac1{J-1}\sum_j (d_{mj} - \bar d_m)^2.
+    For classes, relief by elimination (`Relief` with ``step``) and support vector machines with Gaussian kernels are
+    tried too. With :math:`s_j` the score of the linear candidate at its best size in fold j and :math:`t_j` that of the
+    best nonlinear one, the nonlinear one replaces it if
 
-    The number of features is then chosen on the same scores, as in ``SelectorCV``. A fit takes J + 1 rankings by all
-    methods and the time of scoring: one to nine times the consensus alone; two to ten times the slowest method where
-    that takes a second or more; little more than one consensus from 100,000 samples on. The C that a method finds on
-    all samples is used in the folds too. On large data the default methods are compared on folds of a random subsample
-    of 2000 to 5000 samples (with its own search for C where this is less than a quarter); the final ranking uses all
-    samples.
+    .. math:: \bar d > \hat\sigma / \sqrt{J}, \qquad d_j = t_j - s_j, \quad
+        \hat\sigma^2 = \tfrac1{J-1}\sum_j (d_j - \bar d)^2.
 
-    Where the default linear SVM scores the subsets, the features of relief are also tried with an SVM with a Gaussian
-    kernel. A warning is issued when this is clearly better: then no linear classifier separates the classes well.
+    The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how, and ``sizes_`` has
+    the three nested choices. A feature that every inner fold selects is never left out of the chosen ones, and one
+    that none selects is never among them.
 
-    The scores were used to choose the method and the size, so they are optimistic. The error of the whole procedure,
-    choice included, comes from ``evaluate`` or ``zeronorm.select(method="auto")``.
+    The C that a method finds on all samples is used in the folds too. On large data the choice is made on folds of a
+    random subsample of 2000 to 5000 samples (with its own search for C where this is less than a quarter); the final
+    ranking uses all samples.
+
+    The scores were used to choose, so they are optimistic. The error of the whole procedure, choice included, comes
+    from ``evaluate`` or ``zeronorm.select(method="auto")``.
 
     Parameters
     ----------
     selectors
-        None: the default methods of `Consensus` and, outside the consensus, relief for classes and gram-schmidt for a
-        real target. Methods that cannot handle the target (binary methods with more than two classes) are left out.
+        None: the candidates above. A list of methods: the consensus of these, or the one among them that is better at
+        its best size by more than one standard error. Methods that cannot handle the target (binary methods with more
+        than two classes) are left out.
     n_features_to_select
-        None: cross-validation chooses it for every method.
+        None: cross-validation chooses it.
     estimator
-        It also scores the subsets; see ``SelectorCV``. None, for a real target: ridge regression with
+        It also scores the subsets, and no nonlinear candidate is tried. None, for a real target: ridge regression with
         a penalty chosen by leave-one-out scores them.
     cv
-        None: five folds, three from 200 samples (or groups of samples) on. A number of folds is shuffled.
+        None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
+        two below 300. A number of folds is shuffled.
     scoring
         None: the estimator's own ``score``; for a real target R², at least -1.
     rule
-        It chooses the number of features; see ``SelectorCV``. With "one_se" and a real target the smallest number is
-        chosen if no number predicts better than the mean of the target by more than one standard error.
+        "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
+        good, within half a standard error. "fewest": the smallest size within one standard error. For a real
+        target the smallest number is chosen if no number predicts better than the mean of the target by more than one
+        standard error.
     sizes
-        None: twenty, equally spaced on a logarithmic scale up to all features, a thousand at most.
+        None: every size up to 12 (up to 50 columns, every size), then each about a sixth larger than the last, 500 at
+        most.
     n_jobs
         The folds are divided among them.
     random_state
@@ -137,15 +155,19 @@ class AutoSelector(SplittingSelector):
     Attributes
     ----------
     chosen_ : str
-        Name of the method that was kept, or "consensus".
+        Name of the ranking that was kept: "consensus", "relief", or a method of ``selectors``.
+    predictor_ : estimator
+        The unfitted predictor that goes with it.
+    sizes_ : dict
+        Number of features by each rule: "fewest", "recommended", "all".
+    frequencies_ : ndarray of shape (n_features_in_,)
+        Share of the inner folds that select the feature, at the chosen size.
     selector_ : Consensus
         The methods, fitted on all samples; ``selector_.ranks_`` has their rankings.
     method_scores_ : dict
-        Score of each method in each fold, the mean over the sizes.
-    method_sizes_ : dict
-        Number of features that each method would select.
+        Score of each candidate in each fold, at its best size.
     cv_results_ : dict
-        Sizes, scores and subsets of the method that was kept, as in ``SelectorCV``.
+        Sizes, scores and subsets of the candidate that was kept, as in ``SelectorCV``.
 
     Examples
     --------
@@ -168,7 +190,7 @@ class AutoSelector(SplittingSelector):
         estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
-        rule: Literal["best", "one_se"] = "one_se",
+        rule: SizeRule = "recommended",
         sizes: Sequence[int] | None = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -193,6 +215,8 @@ class AutoSelector(SplittingSelector):
     def verdict(self) -> str:
         """The choice as text."""
         check_is_fitted(self, "method_scores_")
+        if self.selectors is None:
+            return self._verdict_on_pipelines()
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
         n_methods = len(self.method_scores_) - (CONSENSUS in self.method_scores_)
         if n_methods == 1:
@@ -204,53 +228,197 @@ class AutoSelector(SplittingSelector):
         )
         return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
+    def _verdict_on_pipelines(self) -> str:
+        names = [name for name, _ in self._named_selectors({})]
+        linear = f"the consensus of {', '.join(names[:-1])} and {names[-1]} with a linear model"
+        if isinstance(self.predictor_, StandardizedSVC) and self.predictor_.kernel == "rbf":
+            ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
+            return (
+                f"A support vector machine with a Gaussian kernel on the features of {ranking} predicted the inner "
+                f"folds better than {linear}, by more than one standard error: the classes depend on the features "
+                "nonlinearly."
+            )
+        return f"The features are those of {linear}; no nonlinear candidate was clearly better on the inner folds."
+
     def _select(self, problem: Problem) -> SelectionPath:
         target, seed = problem.target.labels(), int(problem.rng.integers(2**31))
         members = self._candidates(problem)
-        cv = usual_folds(problem.n_samples, problem.sample_groups) if self.cv is None else self.cv
-        splits = make_splits(cv, target, problem.sample_groups, target=problem.target, seed=seed)
-        whole, splits = splits, thinned(splits, problem, seed) if self.selectors is None else splits
-        every_row = np.arange(problem.n_samples)
-        self.selector_ = self._fitted(members, problem, target, every_row, seed)
-        paths = self._paths(members, self.selector_, problem)
-        sizes = self._sizes_to_try(paths, problem.n_features_to_select)
-        is_small_part = splits[0].train.size < PART_OF_THE_SAME_COST * whole[0].train.size
-        known_C = () if is_small_part else tuple(self.selector_.costs_)
-        ranked = self._rank_folds(members, problem, target, splits, seed, known_C)
+        self.selector_ = self._fitted(members, problem, target, np.arange(problem.n_samples), seed)
+        inner = self._inner(problem, target, seed)
+        path = self.selector_.path_
+        sizes = self._sizes_to_try(path.constrained(problem.feature_groups, problem.always_keep), problem)
         plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
-        is_real = not problem.target.has_classes
-        if self.estimator is None and is_real:
+        if self.estimator is None and not problem.target.has_classes:
             plan = replace(plan, estimator=StandardizedTunedRidge(), unset_in_estimator=[])
-        scores, selected = self._score_folds(plan, ranked, splits, problem.progress)
-        if self.scoring is None and is_real:
-            scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
-        self.method_scores_ = {name: found.mean(axis=1) for name, found in scores.items()}
-        no_features = 0.0 if self.scoring is None and is_real else None
-        at = {name: choose_size(found, self.rule, no_features) for name, found in scores.items()}
-        self.method_sizes_ = {name: int(sizes[index]) for name, index in at.items()}
-        self.chosen_ = choose_method(self.method_scores_)
-        self.cv_results_ = summary(sizes, scores[self.chosen_], selected[self.chosen_], splits)
-        is_small = problem.n_samples <= MOST_SAMPLES_OF_A_KERNEL
-        if self.estimator is None and not is_real and "relief" in scores and is_small:
-            self._warn_of_nonlinearity(plan, ranked, splits, scores[self.chosen_])
-        return replace(paths[self.chosen_], selected_size=self.method_sizes_[self.chosen_])
+        choose = self._choose_pipeline if self.selectors is None else self._choose_method
+        return choose(members, problem, inner, plan)
 
-    def _sizes_to_try(self, paths: dict[str, SelectionPath], fixed: int | None) -> IntArray:
-        path = next(iter(paths.values()))
-        if fixed is not None:
-            return np.asarray([max(fixed, smallest_size(path))], dtype=np.intp)
+    def _inner(self, problem: Problem, target: NDArray[Any], seed: int) -> _Inner:
+        groups = problem.sample_groups
+        cv = usual_folds(problem.n_samples, groups) if self.cv is None else self.cv
+        is_usual = self.selectors is None and isinstance(cv, int)
+        repeats = usual_repeats(problem.n_samples, groups) if is_usual else 1
+        splits = _repeated_splits(cv, problem, target, seed, repeats)
+        used = thinned(splits, problem, seed) if self.selectors is None else splits
+        is_small_part = used[0].train.size < PART_OF_THE_SAME_COST * splits[0].train.size
+        return _Inner(
+            target,
+            used,
+            n_folds=cv if is_usual else len(used),
+            is_subsample=used is not splits,
+            known_C=() if is_small_part else tuple(self.selector_.costs_),
+            seed=seed,
+        )
+
+    # -- the default candidates -----------------------------------------------------------------
+
+    def _choose_pipeline(
+        self, members: list[tuple[str, Any]], problem: Problem, inner: _Inner, plan: FoldPlan
+    ) -> SelectionPath:
+        """The path of the linear candidate, or of a nonlinear one that is clearly better."""
+        first = inner.splits[: inner.n_folds]
+        fits = self._rank_folds(members, problem, first, inner, inner.known_C)
+        ranked = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in fits]
+        linear, scores, selected = self._best_linear(plan, ranked, first, problem)
+        chosen, best = Pipeline(CONSENSUS, linear), _at_best(plan, scores)
+        self.method_scores_ = {CONSENSUS: best}
+        plan = replace(plan, estimator=linear)
+        if self.estimator is None and is_searched(problem, first):
+            orders = self._nonlinear_orders(problem, first, inner)
+            ranked = [{**paths, RELIEF: path} for paths, path in zip(ranked, orders, strict=True)]
+            better = clearly_better_pipeline(plan, ranked, first, best, self.n_jobs)
+            if better is not None:
+                chosen, self.method_scores_[f"{better[0].ranking}, gaussian"] = better
+                plan = replace(plan, estimator=chosen.predictor, unset_in_estimator=[])
+                ranked = [{chosen.ranking: paths[chosen.ranking]} for paths in ranked]
+                scores, selected = self._scored(plan, ranked, first, problem)[chosen.ranking]
+        more_fits, more_scores, more_selected = self._repeats(members, problem, inner, plan, chosen.ranking)
+        self.chosen_, self.predictor_ = chosen.ranking, chosen.predictor
+        path = self._final_path(chosen.ranking, [*fits, *more_fits], problem, inner)
+        return self._sized(
+            path, plan, inner, np.concatenate([scores, more_scores]), [*selected, *more_selected], problem
+        )
+
+    def _best_linear(
+        self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
+    ) -> tuple[Any, FloatArray, list[Any]]:
+        """The linear predictor whose best size has the best mean score; its scores and subsets."""
+        usual = plan.estimator
+        predictors = [usual]
+        if self.estimator is None and isinstance(usual, StandardizedSVC):
+            predictors += [clone(usual).set_params(C=C) for C in LINEAR_COSTS[1:]]
+        found = []
+        for predictor in predictors:
+            some = replace(plan, estimator=predictor)
+            found.append((predictor, *self._scored(some, ranked, splits, problem)[CONSENSUS]))
+        return max(found, key=lambda entry: float(_at_best(plan, entry[1]).mean()))
+
+    def _scored(
+        self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
+    ) -> dict[str, tuple[FloatArray, list[Any]]]:
+        """Scores and subsets of each ranking."""
+        scores, selected = score_paths(plan, ranked, splits, self.n_jobs, problem.progress)
+        if self.scoring is None and not problem.target.has_classes:
+            scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
+        return {name: (found, selected[name]) for name, found in scores.items()}
+
+    def _repeats(
+        self,
+        members: list[tuple[str, Any]],
+        problem: Problem,
+        inner: _Inner,
+        plan: FoldPlan,
+        ranking: str,
+    ) -> tuple[list[Consensus], FloatArray, list[Any]]:
+        """The fits of the consensus, scores and subsets of the chosen candidate in the other repeats of the folds."""
+        splits = inner.splits[inner.n_folds :]
+        if not splits:
+            return [], np.empty((0, len(plan.sizes))), []
+        fits: list[Consensus] = []
+        if ranking == RELIEF:
+            paths = self._nonlinear_orders(problem, splits, inner)
+        else:
+            is_quick = [name not in SLOW_METHODS for name, _ in members]
+            quick = [(name, _quicker(selector)) for name, selector in members if name not in SLOW_METHODS]
+            known = tuple(C for C, keep in zip(inner.known_C, is_quick, strict=False) if keep)
+            fits = self._rank_folds(quick, problem, splits, inner, known)
+            paths = [self._constrained(fit.path_, problem) for fit in fits]
+        scores, selected = self._scored(plan, [{ranking: path} for path in paths], splits, problem)[ranking]
+        return fits, scores, selected
+
+    def _nonlinear_orders(self, problem: Problem, splits: list[Split], inner: _Inner) -> list[SelectionPath]:
+        orders = Parallel(n_jobs=self.n_jobs)(
+            delayed(nonlinear_order)(problem, inner.target, split.train) for split in splits
+        )
+        return [self._constrained(SelectionPath(order=order), problem) for order in orders]
+
+    def _final_path(
+        self, ranking: str, fits: list[Consensus], problem: Problem, inner: _Inner
+    ) -> SelectionPath:
+        """The ranking on all samples: of the consensus, by the mean log ranks of all folds and a joint elimination."""
+        whole = self.selector_.path_
+        if ranking == RELIEF:
+            order = nonlinear_order(problem, inner.target, np.arange(problem.n_samples))
+        elif inner.is_subsample:
+            order = whole.order
+        else:
+            log_ranks = np.mean([fit.mean_log_ranks_ for fit in fits], axis=0)
+            start = SelectionPath(order=np.argsort(log_ranks, kind="stable"), scores=-log_ranks)
+            with _limited_threads(problem):
+                order = refined(start, problem, min(SHORTLIST, log_ranks.size)).order
+        return replace(whole, order=order.astype(np.intp), scores=None)
+
+    def _sized(
+        self,
+        path: SelectionPath,
+        plan: FoldPlan,
+        inner: _Inner,
+        scores: FloatArray,
+        selected: list[list[IntArray]],
+        problem: Problem,
+    ) -> SelectionPath:
+        """The path with the chosen number of features, supported by the folds."""
+        sizes = np.asarray(plan.sizes, dtype=np.intp)
+        has_no_classes = self.scoring is None and not problem.target.has_classes
+        at = choose_sizes(sizes, scores, n_folds=inner.n_folds, no_features=0.0 if has_no_classes else None)
+        self.sizes_ = {rule: int(sizes[index]) for rule, index in at.items()}
+        self.cv_results_ = summary(sizes, scores, selected, inner.splits, inner.n_folds)
+        self.frequencies_ = _frequencies([row[at[self.rule]] for row in selected], path.n_features)
+        size = self.sizes_[self.rule]
+        path = replace(path, order=supported_order(path.order, size, self.frequencies_))
+        path = self._constrained(replace(path, scores=self.frequencies_), problem)
+        return replace(path, selected_size=size)
+
+    # -- given methods --------------------------------------------------------------------------
+
+    def _choose_method(
+        self, members: list[tuple[str, Any]], problem: Problem, inner: _Inner, plan: FoldPlan
+    ) -> SelectionPath:
+        """The path of the consensus of the given methods, or of the one that is better by one standard error."""
+        fits = self._rank_folds(members, problem, inner.splits, inner, inner.known_C)
+        ranked = [self._paths(members, fit, problem) for fit in fits]
+        found = self._scored(plan, ranked, inner.splits, problem)
+        self.method_scores_ = {name: _at_best(plan, scores) for name, (scores, _) in found.items()}
+        self.chosen_, self.predictor_ = choose_method(self.method_scores_), plan.estimator
+        path = self._paths(members, self.selector_, problem)[self.chosen_]
+        return self._sized(path, plan, inner, *found[self.chosen_], problem)
+
+    # -- sizes and fits -------------------------------------------------------------------------
+
+    def _sizes_to_try(self, path: SelectionPath, problem: Problem) -> IntArray:
+        if problem.n_features_to_select is not None:
+            return np.asarray([max(problem.n_features_to_select, smallest_size(path))], dtype=np.intp)
         if self.sizes is not None:
             if max(self.sizes) > path.n_features:
                 raise parameter_error(
                     self, "sizes", f"a list of counts up to the {path.n_features} features of X"
                 )
             return np.unique(np.asarray(self.sizes, dtype=np.intp))
-        start = max(smallest_size(found) for found in paths.values())
-        stop = max(start, min(path.n_features, LARGEST_DEFAULT_SIZE))
-        grid = np.geomspace(start, stop, min(LENGTH_OF_DEFAULT_GRID, stop - start + 1))
-        return np.unique(np.round(grid).astype(np.intp))
+        start = smallest_size(path)
+        grid = usual_sizes(path.n_features)
+        return np.unique(np.maximum(grid, start))
 
     def _fitted(
         self,
@@ -268,7 +436,6 @@ class AutoSelector(SplittingSelector):
             n_features_to_select=1.0,
             feature_groups=problem.feature_groups,
             always_keep=problem.always_keep if problem.always_keep.size else None,
-            weights=self._weights(members),
             refine=SHORTLIST if self.selectors is None else 0,
             random_state=seed,
         )
@@ -283,25 +450,17 @@ class AutoSelector(SplittingSelector):
                 design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
             )
 
-    def _weights(self, members: list[tuple[str, Any]]) -> list[float]:
-        outside = OUTSIDE[self.task] if self.selectors is None else ()
-        return [0.0 if name in outside else 1.0 for name, _ in members]
+    def _constrained(self, path: SelectionPath, problem: Problem) -> SelectionPath:
+        return path.constrained(problem.feature_groups, problem.always_keep)
 
-    def _paths(
-        self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem
-    ) -> dict[str, SelectionPath]:
+    def _paths(self, members: list[tuple[str, Any]], fitted: Consensus, problem: Problem) -> Paths:
         """The path of each method and, if there are several, of their consensus."""
         orders = {name: np.argsort(ranks) for (name, _), ranks in zip(members, fitted.ranks_, strict=True)}
         if len(members) > 1:
             orders[CONSENSUS] = fitted.path_.order
-        whole = fitted.path_
+        whole = replace(fitted.path_, scores=None)
         return {
-            name: SelectionPath(
-                order=order.astype(np.intp),
-                n_iter=whole.n_iter,
-                converged=whole.converged,
-                remedy=whole.remedy,
-            ).constrained(problem.feature_groups, problem.always_keep)
+            name: self._constrained(replace(whole, order=order.astype(np.intp)), problem)
             for name, order in orders.items()
         }
 
@@ -309,102 +468,17 @@ class AutoSelector(SplittingSelector):
         self,
         members: list[tuple[str, Any]],
         problem: Problem,
-        target: NDArray[Any],
         splits: list[Split],
-        seed: int,
+        inner: _Inner,
         known_C: tuple[float | None, ...],
-    ) -> list[dict[str, SelectionPath]]:
-        """The paths of all methods on the training samples of each fold."""
+    ) -> list[Consensus]:
+        """The consensus of the methods on the training samples of each fold."""
 
-        def ranked(split: Split) -> dict[str, SelectionPath]:
-            fitted = self._fitted(members, problem, target, split.train, seed + 1 + split.index, known_C)
-            return self._paths(members, fitted, problem)
+        def fitted(split: Split) -> Consensus:
+            seed = inner.seed + 1 + split.index
+            return self._fitted(members, problem, inner.target, split.train, seed, known_C)
 
-        return list(Parallel(n_jobs=self.n_jobs)(delayed(ranked)(split) for split in splits))
-
-    def _score_folds(
-        self,
-        plan: FoldPlan,
-        ranked: list[dict[str, SelectionPath]],
-        splits: list[Split],
-        progress: Progress,
-    ) -> tuple[dict[str, FloatArray], dict[str, list[Any]]]:
-        """Scores (greater is better) and subsets of all methods: one row per fold, one column per size."""
-        metric = plan.metrics[0]
-        tasks, scored = [], []
-        for split, paths in zip(splits, ranked, strict=True):
-            seen: dict[bytes, tuple[str, int]] = {}
-            scorers = first_to_name(paths, plan.sizes, seen)
-            scored.append(scorers)
-            columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
-            for name, path in paths.items():
-                mine = tuple(size for at, size in enumerate(plan.sizes) if scorers[name][at] == (name, at))
-                tasks.append(
-                    FoldTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns)
-                )
-        tasks = [task for task in tasks if task.sizes]
-        results = run_tasks(
-            plan, tasks, n_jobs=self.n_jobs, progress=progress, description="Cross-validating"
-        )
-        found = {
-            (task.key, plan.sizes.index(size)): result
-            for task in tasks
-            for size, result in zip(task.sizes or (), results[task.key]["sizes"], strict=True)
-        }
-        scores, selected = {}, {}
-        for name in ranked[0]:
-            rows = [
-                [found[f"{scorer}\n{split.index}", at] for scorer, at in scorers[name]]
-                for split, scorers in zip(splits, scored, strict=True)
-            ]
-            scores[name] = np.asarray(
-                [[metric.score(result["metrics"][metric.name]) for result in row] for row in rows],
-                dtype=np.float64,
-            )
-            selected[name] = [
-                [np.asarray(result["selected"], dtype=np.intp) for result in row] for row in rows
-            ]
-        return scores, selected
-
-    def _warn_of_nonlinearity(
-        self,
-        plan: FoldPlan,
-        ranked: list[dict[str, SelectionPath]],
-        splits: list[Split],
-        chosen: FloatArray,
-    ) -> None:
-        """Warn if a Gaussian SVM on few features of relief is clearly better than a linear one on those chosen."""
-        few = [i for i, size in enumerate(plan.sizes) if size is not None and size <= FEW_FEATURES]
-        few = few[:: 1 if len(few) <= NONLINEARITY_SIZES else 2]
-        sizes = tuple(plan.sizes[i] for i in few)
-        if not few or len(splits) < 2:
-            return
-        model = StandardizedSVC(class_weight=class_weight_for(plan.metrics[0]), random_state=0)
-        nonlinear = replace(plan, sizes=sizes, estimator=model, unset_in_estimator=[])
-        relief = [{"relief": paths["relief"]} for paths in ranked]
-        linear = chosen[:, few]
-        found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # largest possible scores
-        at_once = effective_n_jobs(self.n_jobs)
-        # Small sizes first: they have the most to gain and take the least time.
-        blocks = [block for block in np.array_split(np.arange(len(few)), NONLINEARITY_BLOCKS) if block.size]
-        for block, start in product(blocks, range(0, len(splits), at_once)):
-            rows = slice(start, start + at_once)
-            some = replace(nonlinear, sizes=sizes[block[0] : block[-1] + 1])
-            scores, _ = self._score_folds(some, relief[rows], splits[rows], Progress())
-            found[rows, block[0] : block[-1] + 1] = scores["relief"]
-            if np.mean(found - linear) <= WORTH_A_WARNING:  # whatever the remaining scores are
-                return
-        gain = (found - linear).mean(axis=1)
-        error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
-        if gain.mean() > max(CLEARLY * error, WORTH_A_WARNING):
-            warnings.warn(
-                f"AutoSelector found that a Gaussian SVM on the features of relief predicts better (mean score "
-                f"{found.mean():.2f}) than a linear SVM on those it chose ({linear.mean():.2f}): no linear classifier "
-                "separates the classes well. To score with a Gaussian SVM, set predictor='gaussian' in a whole run, or "
-                "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector.",
-                UserWarning,
-                stacklevel=4,
-            )
+        return list(Parallel(n_jobs=self.n_jobs)(delayed(fitted)(split) for split in splits))
 
     def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that support the target."""
@@ -413,8 +487,6 @@ class AutoSelector(SplittingSelector):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
             if problem.target.kind in tasks:
                 found.append((name, self._configured(selector)))
-        if self.selectors is None:
-            found = _with_possible_neighbors(found, problem)
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "
@@ -470,81 +542,67 @@ def _limited_threads(problem: Problem) -> AbstractContextManager[None]:
     return one_thread_for_products() if is_little else nullcontext()
 
 
-def usual_folds(n_samples: int, sample_groups: NDArray[Any] | None) -> int:
-    """The default number of folds."""
-    n_units = n_samples if sample_groups is None else np.unique(sample_groups).size
-    return FOLDS_OF_MANY if n_units >= MANY else FOLDS
+def _quicker(selector: Any) -> Any:
+    """The selector, with an elimination that removes tenths of the features instead of one at a time."""
+    return clone(selector).set_params(step=0.1) if "step" in selector.get_params(deep=False) else selector
+
+
+def _repeated_splits(cv: Any, problem: Problem, target: NDArray[Any], seed: int, repeats: int) -> list[Split]:
+    """The splits of all repeats, or of one where there are too few different ones."""
+    settings: dict[str, Any] = {"target": problem.target, "seed": seed}
+    try:
+        return make_splits(cv, target, problem.sample_groups, repeats=repeats, **settings)
+    except ValueError:
+        if repeats == 1:
+            raise
+        return make_splits(cv, target, problem.sample_groups, **settings)
 
 
 def names_of_candidates(task: str) -> tuple[str, ...]:
-    """Names of the methods that are compared by default."""
-    return (*DEFAULT_METHODS[task], *OUTSIDE[task])
+    """Names of the methods whose consensus is the default linear candidate."""
+    return DEFAULT_METHODS[task]
 
 
-def _with_possible_neighbors(members: list[tuple[str, Any]], problem: Problem) -> list[tuple[str, Any]]:
-    """The methods with as many neighbours in relief as every class has in every fold; without relief if impossible."""
-    n_neighbors = min(10, int(problem.target.strata_sizes().min()) // 2 - 1)
-    if n_neighbors < 1 or float(problem.n_samples) ** 2 * problem.n_features > MOST_DISTANCES:
-        return [(name, selector) for name, selector in members if name != "relief"]
-    for name, selector in members:
-        if name == "relief":
-            selector.set_params(n_neighbors=n_neighbors)
-    return members
+def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:
+    """The sizes that are tried: every one with few columns, otherwise nearly equally spaced on a logarithmic scale."""
+    if n_features <= FEW_COLUMNS:
+        return np.arange(1, n_features + 1)
+    n_larger = int(np.log(largest / EVERY_SIZE) / np.log(NEXT_SIZE)) + 1
+    larger = np.round(EVERY_SIZE * NEXT_SIZE ** np.arange(1, n_larger + 1))
+    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features]]).astype(np.intp)
+    return np.unique(grid[grid <= min(n_features, largest)])
 
 
-def thinned(splits: list[Split], problem: Problem, seed: int) -> list[Split]:
-    """The splits, reduced to a random subsample of each class if there are more samples than the choice needs."""
-    n = problem.n_samples
-    affordable = WORK_OF_A_FOLD * n / work_of_elimination(problem)
-    share = max(FEWEST_TO_CHOOSE, min(MOST_TO_CHOOSE, affordable)) / n
-    if share >= 1.0:
-        return splits
-    strata = problem.target.strata()
-    kinds = np.zeros(n) if strata is None else strata
-    rng = np.random.default_rng(seed)
-
-    def subsample(rows: IntArray) -> IntArray:
-        drawn = rng.permutation(rows)
-        by_kind = (drawn[kinds[drawn] == kind] for kind in np.unique(kinds[rows]))
-        return np.sort(
-            np.concatenate([some[: max(FEW_OF_A_CLASS, round(share * some.size))] for some in by_kind])
-        )
-
-    return [Split(split.index, subsample(split.train), subsample(split.test)) for split in splits]
+def _at_best(plan: FoldPlan, scores: FloatArray) -> FloatArray:
+    """The scores of each fold at the size with the best smoothed mean."""
+    sizes = np.asarray(plan.sizes, dtype=np.intp)
+    return scores[:, int(np.argmax(smoothed(sizes, scores.mean(axis=0))))]
 
 
-def first_to_name(
-    paths: dict[str, SelectionPath],
-    sizes: tuple[int | None, ...],
-    seen: dict[bytes, tuple[str, int]] | None = None,
-) -> dict[str, list[tuple[str, int]]]:
-    """For each method and size, the method and the index of the size that selected the same features first.
+def _frequencies(subsets: list[IntArray], n_features: int) -> FloatArray:
+    """Share of the subsets that hold each feature."""
+    return np.asarray(np.bincount(np.concatenate(subsets), minlength=n_features) / len(subsets))
 
-    ``seen`` is filled with all subsets.
+
+def supported_order(order: IntArray, size: int, frequencies: FloatArray) -> IntArray:
+    """The order with features that every fold selects among the first ``size``, and those that none selects behind.
+
+    All others keep their order.
     """
-    seen = {} if seen is None else seen
-    return {
-        name: [
-            seen.setdefault(path.support(max(int(size or 0), smallest_size(path))).tobytes(), (name, at))
-            for at, size in enumerate(sizes)
-        ]
-        for name, path in paths.items()
-    }
-
-
-class KnownPath(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose fit returns a known path."""
-
-    def __init__(self, path: SelectionPath) -> None:
-        self.path = path
-
-    def __sklearn_clone__(self) -> Self:
-        return self
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Set ``path_`` to the known path."""
-        self.path_ = self.path
-        return self
+    is_first = np.zeros(order.size, dtype=bool)
+    is_first[order[:size]] = True
+    missing = order[(frequencies[order] == 1.0) & ~is_first[order]]
+    unsupported = order[(frequencies[order] == 0.0) & is_first[order]]
+    if not missing.size and not unsupported.size:
+        return order
+    kept = order[:size][frequencies[order[:size]] > 0.0]
+    others = order[size:][(frequencies[order[size:]] > 0.0) & (frequencies[order[size:]] < 1.0)]
+    never = order[frequencies[order] == 0.0]
+    # The least frequent of the first make room for those that every fold selects.
+    n_kept = max(0, min(kept.size, size - missing.size))
+    by_frequency = np.argsort(-frequencies[kept], kind="stable")
+    stay, leave = kept[np.sort(by_frequency[:n_kept])], kept[np.sort(by_frequency[n_kept:])]
+    return np.concatenate([stay, missing, leave, others, never])
 
 
 def choose_method(scores: dict[str, FloatArray]) -> str:
@@ -552,6 +610,5 @@ def choose_method(scores: dict[str, FloatArray]) -> str:
     best = max(scores, key=lambda name: float(scores[name].mean()))
     if CONSENSUS not in scores or best == CONSENSUS:
         return best
-    difference = scores[best] - scores[CONSENSUS]
-    error = float(np.std(difference, ddof=1)) / np.sqrt(difference.size) if difference.size > 1 else 0.0
-    return best if float(difference.mean()) > (1.0 + ROUNDING_SHARE) * error else CONSENSUS
+    is_better = standard_errors_ahead(scores[best], scores[CONSENSUS]) > 1.0 + ROUNDING_SHARE
+    return best if is_better else CONSENSUS

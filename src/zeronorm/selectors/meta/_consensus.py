@@ -202,7 +202,7 @@ class Consensus(SplittingSelector):
         self.costs_ = costs if len(parts) == 1 else []
         path = self._path(ranks, list(stopped))
         n_refined = min(self._length_of_shortlist(), p)
-        return path if n_refined < 2 else _refined(path, problem, n_refined)
+        return path if n_refined < 2 else refined(path, problem, n_refined)
 
     def _length_of_shortlist(self) -> int:
         if self.refine != "auto":
@@ -296,7 +296,7 @@ class Consensus(SplittingSelector):
         return np.asarray(stability / stability.sum())
 
 
-def _refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
+def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
     """The path with its first features ranked again by a joint elimination; the scores stay with the ranks.
 
     In a ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ from zeronorm.resampling._seeds import unset_random_states
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.selection._kinds import parameter_error
-from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
+from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import MetaSelector
+from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, standard_errors
 
 LENGTH_OF_DEFAULT_GRID = 20
 
@@ -41,10 +42,13 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     In each fold the selector is fitted once, on the training samples; its path gives a subset for every
     size, a predictor is fitted on it and scored on the test samples. With :math:`\bar s_k` the mean
-    score over J folds and :math:`\hat\sigma_k` its standard deviation, ``rule="best"`` takes the
-    smallest size with the largest mean and ``rule="one_se"`` the smallest size with
+    score over J folds and :math:`\hat\sigma_k` its standard deviation, ``rule="fewest"`` takes the smallest size with
 
     .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
+
+    The two other rules smooth the curve first, by local lines over similar sizes: ``"all"`` takes the size with the
+    largest smoothed score, and ``"recommended"`` the smallest size within half a standard error of it, or
+    within a fiftieth of the range of the curve where that is more.
 
     The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have been used to choose
     the size, so they are optimistic: evaluate the result on other data, for instance with ``evaluate``.
@@ -71,6 +75,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     Attributes
     ----------
+    sizes_ : dict
+        Number of features by each rule: "fewest", "recommended", "all".
     cv_results_ : dict
         ``size``, ``scores`` (folds by sizes), ``mean``, ``std``, ``standard_error``, ``selected`` (per fold and
         size) and ``splits``.
@@ -97,7 +103,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
         estimator: Any = None,
         cv: Any = 5,
         scoring: Any = None,
-        rule: Literal["best", "one_se"] = "best",
+        rule: SizeRule = "recommended",
         sizes: Sequence[int] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -129,10 +135,11 @@ class SelectorCV(MetaSelector, SplittingSelector):
             seed=seed,
         )
         scores, selected, all_converged = self._score_folds(problem, target, splits, sizes, seed)
+        self.sizes_ = {rule: int(sizes[at]) for rule, at in choose_sizes(sizes, scores).items()}
         self.cv_results_ = summary(sizes, scores, selected, splits)
         return replace(
             path,
-            selected_size=int(sizes[choose_size(scores, self.rule)]),
+            selected_size=self.sizes_[self.rule],
             converged=path.converged and all_converged,
             remedy=f"{type(self._innermost()).__name__} inside it stopped early; there, "
             f"{path.remedy or 'raise max_iter or loosen tol.'}",
@@ -194,42 +201,20 @@ def plan_of_sizes(
     )
 
 
-def choose_size(scores: FloatArray, rule: str, no_features: float | None = None) -> int:
-    """Index of the chosen size; ``scores`` has one row per fold and one column per size, greater is better.
-
-    ``no_features`` is the score without any feature, which a model that shrinks its weights reaches with useless ones.
-    """
-    mean = scores.mean(axis=0)
-    best = _first_at_least(mean, float(mean.max()))
-    if rule == "best" or len(scores) < 2:
-        return best
-    good_enough = float(mean[best]) - float(_standard_error(scores)[best])
-    if no_features is not None and good_enough <= no_features:
-        return 0
-    return _first_at_least(mean, good_enough)
-
-
-def _first_at_least(mean: FloatArray, threshold: float) -> int:
-    """The smallest size that reaches the threshold, up to rounding."""
-    return int(np.flatnonzero(mean >= threshold - TIE_TOLERANCE * np.abs(mean).max())[0])
-
-
-def _standard_error(scores: FloatArray) -> FloatArray:
-    n_folds = len(scores)
-    scale = scores.std(axis=0, ddof=1) if n_folds > 1 else np.zeros(scores.shape[1])
-    return np.asarray(scale / np.sqrt(n_folds))
-
-
 def summary(
-    sizes: NDArray[np.intp], scores: FloatArray, selected: list[list[NDArray[np.intp]]], splits: list[Split]
+    sizes: NDArray[np.intp],
+    scores: FloatArray,
+    selected: list[list[NDArray[np.intp]]],
+    splits: list[Split],
+    n_folds: int | None = None,
 ) -> dict[str, Any]:
-    """The contents of ``cv_results_``."""
+    """The contents of ``cv_results_``; ``n_folds``: see `choose_sizes`."""
     return {
         "size": sizes,
         "scores": scores,
         "mean": scores.mean(axis=0),
         "std": scores.std(axis=0, ddof=min(1, len(scores) - 1)),
-        "standard_error": _standard_error(scores),
+        "standard_error": standard_errors(scores, n_folds),
         "selected": selected,
         "splits": [(split.train, split.test) for split in splits],
     }
