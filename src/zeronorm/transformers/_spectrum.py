@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from zeronorm.design import in_memory
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
+from zeronorm.design import in_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import parameter_error

@@ -87,7 +87,9 @@ def _nearest(x, i, sign, row, first, last):
 _UTILITIES = {"linear": LINEAR, "sigmoid": SIGMOID, "zero_one": ZERO_ONE}
 _TOLERANCE = 1e-10
 _FEATURES_AT_A_TIME = 256
-_PAIRS_AT_A_TIME = 2e8  # of samples, over all features of one compiled call: about 0.2 s, then Ctrl-C is heard
+_PAIRS_AT_A_TIME = (
+    2e8  # of samples, over all features of one compiled call: about 0.2 s, then Ctrl-C is heard
+)
 
 
 @register(

@@ -96,7 +96,8 @@ class TreeSelector(BaseSelector):
     ----------
     tree_ : estimator or Nodes
         The fitted scikit-learn tree or forest; columns whose values single precision cannot tell apart have been
-        replaced by their ranks. With ``criterion="error"`` the arrays ``feature``, ``threshold``, ``left`` and ``right`` of the nodes.
+        replaced by their ranks. With ``criterion="error"`` the arrays ``feature``, ``threshold``, ``left`` and
+        ``right`` of the nodes.
     ccp_alpha_ : float
         The cost of a leaf that was used.
 
@@ -226,7 +227,7 @@ def _single_precision(design: Design) -> NDArray[np.float32]:
 
 
 def _ordered_alike(block: NDArray[Any]) -> NDArray[Any]:
-    """The columns, with ranks in those whose values would become equal or too large to be summed in single precision."""
+    """The columns; ranks for those whose values would become equal, or too large for sums, in single precision."""
     order = np.argsort(block, axis=0, kind="stable")
     ordered = np.take_along_axis(block, order, axis=0)
     rises = ordered[1:] > ordered[:-1]
