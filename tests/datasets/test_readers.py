@@ -318,7 +318,9 @@ def test_compression_within_compression_is_limited(tmp_path):
     path, content = tmp_path / "x.csv.gz.gz", b"0" * (65 << 20)
     path.write_bytes(gzip.compress(gzip.compress(content)))
     assert path.stat().st_size < 4000
-    with pytest.raises(DataError, match=r"grows to more than 64 MiB when it is decompressed, over 1000 times"):
+    with pytest.raises(
+        DataError, match=r"grows to more than 64 MiB when it is decompressed, over 1000 times"
+    ):
         read_table(path, "y")
 
 

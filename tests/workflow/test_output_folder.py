@@ -225,13 +225,13 @@ def test_a_journal_that_is_a_link_is_not_followed(options, tmp_path):
     folder.mkdir()
     (mine / "notes.json").write_text("notes")
     (folder / "journal").symlink_to(mine)
-    with pytest.raises(ValueError, match="'journal' in the folder .* is a link to another folder"):
+    with pytest.raises(ValueError, match=r"'journal' in the folder .* is a link to another folder"):
         refused(folder, **options)
     assert os.listdir(mine) == ["notes.json"]
 
 
 def test_an_empty_name_is_not_this_folder(problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="The 'out' parameter must name a folder. Got an empty text"):
+    with pytest.raises(ValueError, match=r"The 'out' parameter must name a folder\. Got an empty text"):
         zeronorm.select(*problem, out="", **QUICK)
     assert os.listdir(tmp_path) == []

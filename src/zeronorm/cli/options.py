@@ -82,9 +82,9 @@ def _annotated(name: str, found: Option, default: Any) -> Any:
     return Annotated[type_ if default not in (None, ()) else type_ | None, about]
 
 
-def path(text: str) -> Path:
+def path(text: str | Path) -> Path:
     """The path that an option names; an empty one, often an unset variable of a script, would be this folder."""
-    if not text.strip():
+    if not str(text).strip():
         raise typer.BadParameter("it is empty. Name a file or folder; a dot is this folder.")
     return Path(text)
 

@@ -101,8 +101,8 @@ def opened(path: Path, encoding: str | None = None) -> Iterator[Opened]:
         ending = _true_ending(file)
         if ending in COMPRESSED:
             raise DataError(
-                f"{file.subject} is compressed more than {MOST_LAYERS} times, one within the other. Decompress it first, "
-                "and give the table in it."
+                f"{file.subject} is compressed more than {MOST_LAYERS} times, one within the other. Decompress it "
+                "first, and give the table in it."
             )
         yield replace(file, ending=ending)
 
@@ -189,8 +189,8 @@ def _decompressed(file: Opened, kind: str, most_bytes: int) -> Opened:
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise DataError(
-                f"{file.subject} cannot be decompressed: the disk of the folder {shown(tempfile.gettempdir())} is full. "
-                "Free some space, or set TMPDIR to a folder on another disk."
+                f"{file.subject} cannot be decompressed: the disk of the folder {shown(tempfile.gettempdir())} is "
+                "full. Free some space, or set TMPDIR to a folder on another disk."
             ) from error
         raise DataError(
             f"{file.subject} cannot be decompressed as {kind}: it is damaged, cut off, or not compressed. Copy it "
