@@ -22,18 +22,19 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
 from multiprocessing import current_process
 from pathlib import Path
 from threading import Condition, Lock, RLock, Thread, current_thread, local, main_thread
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import DTypeLike, NDArray
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 SMALL_SIDE = 500  # size of matrices up to which repeated products are faster in one thread
@@ -281,6 +282,7 @@ def long_vector(size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
 Key = TypeVar("Key")
 Raw = TypeVar("Raw")
 Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 class _BlockMemory:
@@ -471,6 +473,7 @@ class NotEnoughMemoryError(RuntimeError, MemoryError):
 
 
 _NEVER_REFUSED_BYTES = 1 << 28
+LISTENING_S = 0.2  # Ctrl-C is heard at least this often on systems where waiting cannot be interrupted
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
@@ -493,7 +496,11 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 def available_bytes() -> int | None:
     """Memory that this process may still use; None if the system does not report it."""
-    found = [_available_in_system(), _available_in_group("memory.max", "memory.current")]
+    found = [
+        _available_in_system(),
+        _available_in_group("memory.max", "memory.current"),
+        _available_to_process(),
+    ]
     known = [n_bytes for n_bytes in found if n_bytes is not None]
     return min(known) if known else None
 
@@ -513,3 +520,48 @@ def _available_in_group(limit: str, used: str) -> int | None:
         return int((folder / limit).read_text()) - int((folder / used).read_text())
     except (OSError, ValueError):  # no container, or no limit
         return None
+
+
+def _available_to_process() -> int | None:
+    """Address space that this process may still use (``ulimit -v``); None without a limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return max(0, limit - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+# -- Ctrl-C --
+
+
+def stoppable(work: Callable[[], Result]) -> Result:
+    """Run a long call into a compiled library in a thread, so that Ctrl-C is heard while it runs.
+
+    After Ctrl-C the thread ends its work, and its result is dropped: libraries offer no way to stop it. Outside of the
+    main thread, which alone receives Ctrl-C, the work runs as it is.
+    """
+    if current_thread() is not main_thread():
+        return work()
+    outcome: list[tuple[Result | None, BaseException | None]] = []
+    context, config = copy_context(), get_config()
+
+    def run() -> None:
+        try:
+            with config_context(**config):
+                outcome.append((context.run(work), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(LISTENING_S)
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return cast("Result", result)

@@ -85,7 +85,8 @@ def test_files_beside_the_report_are_named(data_file, tmp_path, capsys):
     assert f"40 predictions: {predicted}" in capsys.readouterr().out
     assert run(["apply", str(data_file), str(data_file)]) == 2
     message = capsys.readouterr().err
-    assert "is not a model of zeronorm. Give the model.json" in message
+    assert "is not a model of zeronorm, or it is damaged" in message
+    assert "Give the model.json" in message
     assert "column 1" not in message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 
 import numpy as np
 import polars as pl
@@ -308,3 +309,26 @@ def test_texts_that_are_all_numbers_are_no_spoilt_numbers(tmp_path):
     assert table.feature_names.tolist() == ["h"]
     assert table.id_columns == ("g",)  # each sample has its own text there
     assert any("'g'" in note and "left out" in note for note in table.notes)
+
+
+# -- Files made to fill a disk --
+
+
+def test_compression_within_compression_is_limited(tmp_path):
+    path, content = tmp_path / "x.csv.gz.gz", b"0" * (65 << 20)
+    path.write_bytes(gzip.compress(gzip.compress(content)))
+    assert path.stat().st_size < 4000
+    with pytest.raises(
+        DataError, match=r"grows to more than 64 MiB when it is decompressed, over 1000 times"
+    ):
+        read_table(path, "y")
+
+
+def test_more_than_two_layers_are_refused(tmp_path):
+    path, content = tmp_path / "x.csv.gz.gz.gz", b"y,a\n0,1\n1,2\n0,3\n1,5\n"
+    path.write_bytes(gzip.compress(gzip.compress(gzip.compress(content))))
+    with pytest.raises(DataError, match="is compressed more than 2 times, one within the other"):
+        read_table(path, "y")
+    path = tmp_path / "x.csv.gz.gz"
+    path.write_bytes(gzip.compress(gzip.compress(content)))
+    assert read_table(path, "y").X.shape == (4, 1)

@@ -191,7 +191,7 @@ _x("values of ±1e308", ANY, lambda X: np.where(X > 0, 1e308, -1e308))
 _x("float32 at its largest", ANY, lambda X: np.where(X > 0, 3e38, -3e38).astype(np.float32))
 _x("one NaN", ANY, lambda X: _with(X, (5, 7), np.nan))
 _x("a column of NaN", ANY, lambda X: _with(X, np.s_[:, 2], np.nan))
-_x("all NaN", ANY, lambda X: np.full_like(X, np.nan))
+_x("all NaN", REFUSED, lambda X: np.full_like(X, np.nan))
 _x("one infinity", REFUSED, lambda X: _with(X, (5, 7), np.inf))
 _x("minus infinity", REFUSED, lambda X: _with(X, (0, 0), -np.inf))
 _x("negative zeros", ANY, lambda X: np.where(X > 0, X, -0.0))
@@ -227,6 +227,7 @@ _y("y all different", ANY, lambda y: np.arange(N))
 _y("y three classes", ANY, lambda y: np.arange(N) % 3)
 _y("y one rare class", ANY, lambda y: (np.arange(N) == 5).astype(int))
 _y("y times 1e200", ANY, lambda y: y * 1e200)
+_y("y times 1e300", ANY, lambda y: y * 1e300)
 _y("y times 1e-200", ANY, lambda y: y * 1e-200)
 _y("y plus 1e12", ANY, lambda y: y + 1e12)
 
@@ -275,6 +276,14 @@ _x("sparse integers", ANY, lambda X: sparse.csr_array(_thin(X).astype(int)))
 _x("sparse booleans", ANY, lambda X: sparse.csr_array(_thin(X) != 0))
 _x("sparse without values", ANY, lambda X: sparse.csr_array(X.shape))
 _x("sparse without rows", REFUSED, lambda X: sparse.csr_array((0, P)))
+for _format in ("csr", "coo", "dok"):
+    _x(
+        f"sparse {_format} of one dimension",
+        REFUSED,
+        lambda X, f=_format: sparse.coo_array(X[:, 1]).asformat(f),
+    )
+_y("y sparse of one dimension", ANY, lambda y: sparse.coo_array(y))
+_x("seconds since 1970 and one 0", ANY, lambda X: _with(np.round(1.7e9 + 10 * X), (5, 1), 0.0))
 _x("sparse unsorted", ANY, _unsorted)
 _x("sparse, entries stored twice", ANY, _twice_stored)
 _x("sparse with stored zeros", ANY, _damaged("data", np.s_[:20], 0.0))

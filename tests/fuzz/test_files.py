@@ -123,3 +123,48 @@ def test_a_file_on_which_the_matlab_reader_crashes_is_refused(tmp_path):
     path.write_bytes(mutated(good_file("mat"), np.random.default_rng([25, 3])))
     with pytest.raises(DataError, match="is damaged"):
         read_table(path, "y")
+
+
+# -- carriage returns and signs, which text tables hold more often than other damage --
+
+RETURNS = ("\r", "\r\n", "\r\r\n", "\n\r", "\x0b")
+SIGNS = ("+", "-", "--", "+-", "-" * 5000, "−", "'", '"', "=", "\ufeff", "1e+", ".")
+TOKENS = RETURNS + SIGNS
+
+
+def _attempt_text(text, folder):
+    path = folder / "damaged.csv"
+    path.write_bytes(text.encode())
+    try:
+        table_read = read_table(path, "label")
+    except Exception as error:
+        return classified_error(error, ANY)
+    n, p = table_read.X.shape
+    is_right = len(table_read.y) == n and len(table_read.feature_names) == p and min(n, p) > 0
+    return ("right" if is_right else WRONG_TABLE), ""
+
+
+def _insert_tokens(n_positions, seed, folder):
+    text, rng = good_file("csv").decode(), np.random.default_rng(seed)
+    outcomes = []
+    for token in TOKENS:
+        outcomes += [
+            ((token[:5], at), *_attempt_text(text[:at] + token + text[at:], folder))
+            for at in rng.integers(len(text), size=n_positions).tolist()
+        ]
+        outcomes.append(((token[:5], "all ends"), *_attempt_text(text.replace("\n", token + "\n"), folder)))
+        outcomes.append(((token[:5], "all cells"), *_attempt_text(text.replace(",", "," + token), folder)))
+    print(f"\n{len(outcomes)} tables: {table(outcomes)}")
+    bad = [f"{case}: {kind}: {seen}" for case, kind, seen in outcomes if kind not in ("right", "refused")]
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_carriage_returns_and_signs_in_tables(tmp_path):
+    _insert_tokens(6, 0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_carriage_returns_and_signs_anywhere_in_tables(tmp_path):
+    _insert_tokens(200, 1, tmp_path)

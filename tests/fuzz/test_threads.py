@@ -97,7 +97,7 @@ def outcomes_of_fits():
     In a process of its own, as the threads that a test run has started must not matter; one for both, as its start
     takes longest.
     """
-    names = " ".join(KINDS), "RFE-0 L1SVM-0 GFlip-0"
+    names = " ".join(KINDS), "GFlip-0"
     lines = _run(["-c", textwrap.dedent(FORKS_AND_INTERRUPTS)], *names, timeout=900).splitlines()
     at = lines.index("interrupts")
     return lines[:at], [json.loads(line) for line in lines[at + 1 :]]
@@ -121,19 +121,54 @@ def _interrupted(names):
 
 
 def _late(outcomes):
-    return [found for found in outcomes if isinstance(found[2], float) and found[2] > HEARD_WITHIN_S]
+    return [found for found in outcomes if isinstance(found[3], float) and found[3] > HEARD_WITHIN_S]
+
+
+def _counted(outcomes):
+    print(*outcomes, sep="\n")
+    measured = [found for found in outcomes if isinstance(found[3], float)]
+    long = [found for found in measured if "ends before" not in found[2]]
+    print(
+        f"{len(outcomes)} fits: {len(long)} took longer than 5 s, {len(outcomes) - len(measured)} were refused; "
+        f"the longest wait is {max((found[3] for found in measured), default=0.0)} s"
+    )
+    assert not _late(outcomes), _late(outcomes)
 
 
 def test_ctrl_c_is_heard_in_long_fits(outcomes_of_fits):
     outcomes = outcomes_of_fits[1]
-    assert len(outcomes) == 3
-    assert sum(found[1] not in ("ends too soon", "refuses") for found in outcomes) >= 2
-    assert not _late(outcomes)
+    assert len(outcomes) == 2
+    assert sum("ends before" not in found[2] for found in outcomes) >= 1
+    _counted(outcomes)
+
+
+def test_a_long_call_into_a_library_can_be_left():
+    """The listener itself: a call that does not listen is found, and ``stoppable`` makes it listen."""
+    code = """if True:
+        from fuzz import interrupts
+        from zeronorm._threads import stoppable
+
+        def fit(work):
+            class Slow:
+                def fit(self, X, y):
+                    work(busy)
+            return Slow()
+
+        import numpy as np
+        A = np.random.default_rng(0).normal(size=(1500, 1500))
+        def busy():
+            np.linalg.svd(A)  # one call of several seconds, which releases the lock of Python
+        interrupts.LONG_S, interrupts.clone = 1.0, lambda s: s
+        interrupts.noisy_data = lambda *_: (None, None)
+        for work in (lambda w: w(), stoppable):
+            print(interrupts.slowest_answer(fit(work), 1, 1)[0], flush=True)
+    """
+    plain, heard = map(float, _run(["-c", textwrap.dedent(code)], timeout=300).split())
+    assert plain > 1.0
+    assert heard < 0.7 * plain
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_ctrl_c_is_heard_in_every_method(part):
-    outcomes = _interrupted(list(SELECTORS)[part::10])
-    print(*outcomes, sep="\n")
-    assert not _late(outcomes)
+    _counted(_interrupted(list(SELECTORS)[part::10]))

@@ -118,8 +118,26 @@ def test_the_baseline_copies_no_features(monkeypatch):
     monkeypatch.setattr(training, "evaluate_procedures", evaluate)
     chance.baseline_records(table_of(X, y), Settings(verbose=True))
     assert seen == [(["baseline"], (24, 1), 0, False, [])]
-    monkeypatch.setattr(training, "evaluate_procedures", lambda *_: pl.DataFrame({"auc": [None, None]}))
+    nothing = pl.DataFrame({"auc": [None] * 2, "error": [None] * 2})
+    monkeypatch.setattr(training, "evaluate_procedures", lambda *_: nothing)
     with pytest.raises(ValueError, match="names 'auc', which cannot be computed here"):
+        chance.baseline_records(table_of(X, y), Settings(metric="auc"))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        ("metric 'auc': ValueError: no scores", ValueError, "names 'auc', which cannot be computed here"),
+        ("MemoryError: Unable to allocate 8 GiB", MemoryError, "not enough memory to evaluate even"),
+        ("ArrayMemoryError: Unable to allocate", MemoryError, "not enough memory to evaluate even"),
+        ("OSError: disk", ValueError, "The baseline, .* could not be evaluated: OSError: disk"),
+    ],
+)
+def test_the_cause_of_a_failed_baseline_is_named(error, kind, message, monkeypatch):
+    failed = pl.DataFrame({"auc": [None, None], "error": [None, error]})
+    monkeypatch.setattr(training, "evaluate_procedures", lambda *_: failed)
+    X, y = numbers(24, 4)[0], np.arange(24) % 2
+    with pytest.raises(kind, match=message):
         chance.baseline_records(table_of(X, y), Settings(metric="auc"))
 
 

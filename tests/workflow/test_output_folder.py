@@ -37,7 +37,7 @@ def test_a_run_writes_beside_its_folder_first(tmp_path):
     with folders.output_folder(folder) as output:
         assert output.folder.parent == folder.parent
         assert re.match(rf"\.zeronorm-[0-9a-f]{{8}}-{os.getpid()}-", output.folder.name)
-        assert sorted(os.listdir(folder)) == ["journal"]
+        assert sorted(os.listdir(folder)) == [".zeronorm-running", "journal"]
         (output.folder / "result.json").write_text("1")
     assert os.listdir(folder.parent) == ["out"]
 
@@ -179,3 +179,59 @@ def test_leftovers_of_unknown_processes_go_after_a_week(tmp_path, monkeypatch):
     monkeypatch.setattr(folders.time, "time", lambda: made + week + 1)
     folders.remove_leftovers(tmp_path)
     assert not kept.exists()
+
+
+# -- Other runs, links and empty names --
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    folder = tmp_path / "out"
+    with folders.output_folder(folder) as output:
+        (output.folder / "result.json").write_text("1")
+        for options in ({}, {"force": True}, {"resume": True}):
+            with pytest.raises(ValueError, match=r"Another run is writing to the folder .*out'\. Wait until"):
+                refused(folder, **options)
+    assert os.listdir(folder) == ["result.json"]
+
+
+@pytest.mark.parametrize("content", ["", "no host", f"{folders._host()} 999999999", f"{folders._host()} "])
+def test_a_run_that_was_killed_does_not_block_its_folder(content, tmp_path):
+    file = tmp_path / "out" / folders.RUNNING
+    file.parent.mkdir()
+    file.write_text(content)
+    os.utime(file, (0, 0))
+    with folders.output_folder(tmp_path / "out") as output:
+        (output.folder / "result.json").write_text("1")
+    assert os.listdir(tmp_path / "out") == ["result.json"]
+
+
+def test_a_second_process_is_told_that_the_folder_is_in_use(problem, tmp_path):
+    code = f"""if True:
+        from zeronorm.result._folder import output_folder
+        try:
+            with output_folder({str(tmp_path / "out")!r}): print("went on")
+        except ValueError as error: print(error)
+    """
+    with folders.output_folder(tmp_path / "out"):
+        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "Another run is writing" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="this system has no links")
+@pytest.mark.parametrize("options", [{}, {"force": True}, {"resume": True}])
+def test_a_journal_that_is_a_link_is_not_followed(options, tmp_path):
+    mine, folder = tmp_path / "mine", tmp_path / "out"
+    mine.mkdir()
+    folder.mkdir()
+    (mine / "notes.json").write_text("notes")
+    (folder / "journal").symlink_to(mine)
+    with pytest.raises(ValueError, match=r"'journal' in the folder .* is a link to another folder"):
+        refused(folder, **options)
+    assert os.listdir(mine) == ["notes.json"]
+
+
+def test_an_empty_name_is_not_this_folder(problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"The 'out' parameter must name a folder\. Got an empty text"):
+        zeronorm.select(*problem, out="", **QUICK)
+    assert os.listdir(tmp_path) == []

@@ -131,9 +131,9 @@ def test_a_damaged_model_is_refused(tmp_path):
     file = tmp_path / "out" / "model.json"
     content = json.loads(file.read_text())
     for change, match in (
-        ({"support": content["support"][1:]}, "do not agree"),
-        ({"support": [row[:1] for row in content["support"]]}, "do not agree"),
-        ({"gamma": "wide"}, "not finite numbers"),
+        ({"support": content["support"][1:]}, "their lengths must be equal"),
+        ({"support": [row[:1] for row in content["support"]]}, "their lengths must be equal"),
+        ({"gamma": "wide"}, "'gamma' must be a finite number, not \"wide\""),
     ):
         file.write_text(json.dumps(content | change))
         with pytest.raises(ValueError, match=match):

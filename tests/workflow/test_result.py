@@ -69,8 +69,10 @@ def test_numbers_that_are_not_finite_become_null(selection):
 
 
 def plain_result(**changes):
-    data = {"n_samples": 10, "n_features": 30, "target": "y"}
-    return Result(**{"kind": "selection", "data": data, "methods": [], **changes})
+    data = {"n_samples": 10, "n_features": 30, "target": "y", "source": "", "task": "classification"}
+    data |= {"class_counts": {}, "sample_groups": None, "sha256": None}
+    methods = [{"name": "a", "label": "a", "class": "A", "reference": "", "parameters": {}}]
+    return Result(**{"kind": "selection", "data": data, "methods": methods, **changes})
 
 
 @pytest.mark.parametrize(

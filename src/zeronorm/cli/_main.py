@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -17,6 +18,7 @@ from zeronorm._messages import rendered
 
 FAILED, INVALID, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 LONGEST_LINE = 600
+LEAST_ADDRESS_SPACE = 15 << 27  # bytes; a run on a small table reserves 1.66 GiB with one thread of polars
 ROOM_FOR_FRAMES = 70_000  # words of 8 bytes; just above a power of two, so that the chunk has as many again
 # Messages about invalid numbers, from several versions of the parser, and a plain message for each.
 PARSER_MESSAGES = {
@@ -41,7 +43,27 @@ def main() -> NoReturn:
     # calls cross the end of a chunk allocates one in every iteration, which takes a fifth of the time to compile
     # the loops of a first run. A function that asks for more than a chunk gets room for all frames above it.
     run.__code__ = run.__code__.replace(co_stacksize=ROOM_FOR_FRAMES)
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(_memory_limit() or run(sys.argv[1:]))
+
+
+def _memory_limit() -> int:
+    """An exit code if the address space is limited so much that libraries would abort the process; 0 otherwise."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 0
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return 0
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # each thread reserves 0.1 GiB more
+    if limit >= LEAST_ADDRESS_SPACE:
+        return 0
+    return _complain(
+        f"The memory limit of this shell is {limit / 2**30:.1f} GiB of address space, but the libraries reserve up to "
+        f"{LEAST_ADDRESS_SPACE / 2**30:.1f} GiB, of which they use 0.4 GiB. Raise it: "
+        f"ulimit -v {LEAST_ADDRESS_SPACE // 1024}",
+        INVALID,
+    )
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -108,11 +130,31 @@ def _explain(error: Exception, caller: Any) -> int:
             f"This command needs the package {error.name!r}. Install it with: pip install 'zeronorm[app]'",
             INVALID,
         )
+    if (cause := _limit_of_the_system(error)) is not None:
+        return _complain(cause, FAILED)
     return _complain(
         f"{type(error).__name__}: {error}. This is not a problem of the input; set ZERONORM_TRACEBACK=1 to see "
         "where it happened, and report it.",
         FAILED,
     )
+
+
+def _limit_of_the_system(error: Exception) -> str | None:
+    """The message for a full disk or too little memory, which are no faults of the program; None for other errors."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        about = text if text.endswith(".") else f"There is not enough memory{': ' * bool(text)}{text}."
+        return (
+            f"{about} Close other programs or raise the memory limit; for large tables, set --memory-budget, or "
+            "convert them with `zeronorm pack`."
+        )
+    codes = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    if (isinstance(error, OSError) and error.errno in codes) or os.strerror(errno.ENOSPC) in text:
+        return (
+            f"The disk is full: {text}. Free some space or choose another folder (--out). If folds were finished, the "
+            "same command with --resume continues."
+        )
+    return None
 
 
 def _sentence(message: str) -> str:

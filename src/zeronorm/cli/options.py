@@ -77,8 +77,16 @@ def _annotated(name: str, found: Option, default: Any) -> Any:
         metavar="N" if is_number else found.metavar,
         min=kind.least if is_number else None,
         autocompletion=COMPLETIONS.get(name),
+        parser=path if kind.text == "path" else None,
     )
     return Annotated[type_ if default not in (None, ()) else type_ | None, about]
+
+
+def path(text: str | Path) -> Path:
+    """The path that an option names; an empty one, often an unset variable of a script, would be this folder."""
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty. Name a file or folder; a dot is this folder.")
+    return Path(text)
 
 
 def _choices(name: str, found: Option) -> Any:
@@ -206,4 +214,8 @@ def parameters(items: list[str] | None) -> dict[str, Any]:
             parsed[key] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             parsed[key] = text
+        except (RecursionError, MemoryError) as error:  # what Python's parser answers to deep nesting
+            raise ValueError(
+                f"--param takes NAME=VALUE, such as C=10. The value of {key!r} is nested too deeply to be read."
+            ) from error
     return parsed

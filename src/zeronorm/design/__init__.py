@@ -2,7 +2,7 @@
 
 from zeronorm.design._base import Design, register_backend
 from zeronorm.design._chunked import DataFileError
-from zeronorm.design._convert import as_design, check_container, contiguous, has_own_backend
+from zeronorm.design._convert import as_design, check_container, contiguous, has_own_backend, in_memory
 from zeronorm.design._dense import DenseDesign
 from zeronorm.design._packing import pack
 from zeronorm.design._sparse import SparseDesign
@@ -20,6 +20,7 @@ __all__ = [
     "check_container",
     "contiguous",
     "has_own_backend",
+    "in_memory",
     "is_constant_range",
     "pack",
     "register_backend",

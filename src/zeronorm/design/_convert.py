@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from zeronorm._threads import require_memory
 from zeronorm._types import written
 from zeronorm.design._array_api import from_array_api
 from zeronorm.design._base import BACKENDS, SMALL_COPY_BYTES, Converter, Design
@@ -102,12 +103,16 @@ def _converter_for(X: Any) -> Converter:
 
 def _from_array(X: Any, names: NDArray[Any] | None) -> Design:
     array = np.asarray(X)
-    if array.ndim != 2:
+    _check_dimensions(array.ndim)
+    return DenseDesign(_as_float(array), names)
+
+
+def _check_dimensions(n_dimensions: int) -> None:
+    if n_dimensions != 2:
         raise ValueError(
-            f"X must be two-dimensional, samples by features. Got {array.ndim} dimension(s) instead; "
+            f"X must be two-dimensional, samples by features. Got {n_dimensions} dimension(s) instead; "
             "use X.reshape(-1, 1) for one feature or X.reshape(1, -1) for one sample."
         )
-    return DenseDesign(_as_float(array), names)
 
 
 def _from_rows(X: Any, names: NDArray[Any] | None) -> Design:
@@ -126,7 +131,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _from_sparse(X: Any, names: NDArray[Any] | None) -> Design:
-    check_structure(X)
+    check_container(X)
     floats = _as_float(X.data) if X.format in ("csr", "csc") else None
     if floats is None or floats.dtype != X.dtype:
         X = X.tocsr().astype(np.float64 if floats is None else floats.dtype)
@@ -141,6 +146,7 @@ def _from_sparse_frame(X: Any, names: NDArray[Any] | None) -> Design:
 def check_container(X: Any) -> None:
     """Raise an error for damaged sparse matrices, paths, and tables that are not numeric or have unclear names."""
     if sparse.issparse(X):
+        _check_dimensions(X.ndim)
         check_structure(X)
     elif are_files(X):
         kind = "the path of a file" if isinstance(X, (str, PathLike)) else "paths of files"
@@ -163,6 +169,19 @@ def check_container(X: Any) -> None:
         _check_rows(X)
     elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
         _check_cells(X)
+
+
+def in_memory(X: Any, owner: object) -> Any:
+    """The data for an estimator that computes on arrays: a design as one array, anything else checked and as it is."""
+    if not isinstance(X, Design):
+        check_container(X)
+        return X
+    require_memory(
+        8 * X.n_samples * X.n_features,
+        f"{type(owner).__name__} needs all data in memory, which",
+        "select features first, with a method that reads the data in blocks.",
+    )
+    return X.block(slice(None))
 
 
 def _check_column(column: Any, name: Any, kind: Any) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
-from zeronorm.design import Design, as_design
+from zeronorm.design import Design, as_design, in_memory
 from zeronorm.engines._monomials import MonomialDesign
 from zeronorm.engines.rescaling._iteration import (
     COLLAPSED,
@@ -132,7 +132,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the polynomial to the samples X with the classes y."""
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(self, in_memory(X, self), y, dtype=np.float64, ensure_min_samples=2)
         signs = self._encode(y)
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
@@ -173,7 +173,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
     def decision_function(self, X: Any) -> FloatArray:
         """Value of the polynomial for each sample, positive for the second class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, in_memory(X, self), dtype=np.float64, reset=False)
         return self._model.decide(self._inputs(X))
 
     def predict(self, X: Any) -> NDArray[Any]:

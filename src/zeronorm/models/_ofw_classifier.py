@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zeronorm._types import IntArray, written
+from zeronorm.design import in_memory
 from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
 from zeronorm.resampling._seeds import generator_from, seeded_clone
@@ -130,7 +131,12 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
         """Learn the weights of the features, then train the voters."""
         self._validate_params()
         X, y = validate_data(
-            self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=2
+            self,
+            in_memory(X, self),
+            y,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=2,
         )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
@@ -148,7 +154,13 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of the votes of each class."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        X = validate_data(
+            self,
+            in_memory(X, self),
+            reset=False,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+        )
         return self._vote(X, self.estimators_, self.subsets_)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -14,15 +14,18 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, written
-from zeronorm.design import as_design
+from zeronorm.design import as_design, in_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._problem import warn_about_target_outliers
+from zeronorm.selection.target import Real
 from zeronorm.solvers.sparse_bayes._posterior import BernoulliLikelihood, GaussianLikelihood, Likelihood
 from zeronorm.solvers.sparse_bayes._sequential import SparseBayes, solve_sparse_bayes
 
 KERNELS = ("rbf", "linear", "poly")
+KERNEL_COPIES = 2  # matrices of all pairs of samples that training holds: the kernel and its scaled columns
 
 
 class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
@@ -36,6 +39,11 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
     max_iter: int
 
     def _learn(self, X: FloatArray, likelihood: Likelihood) -> SparseBayes:
+        require_memory(
+            KERNEL_COPIES * 8 * len(X) ** 2,
+            f"{type(self).__name__} holds the kernel of all pairs of {len(X)} samples, which",
+            "use a random subset of the samples.",
+        )
         self._gamma = self._width(X)
         columns = self._kernel_columns(X, X)
         # Columns of unit size make the start and the tolerance independent of the units of the kernel.
@@ -79,7 +87,7 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
     def _columns_of(self, X: Any) -> FloatArray:
         """Columns of the design: a constant, and the kernel with each relevance vector."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, in_memory(X, self), dtype=np.float64, reset=False)
         ones = np.ones((X.shape[0], 1))
         if self.relevance_.size == 0:
             return ones
@@ -174,7 +182,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the weights and find the relevance vectors."""
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(self, in_memory(X, self), y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
@@ -285,8 +293,16 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the weights and find the relevance vectors."""
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
-        target = np.asarray(y, dtype=np.float64)
+        Real.check_raw(y)
+        X, y = validate_data(
+            self,
+            in_memory(X, self),
+            y,
+            dtype=np.float64,
+            ensure_min_samples=2,
+            y_numeric=True,
+        )
+        target = Real.encode(y, type(self).__name__).values
         warn_about_target_outliers(type(self).__name__, target, other_methods=False)
         likelihood = GaussianLikelihood(target, np.ones(target.size), self.noise_variance, self.min_noise)
         self._learn(X, likelihood)

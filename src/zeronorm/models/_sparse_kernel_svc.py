@@ -16,8 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
-from zeronorm.design import Design
+from zeronorm.design import Design, in_memory
 from zeronorm.design._dense import DenseDesign
 from zeronorm.engines.rescaling._iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
 from zeronorm.engines.rescaling._l1_and_probit import ProbitModel
@@ -162,7 +163,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the support vectors and their coefficients; a sample with weight two counts as two samples."""
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(self, in_memory(X, self), y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         present = np.flatnonzero(weight > 0.0)
@@ -183,6 +184,11 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     def _train(
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
+        require_memory(
+            8 * rows.size * vectors.size,
+            f"SparseKernelSVC holds the kernel of {rows.size} samples and {vectors.size} candidates, which",
+            "set n_candidates, or use a random subset of the samples.",
+        )
         columns = self._kernel(X[rows], X[vectors])
         model = self._model(codes, weight)
         if self.two_norm > 0.0:
@@ -241,7 +247,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         to the range from -1/3 to 1/3.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, in_memory(X, self), dtype=np.float64, reset=False)
         values = np.tile(self.intercept_, (len(X), 1))
         if self.support_.size:
             values = values + self._kernel(X, self.support_vectors_) @ self.dual_coef_.T

@@ -56,7 +56,7 @@ class Journal:
             stored = json.loads((self.directory / f"{key}.json").read_text(encoding="utf-8"))
             result = json.loads(stored["cell"])
             is_whole = stored["digest"] == digest(key, stored["cell"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return result if is_whole and isinstance(result, dict) else None
 

@@ -264,6 +264,7 @@ def described_records(
             "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
             "n_features": n_features or n_known,
             "class_counts": {},
+            "sample_groups": None,
             "sha256": None,
         },
         "methods": [

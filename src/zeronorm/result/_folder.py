@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ RESULT_FILES = (
     "model.json",
 )
 JOURNAL = "journal"
+RUNNING = ".zeronorm-running"
 TEMPORARY = ".zeronorm-"
 STALE_SECONDS = (
     7 * 24 * 3600
@@ -39,27 +40,33 @@ class RunFolders:
 
 
 @contextmanager
-def output_folder(folder: Path, *, force: bool = False, resume: bool = False) -> Iterator[RunFolders]:
+def output_folder(
+    folder: str | os.PathLike[str], *, force: bool = False, resume: bool = False
+) -> Iterator[RunFolders]:
     """A temporary folder whose files move to ``folder`` at the end, if nothing went wrong.
 
     It is made next to ``folder``, so that files are moved by renaming, and before any work, so that a folder
     that cannot be written is an error at once. After an interruption the journal stays in ``folder``.
     """
+    if not os.fspath(folder).strip():
+        raise OptionError("must name a folder. Got an empty text; a dot is this folder.", "out")
+    folder = Path(folder)
     _check_free(folder, force, resume)
     is_new = not folder.exists()
     journal = folder / JOURNAL
+    with _cleaned_up(folder, is_new), _alone_in(folder):
+        yield from _written_at_the_end(folder, journal, resume)
+
+
+def _written_at_the_end(folder: Path, journal: Path, resume: bool) -> Iterator[RunFolders]:
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder.parent)
         temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(), dir=folder.parent))
         if not resume:
             shutil.rmtree(journal, ignore_errors=True)
         journal.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(
-            f"The output folder {str(folder)!r} cannot be written: {error.strerror}. Choose another "
-            f"({parameter('out')})."
-        ) from error
+        raise _unwritable(folder, error) from error
     try:
         yield RunFolders(temporary, journal)
         _publish(temporary, folder)
@@ -67,8 +74,62 @@ def output_folder(folder: Path, *, force: bool = False, resume: bool = False) ->
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         _remove_empty(journal)
+
+
+@contextmanager
+def _cleaned_up(folder: Path, is_new: bool) -> Iterator[None]:
+    """Remove a folder that this run made and left empty."""
+    try:
+        yield
+    finally:
         if is_new:
             _remove_empty(folder)
+
+
+_HELD: set[Path] = set()  # folders that this process writes to
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the file that tells other runs that this one writes to the folder."""
+    held = folder.absolute() / RUNNING
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if held.exists() and not _is_held(held):
+            held.unlink(missing_ok=True)
+        with held.open("x") as stream:
+            stream.write(f"{_host()} {os.getpid()}")
+    except FileExistsError as error:
+        raise OptionError(
+            f"Another run is writing to the folder {str(folder)!r}. Wait until it ends, or choose another folder "
+            f"({parameter('out')}). If no other run exists, remove the file {RUNNING!r} in it."
+        ) from error
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    _HELD.add(held)
+    try:
+        yield
+    finally:
+        _HELD.discard(held)
+        held.unlink(missing_ok=True)
+
+
+def _is_held(held: Path) -> bool:
+    """Whether the run that wrote the file may still go on: on another computer for a week."""
+    with suppress(OSError, ValueError):
+        host, process = held.read_text().split()
+        if host == _host():
+            return held in _HELD if int(process) == os.getpid() else _is_running(int(process))
+    with suppress(OSError):
+        return time.time() - held.stat().st_mtime <= STALE_SECONDS
+    return False
+
+
+def _unwritable(folder: Path, error: OSError) -> OptionError:
+    return OptionError(
+        f"The output folder {str(folder)!r} cannot be written: {error.strerror}. Choose another "
+        f"({parameter('out')})."
+    )
 
 
 def has_journal(folder: Path) -> bool:
@@ -116,6 +177,11 @@ def _remove_empty(folder: Path) -> None:
 def _check_free(folder: Path, force: bool, resume: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"names {str(folder)!r}, which is a file. Choose a folder.", "out")
+    if (folder / JOURNAL).is_symlink():
+        raise OptionError(
+            f"{JOURNAL!r} in the folder {str(folder)!r} is a link to another folder, which this run would empty. "
+            f"Remove the link, or choose another folder ({parameter('out')})."
+        )
     found = [name for name in RESULT_FILES if (folder / name).exists()]
     if found and not force:
         raise OptionError(

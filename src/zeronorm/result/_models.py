@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
+from zeronorm.result._schema import Mismatch, check, described, parsed, shown
 from zeronorm.selection.target import TASKS
 
 if TYPE_CHECKING:
@@ -59,11 +60,6 @@ class LinearModel:
         """The weights of the standardised features; None where there are several per feature."""
         return self.weights[0] if self.scheme == "single" else None
 
-    @property
-    def n_weights(self) -> int:
-        """Length of each row of weights."""
-        return len(self.features)
-
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Decision values, one column per row of weights."""
         standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
@@ -105,39 +101,17 @@ class LinearModel:
         if not path.is_file():
             raise OptionError(f"There is no model at {str(path)!r}. {GIVE_A_MODEL}")
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            known = (
-                content.pop("format", None) == FORMAT
-                and content.pop("format_version", None) == FORMAT_VERSION
-            )
-            kind = GaussianModel if "support" in content else LinearModel
-            model = kind(**content) if known else None
-        except (ValueError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise OptionError(f"The file {str(path)!r} is not a model of zeronorm. {GIVE_A_MODEL}") from error
-        if model is None:
+            content = parsed(path.read_text(encoding="utf-8"))
+            is_model = isinstance(content, dict) and content.get("format") == FORMAT
+            if is_model and content.get("format_version") == FORMAT_VERSION:
+                return _from_content(content)
+        except (Mismatch, UnicodeDecodeError) as error:
             raise OptionError(
-                f"The file {str(path)!r} is not a model of zeronorm, or it has another format version. {GIVE_A_MODEL}"
-            )
-        model._check()
-        return model
-
-    def _check(self) -> None:
-        k, rows = len(self.features), len(self.intercepts)
-        sizes = {len(self.mean), len(self.scale)}
-        n_classes = len(self.classes)
-        expected = {"single": 1, "pairs": n_classes * (n_classes - 1) // 2, "classes": n_classes}
-        numbers = [*self.mean, *self.scale, *self.intercepts, *self.fill]
-        numbers += [v for row in self.weights for v in row]
-        if (
-            sizes != {k}
-            or len(self.fill) not in (0, k)
-            or {len(row) for row in self.weights} != {self.n_weights}
-            or rows != len(self.weights)
-            or expected.get(self.scheme) != rows
-        ):
-            raise ValueError("The numbers of features and weights in the model do not agree. Save it again.")
-        if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in numbers) or 0 in self.scale:
-            raise ValueError("The model holds values that are not finite numbers. Save it again.")
+                f"The file {str(path)!r} is not a model of zeronorm, or it is damaged: {error}. {GIVE_A_MODEL}"
+            ) from error
+        raise OptionError(
+            f"The file {str(path)!r} is not a model of zeronorm, or it has another format version. {GIVE_A_MODEL}"
+        )
 
 
 @dataclass(frozen=True)
@@ -158,18 +132,39 @@ class GaussianModel(LinearModel):
         """None, because features have no weights."""
         return
 
-    @property
-    def n_weights(self) -> int:
-        """Number of support vectors."""
-        return len(self.support)
-
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(rbf_kernel(standard, np.asarray(self.support), gamma=self.gamma))
 
-    def _check(self) -> None:
-        super()._check()
-        if {len(row) for row in self.support} != {len(self.features)}:
-            raise ValueError("The numbers of features and weights in the model do not agree. Save it again.")
-        numbers = [self.gamma, *(v for row in self.support for v in row)]
-        if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in numbers):
-            raise ValueError("The model holds values that are not finite numbers. Save it again.")
+
+def _from_content(content: dict[str, Any]) -> LinearModel:
+    """The model with these fields, if they are as the schema describes them; Mismatch otherwise."""
+    root, is_gaussian = described("model"), "support" in content or "gamma" in content
+    check(content, root["$defs"]["gaussian" if is_gaussian else "linear"], root)
+    fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
+    model: LinearModel = (GaussianModel if is_gaussian else LinearModel)(**fields)
+    _check_classes(model)
+    return model
+
+
+def _check_classes(model: LinearModel) -> None:
+    """The rows of weights that the classes and the scheme call for, which a schema cannot describe."""
+    if not TASKS[model.task].has_classes:
+        if model.classes or model.scheme != "single":
+            raise Mismatch(f"a model of {model.task} must have no classes and the scheme 'single'")
+        expected = 1
+    else:
+        n, kinds = len(model.classes), {_kind_of_label(label) for label in model.classes}
+        if n < 2 or len(kinds) > 1 or (model.scheme == "single" and n > 2):
+            raise Mismatch(
+                f"the scheme {model.scheme!r} cannot be that of the classes {shown(model.classes)}"
+            )
+        expected = {"single": 1, "pairs": n * (n - 1) // 2, "classes": n}[model.scheme]
+    if len(model.weights) != expected:
+        raise Mismatch(
+            f"'weights' has {len(model.weights)} rows, but the scheme {model.scheme!r} with "
+            f"{len(model.classes)} classes needs {expected}"
+        )
+
+
+def _kind_of_label(label: Any) -> type:
+    return float if isinstance(label, int) and not isinstance(label, bool) else type(label)

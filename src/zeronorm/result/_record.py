@@ -15,11 +15,11 @@ from typing import Any, Self
 from zeronorm.evaluation._records import frame_of_rows
 from zeronorm.result._files import feature_rows, load, method_rows
 from zeronorm.result._plain import finite
+from zeronorm.result._schema import Mismatch, check, described, parsed
 from zeronorm.result._sentences import error_sentence, headline
 
 FORMAT = "zeronorm-result"
 FORMAT_VERSION = 2
-SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 FEATURES_IN_REPR = 10
 BESIDE = ("records", "model", "figures")  # in files of their own
 
@@ -188,34 +188,43 @@ class ResultData:
     def from_json(cls, text: str) -> Self:
         """The result from JSON text; ValueError for any other text."""
         try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"The result is not valid JSON: {error}. Run the selection again.") from error
-        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            content = parsed(text)
+        except Mismatch as error:
+            raise ValueError(f"The result cannot be read: {error}. Run the selection again.") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError("The JSON file is not a result of zeronorm. Give the result.json of a run.")
-        version = content.pop("format_version", None)
+        version = content.get("format_version")
         if version != FORMAT_VERSION:
             raise ValueError(
                 f"The result has format version {version!r}, but this program reads {FORMAT_VERSION}. Run it again."
             )
-        content.pop("headline", None)
         try:
-            content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
-            content["names"] = {int(index): name for index, name in content["names"].items()}
-            return cls(**content)
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise ValueError(f"The result is incomplete: {error}. Run the selection again.") from error
+            check(content, schema())
+        except Mismatch as error:
+            raise ValueError(
+                f"The result is incomplete or damaged: {error}. Run the selection again."
+            ) from error
+        for name in ("format", "format_version", "headline"):
+            del content[name]
+        content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
+        content["names"] = {int(index): name for index, name in content["names"].items()}
+        return cls(**content)
 
     @classmethod
     def read(cls, file: Path) -> Self:
         """The result in a JSON file, without its records."""
-        return cls.from_json(file.read_text(encoding="utf-8"))
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"The file {str(file)!r} is damaged: it is not UTF-8. Run the selection again."
+            ) from error
+        return cls.from_json(text)
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of result.json."""
-    content: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-    return content
+    return described("result")
 
 
 def _cell(value: Any) -> str:

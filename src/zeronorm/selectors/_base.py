@@ -358,6 +358,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(X, Design):
             return self._rescaled(X.block(np.flatnonzero(self.support_)))
+        check_container(X)
         X = validate_data(
             self,
             X,

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from zeronorm._threads import stoppable
 from zeronorm._types import FloatArray
 from zeronorm.solvers._status import Ended, Status
 
 _LARGEST_INDEX = 2**31 - 1
 _DUAL_SIMPLEX = 1
 _PRIMAL_SIMPLEX = 4
+LARGE_PROGRAM = 100_000  # coefficients from which a run may last longer than a second
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.CONVERGED,
     highspy.HighsModelStatus.kModelEmpty: Status.CONVERGED,
@@ -121,10 +123,10 @@ class LinearProgram:
         """
         if interior:
             self._model.setOptionValue("solver", "ipm")
-            self._model.run()
+            self._run()
             self._model.setOptionValue("solver", "simplex")
         if not interior or _STATUS.get(self._model.getModelStatus()) is not Status.CONVERGED:
-            self._model.run()
+            self._run()
         solution, info = self._model.getSolution(), self._model.getInfo()
         n_rows, n_columns = self.shape
         return LinearProgramSolution(
@@ -135,6 +137,12 @@ class LinearProgram:
             n_iter=sum(max(0, int(count)) for count in self._iteration_counts(info)),
             status=_STATUS.get(self._model.getModelStatus(), Status.FAILED),
         )
+
+    def _run(self) -> None:
+        if self._model.getNumNz() > LARGE_PROGRAM:
+            stoppable(self._model.run)
+        else:
+            self._model.run()
 
     @staticmethod
     def _iteration_counts(info: Any) -> tuple[Any, Any, Any]:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from zeronorm.design import in_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import parameter_error
@@ -111,7 +112,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the size of the images and which features are frequent enough."""
         self._validate_params()
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = validate_data(self, in_memory(X, self), dtype=(np.float64, np.float32))
         self.image_shape_ = self._resolve_shape(X.shape[1])
         detectors = list(self._all_detectors())
         if not detectors:
@@ -135,7 +136,7 @@ class EdgeFeatures(CheckedParameters, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """0/1 features, one row per image."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_data(self, in_memory(X, self), reset=False, dtype=(np.float64, np.float32))
         return self._detect(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
+from zeronorm.design import in_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import parameter_error
@@ -100,7 +101,7 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters against the number of positions; the values of X are not used."""
         self._validate_params()
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = validate_data(self, in_memory(X, self), dtype=(np.float64, np.float32))
         self._first = _crop(self.crop, X.shape[1], "crop")
         self._final = _crop(self.final_crop, self._first.stop - self._first.start, "final_crop")
         return self
@@ -108,7 +109,7 @@ class SpectrumPreprocessor(CheckedParameters, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[Any]:
         """Preprocess spectra, one per row."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_data(self, in_memory(X, self), reset=False, dtype=(np.float64, np.float32))
         spectra = np.array(X[:, self._first], dtype=np.float64, order="C")
         if self.baseline_window is not None:
             spectra -= _baseline(spectra, self.baseline_window, self.baseline_fraction)

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from zeronorm._messages import Message, parameter
+from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import get_method
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
@@ -132,9 +133,24 @@ def baseline_records(table: Table, settings: Settings) -> Any:
         {BASELINE: NoFeatures()}, alone, replace(settings, verbose=False), []
     )
     metric = procedures.primary_metric_of(table, settings)
-    if chance_level(columns_of(records), metric) is None:
-        raise procedures.unsuitable_metric(metric, table)
+    columns = columns_of(records)
+    if chance_level(columns, metric) is None:
+        raise _cause_of_no_value(columns["error"], metric, table)
     return records
+
+
+def _cause_of_no_value(errors: list[Any], metric: str, table: Table) -> Exception:
+    """The error for a baseline without a value: the metric only where the metric failed."""
+    found = [str(error) for error in errors if error]
+    elsewhere = next((text for text in found if not text.startswith("metric ")), None)
+    if elsewhere is None:
+        return procedures.unsuitable_metric(metric, table)
+    if "MemoryError" in elsewhere:
+        return NotEnoughMemoryError(
+            "There is not enough memory to evaluate even a predictor without features. Raise the memory limit, close "
+            f"other programs, or use fewer samples. ({elsewhere})"
+        )
+    return ValueError(f"The baseline, a predictor without features, could not be evaluated: {elsewhere}")
 
 
 # -- Permutations -------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
         if settings.out is None:
             with on_cluster(settings.dask):
                 return work(_job(data, settings, clock, caller, None, bar))
-        folder = output_folder(Path(settings.out), force=settings.force, resume=settings.resume)
+        folder = output_folder(settings.out, force=settings.force, resume=settings.resume)
         with folder as folders, on_cluster(settings.dask):
             result = work(_job(data, settings, clock, caller, folders.journal, bar))
             bar.say("Writing the report")

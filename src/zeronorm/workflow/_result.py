@@ -84,7 +84,7 @@ class Result(ResultData):
 
         With ``model`` also the predictor on the selected features, as model.json.
         """
-        with output_folder(Path(folder), force=force) as folders:
+        with output_folder(folder, force=force) as folders:
             write_result(self, folders.folder, with_model=model)
         return Path(folder)
 

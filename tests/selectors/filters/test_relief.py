@@ -271,3 +271,11 @@ def test_features_are_kept_apart_from_better_ones_that_are_kept():
     assert found.selected_size == 3
     same = relief.keep_apart(path, 1, np.zeros(6, dtype=bool))
     assert (same.order.tolist(), same.selected_size) == (path.order.tolist(), 6)
+
+
+def test_a_long_computation_is_announced_with_an_estimate(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    Relief(n_neighbors=3).fit(X, y)
+    monkeypatch.setattr("zeronorm.selectors.filters._relief.SECONDS_PER_DIFFERENCE", 0.01)
+    with pytest.warns(UserWarning, match="all pairs of 40 samples in 3 features, which takes about 48 s"):
+        Relief(n_neighbors=3).fit(X, y)

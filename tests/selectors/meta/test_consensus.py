@@ -119,7 +119,7 @@ def test_processes_do_not_change_the_result():
         ({"selectors": [FisherScore]}, "'selectors' parameter of Consensus must be"),
         (
             {"selectors": [FisherScore(), FisherScore()], "weights": "stability"},
-            "must be 'equal' when 'n_subsamples' is 0",
+            "must be 'equal' when 'n_subsamples' is below 2",
         ),
         (
             {"selectors": [FisherScore(), FisherScore()], "weights": [1.0]},

@@ -45,7 +45,9 @@ def pack(
     data: o.Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File to write, ending in .zncols; default: beside the data."),
+        typer.Option(
+            "--out", "-o", parser=o.path, help="File to write, ending in .zncols; default: beside the data."
+        ),
     ] = None,
     single: Annotated[
         bool, typer.Option("--float32", help="Store the numbers in single precision, in half the space.")
@@ -84,7 +86,8 @@ def report(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for report.html.")
+        Path | None,
+        typer.Option("--out", "-o", parser=o.path, metavar="FOLDER", help="Folder for report.html."),
     ] = None,
     force: o.Force = False,
 ) -> None:
@@ -117,7 +120,11 @@ def apply(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="CSV file to write. Default: print to the terminal."
+            "--out",
+            "-o",
+            parser=o.path,
+            metavar="FILE",
+            help="CSV file to write. Default: print to the terminal.",
         ),
     ] = None,
     samples: Annotated[

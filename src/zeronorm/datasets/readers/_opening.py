@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import gzip
 import lzma
 import shutil
@@ -23,7 +24,10 @@ from zeronorm.datasets._table import DataError, shown, shown_list
 STANDARD_INPUT = "-"
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".asc", ".gct")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-MOST_LAYERS = 3
+MOST_LAYERS = 2  # a compressed file in an archive
+# Tables shrink to a tenth, those of zeros to a hundredth. More than this is a file made to fill a disk.
+MOST_EXPANSION = 1000
+ALWAYS_ALLOWED_BYTES = 1 << 26
 HEAD_BYTES = 1 << 16
 # How files of a format begin, whatever their name says.
 BEGINNINGS = (
@@ -93,8 +97,14 @@ def opened(path: Path, encoding: str | None = None) -> Iterator[Opened]:
             found = _true_ending(file)
             if found not in COMPRESSED:
                 break
-            file = _decompressed(file, found)
-        yield replace(file, ending=_true_ending(file))
+            file = _decompressed(file, found, max(ALWAYS_ALLOWED_BYTES, MOST_EXPANSION * path.stat().st_size))
+        ending = _true_ending(file)
+        if ending in COMPRESSED:
+            raise DataError(
+                f"{file.subject} is compressed more than {MOST_LAYERS} times, one within the other. Decompress it "
+                "first, and give the table in it."
+            )
+        yield replace(file, ending=ending)
 
 
 def check_readable(path: Path) -> None:
@@ -165,7 +175,7 @@ def _kind_of_zip(file: Opened) -> str:
 # -- Compression --------------------------------------------------------------------------------------
 
 
-def _decompressed(file: Opened, kind: str) -> Opened:
+def _decompressed(file: Opened, kind: str, most_bytes: int) -> Opened:
     inner = file.path.with_suffix("").name if _ending(file.path) == kind else file.path.name
     try:
         if kind == ".zip":
@@ -173,10 +183,15 @@ def _decompressed(file: Opened, kind: str) -> Opened:
                 member = _only_member(archive, file)
                 inner = Path(member).name
                 with archive.open(member) as stream:
-                    return _written(file, stream, inner)
+                    return _written(file, stream, inner, most_bytes)
         with _openers()[kind](file.path) as stream:
-            return _written(file, stream, inner)
+            return _written(file, stream, inner, most_bytes)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise DataError(
+                f"{file.subject} cannot be decompressed: the disk of the folder {shown(tempfile.gettempdir())} is "
+                "full. Free some space, or set TMPDIR to a folder on another disk."
+            ) from error
         raise DataError(
             f"{file.subject} cannot be decompressed as {kind}: it is damaged, cut off, or not compressed. Copy it "
             f"again, or take {kind} off its name if it is not compressed."
@@ -185,11 +200,18 @@ def _decompressed(file: Opened, kind: str) -> Opened:
         raise DataError(f"{file.subject} is protected by a password. Extract it first.") from error
 
 
-def _written(file: Opened, stream: IO[bytes], name: str) -> Opened:
+def _written(file: Opened, stream: IO[bytes], name: str, most_bytes: int) -> Opened:
     folder = Path(tempfile.mkdtemp(dir=file.folder))
     target = folder / (name or "content")
     with target.open("wb") as copy:
-        shutil.copyfileobj(stream, copy, 1 << 20)
+        while piece := stream.read(1 << 20):
+            copy.write(piece)
+            if copy.tell() > most_bytes:
+                raise DataError(
+                    f"{file.subject} grows to more than {most_bytes / 2**20:.0f} MiB when it is decompressed, over "
+                    f"{MOST_EXPANSION} times its size, as no table does. If it is a table, decompress it first and "
+                    "give the plain file."
+                )
     if target.stat().st_size == 0:
         raise DataError(f"{file.subject} holds an empty file. Give a file with a header and data.")
     return replace(file, path=target, ending=_ending(target))

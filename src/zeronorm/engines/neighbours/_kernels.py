@@ -265,6 +265,8 @@ def column_ranges(design: Design) -> ColumnRanges:
     for columns, block in design.iter_blocks(block_width(design.n_samples)):
         minimum[columns] = np.fmin.reduce(block, axis=0)
         maximum[columns] = np.fmax.reduce(block, axis=0)
+    if np.isnan(minimum).all():
+        raise ValueError("Input X contains NaN only. Give a table with values, or check how it was read.")
     return ColumnRanges(np.nan_to_num(minimum), np.nan_to_num(maximum), has_missing=True)
 
 

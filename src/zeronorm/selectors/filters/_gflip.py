@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._jit import kernel
+from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
@@ -86,6 +87,9 @@ def _nearest(x, i, sign, row, first, last):
 _UTILITIES = {"linear": LINEAR, "sigmoid": SIGMOID, "zero_one": ZERO_ONE}
 _TOLERANCE = 1e-10
 _FEATURES_AT_A_TIME = 256
+_PAIRS_AT_A_TIME = (
+    2e8  # of samples, over all features of one compiled call: about 0.2 s, then Ctrl-C is heard
+)
 
 
 @register(
@@ -201,6 +205,11 @@ class _Flips:
                 "GFlip compares each sample with the nearest one of its own class, so at least one class must have "
                 f"two samples or more. Got {counts.size} classes of one sample each."
             )
+        require_memory(
+            8 * problem.n_samples**2,
+            f"GFlip holds the distances between all pairs of {problem.n_samples} samples, which",
+            "use a random subset of the samples, or Relief, which needs no such matrix.",
+        )
         self.by_class = np.argsort(problem.y, kind="stable")
         self.bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
         self.design, self.utility, self.slope = problem.design, utility, slope
@@ -216,8 +225,9 @@ class _Flips:
         value = np.array([self._value(distance_sq)])
         flips = 0
         order = order[self.free[order]]
-        for start in range(0, order.size, _FEATURES_AT_A_TIME):
-            chosen = order[start : start + _FEATURES_AT_A_TIME]
+        step = int(min(_FEATURES_AT_A_TIME, max(1.0, _PAIRS_AT_A_TIME / self.by_class.size**2)))
+        for start in range(0, order.size, step):
+            chosen = order[start : start + step]
             member, after = self.member[chosen], np.empty(chosen.size)
             flips += flip_features(
                 self._columns(chosen), member, self.bounds, distance_sq, self.utility, self.slope, _TOLERANCE,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._threads import useful_threads
 from zeronorm.design import is_constant_range
 from zeronorm.engines._column_information import parse_discrete_features, safe_ratio
 from zeronorm.engines.neighbours._kernels import (
@@ -33,6 +35,8 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector
 
 Contrast = Literal["ratio", "difference"]
+SECONDS_PER_DIFFERENCE = 3e-10  # per pair of samples and feature; 10,000 × 20 take 0.63 s on one core
+LONG_SECONDS = 10.0  # estimated duration from which a user is told before the work
 
 
 @register(
@@ -184,11 +188,23 @@ class Relief(BaseSelector):
         parts = self._column_parts(problem, ranges, constant, is_discrete)
         codes = neighbour_classes(problem)
         k = usable_neighbours(self, problem, codes)
+        self._announce_duration(problem)
         lists = nearest_by_columns(parts, codes, k, ranges.has_missing, self.n_jobs)
         pairs = class_pairs(lists) if problem.target.has_classes else regression_pairs(lists, problem.y)
         hit, miss = mean_differences(parts, pairs, problem.n_features, ranges.has_missing, self.n_jobs)
         score = safe_ratio(miss, hit) if self.contrast == "ratio" else miss - hit
         return SelectionPath.from_scores(score, last=constant, ratios=self.contrast == "ratio")
+
+    def _announce_duration(self, problem: Problem) -> None:
+        differences = float(problem.n_samples) ** 2 * problem.n_features
+        seconds = SECONDS_PER_DIFFERENCE * differences / useful_threads(self.n_jobs, int(differences) // 2)
+        if seconds > LONG_SECONDS:
+            warnings.warn(
+                f"Relief compares all pairs of {problem.n_samples} samples in {problem.n_features} features, which "
+                f"takes about {seconds:.0f} s. A random subset of the samples, or n_jobs=-1, shortens it.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _column_parts(
         self,

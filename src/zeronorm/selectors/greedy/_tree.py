@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from zeronorm._threads import stoppable
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import Design, require_finite_stats
 from zeronorm.engines._column_information import safe_ratio
@@ -28,9 +29,7 @@ N_FOLDS = 5  # of the cross-validation that chooses the cost of a leaf
 MOST_ENTRIES = 2_000_000  # class counts held in memory at one time
 LEAST_GAIN = 1e-12  # smallest decrease of the Gini impurity, in samples, that counts as a split
 
-FAR = 1e3  # mean of a column, in units of its range, from which the column is centred
-WIDE = 1e30  # range of a column from which it is shrunk: sums over samples overflow in single precision
-NARROW = 1e-2  # range of a column below which it is enlarged: scikit-learn ignores differences of 1e-7
+SAME = 1e-7  # differences that scikit-learn's trees take for none (FEATURE_THRESHOLD)
 
 
 @register(
@@ -96,8 +95,9 @@ class TreeSelector(BaseSelector):
     Attributes
     ----------
     tree_ : estimator or Nodes
-        The fitted scikit-learn tree or forest; columns far from zero have been centred, very narrow ones enlarged. With
-        ``criterion="error"`` the arrays ``feature``, ``threshold``, ``left`` and ``right`` of the nodes.
+        The fitted scikit-learn tree or forest; columns whose values single precision cannot tell apart have been
+        replaced by their ranks. With ``criterion="error"`` the arrays ``feature``, ``threshold``, ``left`` and
+        ``right`` of the nodes.
     ccp_alpha_ : float
         The cost of a leaf that was used.
 
@@ -161,7 +161,7 @@ class TreeSelector(BaseSelector):
                 self.tree_ = nodes
             else:
                 self.tree_ = self._learner(problem, seed).set_params(ccp_alpha=self.ccp_alpha_)
-                self.tree_.fit(data, problem.y)
+                stoppable(lambda: self.tree_.fit(data, problem.y))
                 used, importance = self._used(problem.n_features), self.tree_.feature_importances_
         return SelectionPath.from_scores(
             _ranked_scores(np.asarray(importance, dtype=np.float64), used, _association(problem)),
@@ -190,7 +190,7 @@ class TreeSelector(BaseSelector):
     def _grower(self, problem: Problem, seed: int) -> Grower:
         """The function that grows one whole tree on some of the samples."""
         if self.criterion != "error":
-            return lambda data, y: Nodes.of(self._learner(problem, seed).fit(data, y))
+            return lambda data, y: Nodes.of(stoppable(lambda: self._learner(problem, seed).fit(data, y)))
 
         def grow(data: NDArray[np.float32], y: NDArray[Any]) -> Nodes:
             share, count = self.min_samples_leaf, len(y)
@@ -214,19 +214,36 @@ class TreeSelector(BaseSelector):
 
 
 def _single_precision(design: Design) -> NDArray[np.float32]:
-    """The data in single precision, as scikit-learn's trees need them; too large values raise an error there."""
+    """The data in single precision, as scikit-learn's trees need them.
+
+    Splits depend on the order of the values only. Columns whose values single precision cannot tell apart are replaced
+    by their ranks, which are whole numbers.
+    """
     data = np.empty(design.shape, dtype=np.float32, order="F")
-    stats = design.column_stats()
-    require_finite_stats(design, stats)
-    # Splits do not depend on the origin and unit of a column; far from zero its differences would be lost to rounding.
-    offset = np.where(np.abs(stats.mean) > FAR * (stats.maximum - stats.minimum), stats.mean, 0.0)
-    scale = stats.maximum - stats.minimum
-    is_extreme = (scale > 0.0) & ((scale < NARROW) | (scale > WIDE))
-    factor = np.where(is_extreme, np.exp2(-np.floor(np.log2(np.where(is_extreme, scale, 1.0)))), 1.0)
-    with np.errstate(over="ignore"):
-        for columns, block in design.iter_blocks():
-            data[:, columns] = (block - offset[columns]) * factor[columns]
+    require_finite_stats(design, design.column_stats())
+    for columns, block in design.iter_blocks():
+        data[:, columns] = _ordered_alike(block)
     return data
+
+
+def _ordered_alike(block: NDArray[Any]) -> NDArray[Any]:
+    """The columns; ranks for those whose values would become equal, or too large for sums, in single precision."""
+    order = np.argsort(block, axis=0, kind="stable")
+    ordered = np.take_along_axis(block, order, axis=0)
+    rises = ordered[1:] > ordered[:-1]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        single = ordered.astype(np.float32)
+        are_kept = np.all(rises == (single[1:] > single[:-1] + np.float32(SAME)), axis=0)
+    largest = np.maximum(np.abs(ordered[0]), np.abs(ordered[-1])).astype(np.float64)
+    lost = np.flatnonzero(~are_kept | (largest > np.finfo(np.float32).max / len(block)))
+    if lost.size == 0:
+        return block
+    ranks = np.zeros((len(block), lost.size))
+    np.cumsum(rises[:, lost], axis=0, out=ranks[1:])
+    block = block.astype(np.float64)
+    np.put_along_axis(ranks, order[:, lost], ranks.copy(), axis=0)
+    block[:, lost] = ranks
+    return block
 
 
 def _association(problem: Problem) -> FloatArray:

@@ -95,7 +95,7 @@ class Consensus(SplittingSelector):
     n_features_to_select
         None: half of the features.
     weights
-        One number for each selector, "equal" or "stability", which needs ``n_subsamples``.
+        One number for each selector, "equal" or "stability", which needs ``n_subsamples`` of two or more.
     n_subsamples
         An even number. 0: all samples are ranked once.
     subset_size
@@ -265,8 +265,8 @@ class Consensus(SplittingSelector):
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
-        if isinstance(self.weights, str) and self.weights == "stability" and self.n_subsamples == 0:
-            raise parameter_error(self, "weights", "'equal' when 'n_subsamples' is 0")
+        if isinstance(self.weights, str) and self.weights == "stability" and self.n_subsamples < 2:
+            raise parameter_error(self, "weights", "'equal' when 'n_subsamples' is below 2")
 
     def _samples(self, problem: Problem) -> list[IntArray | None]:
         if self.n_subsamples == 0:
