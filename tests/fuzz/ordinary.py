@@ -123,6 +123,8 @@ def default(method: MethodInfo, table: Table) -> Any:
         return None
     estimator = method.cls()
     names = estimator.get_params(deep=False)
+    if table.kind == "regression" and "selector" in names:
+        return None  # the wrapped selector has the task, and its default is for classes
     if "random_state" in names:
         estimator.set_params(random_state=0)
     if table.kind == "regression" and "task" in names:
@@ -146,7 +148,7 @@ def attempt_default(class_name: str, table_name: str) -> tuple[str, str]:
     texts = [f"{type(w.message).__name__}: {w.message}" for w in said]
     if any(issubclass(w.category, ConvergenceWarning) for w in said):
         return NOT_CONVERGED, "; ".join(texts)
-    if not hasattr(estimator, "support_"):
+    if not hasattr(estimator, "path_"):
         finite = np.all(np.isfinite(np.asarray(estimator.predict(X), dtype=float)))
         return (RIGHT, "") if finite else (WRONG, "predictions that are not finite")
     if not estimator.support_.any() or any("selects no feature" in text for text in texts):
