@@ -185,14 +185,14 @@ class PerceptronModels:
         return _powers_of_a_row(self.rows) * self.y.size
 
     def train(self) -> None:
-        self._solve()
+        self.solution = self._solve()
         while self.solution.margin <= 0.0 and not self.margins and self.slack < LARGEST_SLACK:
             self.slack = max(1.0, 2.0 * self.slack)
-            self._solve()
+            self.solution = self._solve()
         self.margins.append(self.solution.margin)
 
-    def _solve(self) -> None:
-        self.solution = solve_alma(
+    def _solve(self) -> AlmaSolution:
+        solution = solve_alma(
             self.rows,
             self.y,
             power=self.power,
@@ -200,7 +200,8 @@ class PerceptronModels:
             max_epochs=self.max_epochs,
             slack=self.slack,
         )
-        self.n_iter += self.solution.n_epochs
+        self.n_iter += solution.n_epochs
+        return solution
 
     def importance(self) -> FloatArray:
         """|w|^(q-1), the dual weights of unit p-norm; with |w|^q all small features would be tied."""

@@ -366,7 +366,12 @@ class SparseProbit:
         slope = expected_scores(decision, self.signs) - decision
         on_scale = self.feature_penalty - 2.0 * scale * self._slope_in_squares(slope, beta, scale)
         on_beta = self._times(slope, scale)
-        parts = [self.sample_penalty - on_beta, self.sample_penalty + on_beta, [-slope.sum()], on_scale]
+        parts = [
+            self.sample_penalty - on_beta,
+            self.sample_penalty + on_beta,
+            np.array([-slope.sum()]),
+            on_scale,
+        ]
         return float(value), np.concatenate(parts)
 
     def _slope_in_squares(self, left: FloatArray, beta: FloatArray, scale: FloatArray) -> FloatArray:
