@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from math import comb, factorial
+from math import factorial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -140,7 +140,6 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
             self.mean_, deviation = X.mean(axis=0), X.std(axis=0)
             self.scale_ = np.where(deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0), deviation, np.inf)
         inputs = self._inputs(X)
-        self._warn_if_long(*X.shape)
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
         model: ExplicitSpace | ImplicitSpace
         if self.space == "explicit":
@@ -154,17 +153,6 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         if not model.converged:
             warnings.warn(f"KernelAROM did not converge: {model.remedy}", ConvergenceWarning, stacklevel=2)
         return self
-
-    def _warn_if_long(self, n: int, p: int) -> None:
-        m = comb(p + self.degree, self.degree) - 1
-        by_matrix, size = (m, f"{m} monomials") if self.space == "explicit" else (n * n, f"{n} samples")
-        seconds = SECONDS_PER_PRODUCT * n * n * by_matrix + SECONDS_PER_FOURTH_POWER * n**4
-        warn_of_long_fit(
-            "KernelAROM",
-            seconds,
-            f"{n} samples and {size}",
-            "select inputs first (RFE), or use fewer samples",
-        )
 
     def _encode(self, y: NDArray[Any]) -> FloatArray:
         check_classification_targets(y)
@@ -210,6 +198,13 @@ RANK_TOL = 1e-10  # eigenvalues of the kernel matrix below this fraction of the 
 NEEDS_SLACK = "KernelAROM with a hard margin (C=inf)"
 
 
+def _warn_if_long(n_samples: int, width: int, size: str) -> None:
+    """Estimate the time of all iterations; ``width`` is the number of numbers for each pair of samples."""
+    seconds = SECONDS_PER_PRODUCT * n_samples**2 * width + SECONDS_PER_FOURTH_POWER * n_samples**4
+    remedy = "select inputs first (RFE), or use fewer samples"
+    warn_of_long_fit("KernelAROM", seconds, f"{n_samples} samples{size}", remedy)
+
+
 class ExplicitSpace:
     """AROM with the monomials as columns; each column represents all orderings of its factors."""
 
@@ -225,6 +220,7 @@ class ExplicitSpace:
         max_iter: int,
     ) -> None:
         design = MonomialDesign.of(as_design(X), degree)
+        _warn_if_long(len(X), design.n_features, f" and {design.n_features} monomials")
         part = Part(signs, np.full(signs.size, C))
         model = _OrderedMonomials(GramModel([part], loss="squared"), orderings(design.factors))
         result = rescale_until_sparse(
@@ -288,6 +284,7 @@ class ImplicitSpace:
     def __init__(
         self, X: FloatArray, signs: FloatArray, degree: int, *, C: float, tol: float, max_iter: int
     ) -> None:
+        _warn_if_long(len(X), len(X) ** 2, "")
         self.X, self.degree = X, degree
         self.n_iter, self.converged, self.remedy = 0, False, UNFINISHED
         self.gamma: FloatArray | None = None  # None: the kernel is not rescaled
