@@ -124,6 +124,25 @@ def test_most_selectors_leave_these_checks_to_one_of_their_family():
     assert {estimator._method.family for estimator in whole} == set(ONE_OF_EACH_FAMILY)
 
 
+# The first set of parameters of a class makes it quick where the defaults are slow; those run here. Two classes need a
+# selector.
+NEED_AN_ARGUMENT = {"knockoff-selector", "stability-selection"}
+DEFAULTS = [m.cls() for m in METHODS if m.test_params[0] and m.name not in NEED_AN_ARGUMENT]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(*EXPECTED_WARNINGS)
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=_name)
+def test_all_scikit_learn_checks_of_the_default_constructor(estimator):
+    _passes(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", [s for s in DEFAULTS if isinstance(s, BaseSelector)], ids=_name)
+def test_whole_contract_of_the_default_constructor(selector):
+    _keeps(selector)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings(*EXPECTED_WARNINGS)
 @pytest.mark.parametrize("estimator", [*FIRST_SETS, *OTHER_SETS], ids=_name)

@@ -66,7 +66,7 @@ def attempt(selector: Any, row_name: str) -> tuple[str, str]:
         return ARITHMETIC, f"{doubt[0].message} ({doubt[0].filename}:{doubt[0].lineno})"
     if row.allowed == REFUSED:
         return ACCEPTED, f"selected {np.flatnonzero(selector.support_).tolist()}"
-    return _classified_result(selector)
+    return classified_result(selector)
 
 
 def _with_params(selector: Any, case: Case) -> Any:
@@ -94,7 +94,8 @@ def classified_error(error: Exception, allowed: str) -> tuple[str, str]:
     return (REJECTED, seen) if allowed == WORKS else (CLEAR_REFUSAL, seen)
 
 
-def _classified_result(selector: Any) -> tuple[str, str]:
+def classified_result(selector: Any) -> tuple[str, str]:
+    """Classify a fit: right if order, scores, support and ranking are finite and agree."""
     p = selector.n_features_in_
     if sorted(selector.path_.order) != list(range(p)):
         return WRONG, f"the order is no permutation: {selector.path_.order}"

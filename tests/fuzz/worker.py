@@ -1,7 +1,7 @@
 """Runs cases one after the other in a process of its own: a case per line in, an outcome per line out.
 
-``python -m fuzz.worker matrix`` (or ``files``) reads JSON lines, the arguments of a case, and answers each with
-``["start"]`` and ``["end", outcome, what was seen]``. The parent stops it when an answer is late.
+``python -m fuzz.worker matrix`` (or ``files``, ``ordinary``) reads JSON lines, the arguments of a case, and answers
+each with ``["start"]`` and ``["end", outcome, what was seen]``. The parent stops it when an answer is late.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ def _matrix():
     return lambda selector, row: attempt(selectors[selector], row)
 
 
+def _ordinary():
+    from fuzz.ordinary import attempt_default
+
+    return attempt_default
+
+
 def _files():
     from fuzz.files import attempt_file
     from fuzz.reading import read_in_a_fork
@@ -34,7 +40,7 @@ def _files():
 def main(kind: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not be taken for an answer
-    run = {"matrix": _matrix, "files": _files}[kind]()
+    run = {"matrix": _matrix, "files": _files, "ordinary": _ordinary}[kind]()
     for line in sys.stdin:
         print(json.dumps(["start"]), file=answers, flush=True)
         outcome, seen = run(*json.loads(line))

@@ -10,7 +10,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from zeronorm import RadiusMarginScaling, SelectionPath, SelectorCV, evaluate
+from zeronorm import (
+    RFECV,
+    AutoSelector,
+    FisherScore,
+    RadiusMarginScaling,
+    SelectionPath,
+    SelectorCV,
+    evaluate,
+)
 from zeronorm.design import as_design
 from zeronorm.registry import register
 from zeronorm.resampling._splits import make_splits, take_columns
@@ -167,3 +175,32 @@ def test_a_class_with_fewer_samples_than_folds_is_named_once_with_a_remedy():
     (text,) = [str(warning.message) for warning in caught]
     assert "has 3 samples for 5 folds" in text
     assert "use fewer folds" in text
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 8])
+@pytest.mark.parametrize("make", [RFECV, AutoSelector, lambda task: SelectorCV(FisherScore(task=task))])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_few_samples_have_fewer_folds_with_a_note(n, make, task):
+    X = np.random.default_rng(0).normal(size=(n, 5))
+    y = np.arange(n) % 2 if task == "classification" else X[:, 0]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        s = make(task=task).fit(X, y)
+    assert s.support_.any()
+    assert any("folds are used instead of" in str(w.message) for w in said)
+    assert not any("R^2" in str(w.message) for w in said)
+
+
+@pytest.mark.parametrize("make", [RFECV, AutoSelector, lambda task: SelectorCV(FisherScore(task=task))])
+def test_too_few_samples_for_two_folds_are_refused(make):
+    with pytest.raises(ValueError, match="too few samples for cross-validation"):
+        make(task="regression").fit(np.eye(3), [0.5, 1.5, 2.0])
+
+
+def test_folds_of_a_real_target_hold_two_samples():
+    with pytest.warns(UserWarning, match="3 folds are used instead of 5"):
+        splits = make_splits(5, np.arange(6.0), None, target=Real, seed=0)
+    assert [split.test.size for split in splits] == [2, 2, 2]
+    with pytest.warns(UserWarning, match="the samples have 2 groups"):
+        splits = make_splits(5, np.arange(20.0), np.arange(20) % 2, target=Real, seed=0)
+    assert len(splits) == 2

@@ -262,9 +262,9 @@ def _where_a_feature_enters(problem: Problem, y: FloatArray) -> float:
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
-def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -> float:
+def automatic_l1_C(problem: Problem, epsilon: float | None, nearly: float = 1.0) -> float:
     """The first of ``nearly_best_l1_costs`` at which any feature has a nonzero weight, else the last."""
-    costs = nearly_best_l1_costs(problem, epsilon, n_steps)
+    costs = nearly_best_l1_costs(problem, epsilon, nearly=nearly)
     programs = [
         l1_svm_program(problem.design, t, C=problem.sample_costs(1.0), epsilon=epsilon)
         for t in problem.target.columns().T
@@ -277,11 +277,13 @@ def automatic_l1_C(problem: Problem, epsilon: float | None, n_steps: int = 10) -
     return float(costs[-1])
 
 
-def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int = 10) -> FloatArray:
+def nearly_best_l1_costs(
+    problem: Problem, epsilon: float | None, n_steps: int = 10, nearly: float = 1.0
+) -> FloatArray:
     """The values of C on ``l1_path``, starting with the smallest whose loss on held-out samples is close to the lowest.
 
-    Close means within one standard error. Programs with a large C take longest, so the path ends at a C whose loss is
-    higher than that, or that does not improve on the best, if the best is clearly better than no features.
+    Close means within ``nearly`` standard errors. Programs with a large C take longest, so the path ends at a C whose
+    loss is higher than that, or that does not improve on the best, if the best is clearly better than no features.
 
     The loss is the distance of the decision value, clipped to ±1, from the label; in regression the absolute error.
     Of many samples a subsample is used. The gradient of a noise feature over n samples grows as √n, so the C that
@@ -306,7 +308,7 @@ def nearly_best_l1_costs(problem: Problem, epsilon: float | None, n_steps: int =
         errors = np.sqrt((np.asarray(losses) - mean[:, None]) ** 2 @ share / weight.sum())
         if _is_beyond_the_best(mean, errors):
             break
-    chosen = int(np.flatnonzero(mean <= mean[best] + errors[best])[0])
+    chosen = int(np.flatnonzero(mean <= mean[best] + nearly * errors[best])[0])
     return costs[max(0, chosen - n_back) :]
 
 

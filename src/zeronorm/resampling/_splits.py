@@ -48,7 +48,9 @@ def make_splits(
 
     A number of folds means shuffled folds, stratified as the target asks, that keep the sample
     groups together where there are any. A splitter is copied, so its random state does not change, and an unset
-    random state is fixed by ``seed``. Each of several ``repeats`` is drawn with the next seed; they must differ.
+    random state is fixed by ``seed``. Of few samples there are fewer folds, with a warning: at most as many as the
+    largest class or the sample groups allow, and for a real target at least two samples in each. Each of several
+    ``repeats`` is drawn with the next seed; they must differ.
     """
     if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
         return cv
@@ -57,6 +59,7 @@ def make_splits(
     labels = y if strata is None else strata
     n_samples = len(y)
     placeholder = np.zeros((n_samples, 1))
+    cv = possible_folds(cv, labels, groups, is_stratified)
     splits: list[Split] = []
     seen: list[frozenset[bytes]] = []
     for repeat in range(repeats):
@@ -80,6 +83,35 @@ def make_splits(
     if isinstance(splitter, StratifiedKFold | StratifiedGroupKFold):
         _warn_of_rare_classes(labels, splitter.n_splits)
     return splits
+
+
+def possible_folds(cv: Any, labels: NDArray[Any], groups: Any, is_stratified: bool) -> Any:
+    """The number of folds ``cv``, or the largest that the samples allow, with a warning; other splitters as they are.
+
+    A fold without samples is impossible; one sample of a real target has no R², so such folds need two.
+    """
+    if not isinstance(cv, numbers.Integral) or isinstance(cv, bool) or cv < 2:
+        return cv
+    most = int(np.unique(labels, return_counts=True)[1].max()) if is_stratified else len(labels) // 2
+    found = f"the largest class has {most} samples" if is_stratified else f"there are {len(labels)} samples"
+    if groups is not None and len(np.unique(groups)) < most:
+        most = len(np.unique(groups))
+        found = f"the samples have {most} groups"
+    if cv <= most:
+        return cv
+    if most < 2:
+        raise ValueError(
+            f"There are too few samples for cross-validation: {found}, and two folds need at least two samples of a "
+            "class, two groups, or four samples of a real target. Collect more samples, or use a method without "
+            "cross-validation, such as FisherScore, with n_features_to_select."
+        )
+    warnings.warn(
+        f"{most} folds are used instead of {cv}, because {found}. Results on so few samples are uncertain; for "
+        "leave-one-out give a splitter, LeaveOneOut().",
+        UserWarning,
+        stacklevel=3,
+    )
+    return most
 
 
 def _warn_of_rare_classes(y: NDArray[Any], n_folds: int) -> None:

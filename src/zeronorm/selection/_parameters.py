@@ -270,6 +270,9 @@ _SEARCH = {
     "gradient_steps": Parameter(
         count(), "Gradient steps on the scaling factors in each iteration of expectation-maximisation."
     ),
+    "weight_scale": Parameter(
+        POSITIVE, "Prior standard deviation of the weight of a feature that is relevant."
+    ),
     "inclusion_prior": Parameter(OPEN_FRACTION, "Prior probability that a feature is relevant."),
 }
 

@@ -268,6 +268,21 @@ class EmptySelectionWarning(UserWarning):
     """A method selects nothing by its own rule; suppressed where another method only uses its ranking."""
 
 
+LONG_S = 30.0  # seconds from which a fit is announced
+
+
+def warn_of_long_fit(owner: str, seconds: float, size: str, remedy: str) -> None:
+    """Before the work starts, warn of a fit that will take long; ``seconds`` is an estimate from measured constants."""
+    if seconds > LONG_S:
+        minutes = max(1, round(seconds / 60.0))
+        warnings.warn(
+            f"{owner} on {size} will take about {minutes} {'minute' if minutes == 1 else 'minutes'} on one core. "
+            f"For less, {remedy}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def warn_of_empty_selection(selector: Any, problem: Problem, remedy: str) -> None:
     """Warn that the method selects nothing by itself; a selector always keeps at least one feature."""
     if problem.n_features_to_select is None and problem.always_keep.size == 0:

@@ -31,7 +31,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from zeronorm._types import FloatArray, Int64Array
-from zeronorm.design import Design
+from zeronorm.design import Design, StandardizedDesign
 from zeronorm.solvers._status import Status
 
 _BARRIER_FACTOR = 0.1
@@ -103,9 +103,22 @@ class MaxEntropySolution:
 
 
 def solve_max_entropy(
-    design: Design, terms: MarginTerms, prior: float, *, tol: float = 1e-6, max_iter: int = 200
+    design: Design,
+    terms: MarginTerms,
+    prior: float,
+    *,
+    weight_scale: float = 1.0,
+    tol: float = 1e-6,
+    max_iter: int = 200,
 ) -> MaxEntropySolution:
-    """Maximise J to a duality gap of ``tol`` times (1 + |J|), and 0.1, by at most ``max_iter`` Newton steps."""
+    """Maximise J to a duality gap of ``tol`` times (1 + |J|), and 0.1, by at most ``max_iter`` Newton steps.
+
+    ``weight_scale`` is the prior standard deviation of a weight; another one than 1 is the same as features multiplied
+    by it, so ``field`` is that of the multiplied features.
+    """
+    if weight_scale != 1.0:
+        p = design.n_features
+        design = StandardizedDesign(design, np.zeros(p), np.full(p, 1.0 / weight_scale))
     multiplier = terms.start()
     barrier, n_iter, status = 1.0, 0, Status.ITERATION_LIMIT
     total = float(terms.weight.sum())

@@ -18,7 +18,7 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
 from zeronorm.selectors.greedy import _perceptron_rfe as module
 from zeronorm.selectors.greedy import _perceptron_rfe as perceptron_rfe
-from zeronorm.selectors.greedy._perceptron_rfe import PerceptronModels, solve_alma
+from zeronorm.selectors.greedy._perceptron_rfe import PerceptronModels, SparseRows, solve_alma
 
 
 def data(seed=0, n=40, p=200, shift=1.5):
@@ -105,7 +105,9 @@ def test_small_weights_are_ranked_and_not_tied():
     assert np.any(np.diff(dropped) < 0)
 
 
-def test_overlapping_classes_are_reported():
+def test_overlapping_classes_are_reported(monkeypatch):
+    """Where not even coordinates of their own separate them."""
+    monkeypatch.setattr(module, "LARGEST_SLACK", 0.0)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     for rule in ("margin", "halve"):
@@ -230,3 +232,31 @@ def test_the_large_margin_perceptron_line_by_line(power, accuracy, max_epochs, i
     np.testing.assert_allclose(found.weights, weights, atol=1e-9)
     assert found.margin == pytest.approx(margin, abs=1e-9)
     assert (found.n_corrections, found.n_epochs, found.is_clean) == (n_corrections, n_epochs, is_clean)
+
+
+@pytest.mark.parametrize("shift", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(("n", "p"), [(60, 5), (300, 20)])
+def test_classes_that_overlap_are_separated_by_coordinates_of_their_own(n, p, shift):
+    y = np.arange(n) % 2
+    X = np.random.default_rng(0).normal(size=(n, p))
+    X[:, :2] += shift * y[:, None]
+    s = PerceptronRFE().fit(X, y)  # a warning of convergence would be an error
+    assert s.converged_
+    assert s.slack_ > 0.0
+    if shift >= 1.0:
+        assert sorted(s.path_.support(2)) == [0, 1]
+
+
+@pytest.mark.parametrize("power", [2.0, 3.5])
+def test_slack_equals_explicit_coordinates(power):
+    """Every row with a column of its own, of the size of its norm times the slack; sparse rows alike."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 4)), np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
+    lengths = np.linalg.norm(X, power, axis=1)
+    settings = {"power": power, "accuracy": 0.5, "max_epochs": 7}
+    expected = solve_alma(np.hstack([X, np.diag(2.0 * lengths)]), y, **settings)
+    found = solve_alma(X, y, slack=2.0, **settings)
+    by_entries = solve_alma(SparseRows(sparse.csr_array(X), np.zeros(4)), y, slack=2.0, **settings)
+    for one in (found, by_entries):
+        assert one.margin == pytest.approx(expected.margin, rel=1e-9)
+        np.testing.assert_allclose(one.weights, expected.weights[:4], rtol=1e-9)

@@ -79,7 +79,9 @@ def test_with_all_features_on_it_is_the_plain_svm():
     constraints = [signs @ lam == 0, lam >= 0]
     plain = cp.Problem(cp.Maximize(objective), constraints)
     plain.solve(solver=cp.CLARABEL)
-    s = MaxEntropyDiscrimination(inclusion_prior=ALMOST_ONE, C=c, standardize=False, tol=1e-10).fit(X, signs)
+    s = MaxEntropyDiscrimination(
+        inclusion_prior=ALMOST_ONE, weight_scale=1.0, C=c, standardize=False, tol=1e-10
+    ).fit(X, signs)
     assert s.objective_ == pytest.approx(plain.value, abs=1e-6)
     np.testing.assert_allclose(s.coef_, X.T @ (signs * lam.value), atol=1e-4)
     assert s.intercept_ == pytest.approx(float(constraints[0].dual_value), abs=1e-3)
@@ -111,7 +113,7 @@ def test_margin_potential_of_labels_is_a_log_moment():
 
 def test_expected_weight_is_the_printed_formula():
     X, y = problem()
-    s = MaxEntropyDiscrimination(inclusion_prior=0.1).fit(X, np.sign(y))
+    s = MaxEntropyDiscrimination(inclusion_prior=0.1, weight_scale=1.0).fit(X, np.sign(y))
     field = s.scores_ * np.sign(s.coef_)
     np.testing.assert_allclose(s.coef_, field / (1.0 + 9.0 * np.exp(-(field**2) / 2.0)), rtol=1e-10)
     np.testing.assert_allclose(s.inclusion_probability_, inclusion_probability(field, 0.1))
@@ -181,7 +183,7 @@ def test_bad_parameters(parameters, message):
 def test_an_iteration_limit_is_reported():
     X, y = problem()
     with pytest.warns(ConvergenceWarning, match="MaxEntropyDiscrimination did not converge: raise max_iter"):
-        s = MaxEntropyDiscrimination(max_iter=3).fit(X, np.sign(y))
+        s = MaxEntropyDiscrimination(1, max_iter=3).fit(X, np.sign(y))
     assert not s.converged_
 
 
@@ -234,3 +236,22 @@ def test_the_unit_of_a_target_is_its_deviation(params, y, unit):
     assert centre == pytest.approx(np.average(y, weights=weighted))
     labels = selector._terms(problem_of([0, 1, 0, 1]), np.ones(4))
     assert labels[1:] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("shift", [1.5, 4.0, 12.0])
+@pytest.mark.parametrize(("n", "p"), [(60, 8), (100, 300)])
+def test_the_defaults_switch_on_what_tells_the_classes_apart(n, p, shift):
+    """Also where the classes are far apart and small weights suffice."""
+    y = np.arange(n) % 2
+    X = np.random.default_rng(0).normal(size=(n, p))
+    X[:, :2] += shift * y[:, None]
+    assert np.flatnonzero(MaxEntropyDiscrimination().fit(X, y).support_).tolist() == [0, 1]
+
+
+def test_a_smaller_prior_of_the_weights_equals_smaller_features():
+    X, y = problem()
+    settings = {"inclusion_prior": 0.1, "standardize": False, "tol": 1e-10}
+    scaled = MaxEntropyDiscrimination(weight_scale=0.5, **settings).fit(X, np.sign(y))
+    plain = MaxEntropyDiscrimination(weight_scale=1.0, **settings).fit(0.5 * X, np.sign(y))
+    np.testing.assert_allclose(scaled.inclusion_probability_, plain.inclusion_probability_, rtol=1e-6)
+    np.testing.assert_allclose(scaled.coef_, 0.5 * plain.coef_, rtol=1e-6)

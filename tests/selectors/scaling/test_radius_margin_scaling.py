@@ -43,7 +43,7 @@ def pairs_found(seeds, **parameters):
 def test_linear_variance_with_a_hard_margin_is_the_linear_program(seed):
     X, y = data(seed, n=24, p=40)
     s = RadiusMarginScaling(kernel="linear", C=np.inf, step=None, tol=1e-5, max_iter=5000).fit(X, y)
-    program = MarginLP().fit(X, y)
+    program = MarginLP(C=np.inf).fit(X, y)
     # R² = Σσ² and W² = Σ w²/σ², smallest at ‖w‖₁² with σ² proportional to |w|.
     assert s.objective_ == pytest.approx(np.abs(program.coef_).sum() ** 2, rel=1e-4)
     assert s.scale_**2 / 40 == pytest.approx(program.scale_**2, abs=0.01)
@@ -151,8 +151,8 @@ def test_hard_margin_stops_discarding_where_the_classes_overlap():
     smallest = int(s.path_.sizes[0])
     assert smallest > 1
     with pytest.raises(ValueError, match="hard margin"):  # with one feature less the classes overlap
-        MarginLP().fit(X[:, s.path_.support(smallest - 1)], y)
-    assert MarginLP().fit(X[:, s.path_.support(smallest)], y).converged_
+        MarginLP(C=np.inf).fit(X[:, s.path_.support(smallest - 1)], y)
+    assert MarginLP(C=np.inf).fit(X[:, s.path_.support(smallest)], y).converged_
     assert sorted(s.path_.order.tolist()) == list(range(30))
 
 

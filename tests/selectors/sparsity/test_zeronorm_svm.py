@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -278,3 +280,18 @@ def test_wrong_parameters_are_explained():
 )
 def test_what_counts_as_zero_by_exponent(params, zero_tol):
     assert zeronorm.ZeroNormSVM(**params)._zero_tol() == zero_tol
+
+
+@pytest.mark.parametrize(("shift", "seed"), [(1.2, 0), (1.2, 1), (4.0, 0)])
+def test_a_converged_probit_model_is_at_its_fixed_point(shift, seed):
+    """EM slows down as the classes move apart: small steps do not show that the end is near."""
+    y = np.arange(80) % 2
+    X = np.random.default_rng(seed).normal(size=(80, 6))
+    X[:, :2] += shift * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = ZeroNormSVM(loss="probit", scaling="paper").fit(X, y)
+        exact = ZeroNormSVM(loss="probit", scaling="paper", tol=1e-6, max_iter=5000).fit(X, y)
+    distance = np.abs(found.coef_ - exact.coef_).max() / np.abs(exact.coef_).max()
+    assert not found.converged_ or distance < 5e-3
+    assert found.converged_ == (shift < 4.0)

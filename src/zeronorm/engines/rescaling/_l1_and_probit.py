@@ -183,12 +183,16 @@ class SwitchingModel:
 # and the next weights minimise :math:`\|Xw + b - \bar t\|^2 + w^\top \Lambda w` (Huang et al. 2008, eqs. 3-6)
 
 
+SLOWEST = 0.9999  # largest ratio of two changes that is believed; above, rounding decides
+
+
 class ProbitModel:
     """Probit regression as a ``RescaledModel``; the costs of the parts are the sample weights."""
 
     def __init__(self, parts: Sequence[Part], tol: float) -> None:
         self.tol = tol
         self.settled = False
+        self._change = 0.0
         self.targets = np.column_stack([part.target for part in parts])
         self.sample_weight = np.column_stack([part.cost for part in parts])
         self.decision: FloatArray = np.zeros_like(self.targets)
@@ -207,8 +211,11 @@ class ProbitModel:
             columns.append(weights)
         rescaled_weights = np.column_stack(columns)
         decision = rescaled.dot(rescaled_weights) + self.bias
-        self.settled = bool(np.abs(decision - self.decision).max() <= self.tol * np.abs(decision).max())
-        self.decision = decision
+        change = float(np.abs(decision - self.decision).max())
+        # EM converges geometrically: with the ratio r of two changes, change · r/(1 - r) is still to come.
+        ratio = min(change / self._change, SLOWEST) if self._change > 0.0 else SLOWEST
+        self.settled = max(change, change * ratio / (1.0 - ratio)) <= self.tol * float(np.abs(decision).max())
+        self.decision, self._change = decision, change
         self.weights = scale[:, None] * rescaled_weights
         return np.asarray(np.abs(rescaled_weights).sum(axis=1))
 

@@ -81,6 +81,9 @@ class MutualInformation(BaseSelector):
         None: half of the features.
     n_neighbors
         More neighbours give less variance and more bias.
+        Few neighbours, as in scikit-learn's default, see small effects badly: of three features shifted by half a
+        standard deviation (100 samples, 20 features, 12 draws) the first three hold 1.0 on average with 3 neighbours,
+        1.7 with 10 (FisherScore: 2.3).
     discrete_features
         "all": all columns. None: no column.
     n_jobs

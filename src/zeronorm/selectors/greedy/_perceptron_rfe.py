@@ -25,9 +25,10 @@ SECONDS_PER_POWER, LONG_S = (
     2e-8,
     300.0,
 )  # approximate time per feature in a correction; time from which a warning is issued
+LARGEST_SLACK = 1024.0  # of the samples' own coordinates, relative to their norms
 NOT_SEPARATED = (
-    "the perceptron did not separate the classes with all features; raise max_iter, or select with RFE, "
-    "which allows for errors."
+    "the perceptron did not separate the classes with all features, though each sample had a coordinate of its own; "
+    "raise max_iter, or select with RFE."
 )
 
 
@@ -38,7 +39,7 @@ NOT_SEPARATED = (
     reference="Gentile 2004; Lal et al. 2006, section 2.3",
     cost="n p for each epoch, up to 50 epochs for each round",
     oracle="the margin that the pruned weights have on the training samples",
-    avoid="classes that overlap: without a margin almost nothing is removed",
+    avoid="classes that overlap: the margin is small then, and few features are removed",
     misprints="The chapter prints the sum of |w| in the pruning rule; it is the sum of |w|^q.",
     test_params=({}, {"rule": "halve"}),
 )
@@ -58,8 +59,12 @@ class PerceptronRFE(BaseSelector):
     few features.) The method ends when no feature can be removed; ``n_features_to_select=None`` keeps the features that
     are left then.
 
-    Use it for separable problems with many useless features. Where the classes overlap, there is no margin,
-    and ``rule="margin"`` removes only features of weight zero: use ``rule="halve"`` or ``RFE``.
+    Where ``max_iter`` passes with all features do not separate the classes, each sample is given a coordinate of its
+    own that no other sample has: ``slack_`` times its norm, with 1, 2, 4, … until the classes are separated (Freund and
+    Schapire 1999; with p = 2 this adds a diagonal to the kernel matrix, as squared slacks do in a support vector
+    machine). The bound on the margin holds for the extended samples. That margin is small, so that
+    ``rule="margin"`` removes few features: use ``rule="halve"`` or ``RFE``. Use the method for separable problems with
+    many useless features.
 
     The perceptron visits one sample after the other and so keeps a copy of the data by rows, sparse for sparse data.
     Each correction computes a power for every feature, or a few powers for every stored value of sparse data. The
@@ -82,6 +87,8 @@ class PerceptronRFE(BaseSelector):
     ----------
     margins_ : ndarray
         Margin of the perceptron in each round.
+    slack_ : float
+        Size of the coordinate of its own that each sample was given, relative to its norm; 0 for separable classes.
 
     Examples
     --------
@@ -125,7 +132,7 @@ class PerceptronRFE(BaseSelector):
         self._warn_if_long(problem, models.powers_of_a_pass())
         record = Elimination(problem)
         eliminate(models, record, models.n_affordable if self.rule == "margin" else 0.5)
-        self.margins_ = np.asarray(models.margins)
+        self.margins_, self.slack_ = np.asarray(models.margins), models.slack
         path = record.path()
         separated = models.margins[0] > 0.0
         return replace(
@@ -159,6 +166,7 @@ class PerceptronModels:
         self.status, self.n_iter = Status.CONVERGED, 0
         self.margins: list[float] = []
         self.solution: AlmaSolution | None = None
+        self.slack = 0.0
         self._rows: FloatArray | SparseRows | None = None
 
     @property
@@ -177,11 +185,23 @@ class PerceptronModels:
         return _powers_of_a_row(self.rows) * self.y.size
 
     def train(self) -> None:
-        self.solution = solve_alma(
-            self.rows, self.y, power=self.power, accuracy=self.accuracy, max_epochs=self.max_epochs
-        )
-        self.n_iter += self.solution.n_epochs
+        self.solution = self._solve()
+        while self.solution.margin <= 0.0 and not self.margins and self.slack < LARGEST_SLACK:
+            self.slack = max(1.0, 2.0 * self.slack)
+            self.solution = self._solve()
         self.margins.append(self.solution.margin)
+
+    def _solve(self) -> AlmaSolution:
+        solution = solve_alma(
+            self.rows,
+            self.y,
+            power=self.power,
+            accuracy=self.accuracy,
+            max_epochs=self.max_epochs,
+            slack=self.slack,
+        )
+        self.n_iter += solution.n_epochs
+        return solution
 
     def importance(self) -> FloatArray:
         """|w|^(q-1), the dual weights of unit p-norm; with |w|^q all small features would be tied."""
@@ -222,6 +242,12 @@ class SparseRows:
     def __matmul__(self, w: FloatArray) -> FloatArray:
         return np.asarray(self.matrix @ w - self.shift @ w)
 
+    def with_slack(self, lengths: FloatArray) -> SparseRows:
+        """The rows with a coordinate of its own for each, of the given size."""
+        own = sparse.diags_array(lengths, format="csr")
+        shift = np.concatenate([self.shift, np.zeros(lengths.size)])
+        return SparseRows(sparse.hstack([self.matrix, own], format="csr"), shift)
+
     def norms(self, power: float) -> FloatArray:
         """The p-norm of each row, computed from that of the shift and the stored values."""
         return sparse_row_norms(self.matrix.data, self.matrix.indices, self.matrix.indptr, self.shift, power)
@@ -244,6 +270,7 @@ def _rows_with_constant(design: Design, columns: IntArray) -> FloatArray | Spars
 class AlmaSolution:
     """Weights of unit q-norm and their margin: the smallest y_i w·x_i over samples scaled to unit p-norm.
 
+    With slack, the norms and the margin are those of the extended samples; ``weights`` are those of the features.
     ``is_clean``: whether the last pass needed no correction; the margin is then at least ``1 - accuracy``
     times the largest possible.
     """
@@ -256,7 +283,13 @@ class AlmaSolution:
 
 
 def solve_alma(
-    X: FloatArray | SparseRows, y: FloatArray, *, power: float, accuracy: float, max_epochs: int
+    X: FloatArray | SparseRows,
+    y: FloatArray,
+    *,
+    power: float,
+    accuracy: float,
+    max_epochs: int,
+    slack: float = 0.0,
 ) -> AlmaSolution:
     r"""Pass over the rows of ``X`` and correct the weights wherever the margin is too small.
 
@@ -271,17 +304,25 @@ def solve_alma(
     Parameters
     ----------
     X : (n, p) array in C order, or sparse rows; y : labels -1 and +1.
+    slack : each row has a coordinate of its own, this times its norm.
     """
+    n, p = X.shape
     lengths = X.norms(power) if isinstance(X, SparseRows) else row_norms(X, power)
-    inverse = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
-    theta = np.zeros(X.shape[1])
-    k, n_epochs, is_clean = _pass_until_clean(X, y, inverse, theta, power, accuracy, max_epochs)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    if slack and isinstance(X, SparseRows):
+        X = X.with_slack(slack * lengths)
+    growth = (1.0 + slack**power) ** (1.0 / power)
+    inverse, own = 1.0 / (growth * lengths), slack / growth
+    theta = np.zeros(p + n if slack else p)
+    k, n_epochs, is_clean = _pass_until_clean(X, y, inverse, theta, own, power, accuracy, max_epochs)
     weights = np.sign(theta) * np.abs(theta) ** (power - 1.0)
     length = float(np.linalg.norm(theta, power))
     if length > 0.0:
         weights /= length ** (power - 1.0)
-    margin = float(np.min(y * (X @ weights) * inverse))
-    return AlmaSolution(weights, margin, k - 1, n_epochs, is_clean)
+    values = (X @ weights[: X.shape[1]]) * inverse
+    if X.shape[1] < weights.size:
+        values += weights[p:] * own
+    return AlmaSolution(weights[:p], float(np.min(y * values)), k - 1, n_epochs, is_clean)
 
 
 def row_norms(X: FloatArray, power: float) -> FloatArray:
@@ -304,6 +345,7 @@ def _pass_until_clean(
     y: FloatArray,
     inverse_norm: FloatArray,
     theta: FloatArray,
+    own: float,
     power: float,
     accuracy: float,
     max_epochs: int,
@@ -312,7 +354,7 @@ def _pass_until_clean(
     height = max(1, _POWERS_PER_CALL // _powers_of_a_row(X))
     is_clean, k, n_epochs = False, 1, 0
     rows: tuple[Any, ...] = (X,)
-    state: tuple[Any, ...] = (theta, np.zeros(theta.size))
+    state: tuple[Any, ...] = (theta, np.zeros(theta.size), own)
     visit: Any = alma_rows
     if isinstance(X, SparseRows):
         rows, visit = (X.matrix.data, X.matrix.indices, X.matrix.indptr), alma_sparse_rows
@@ -355,19 +397,28 @@ def alma_rows(
     inverse_norm: FloatArray,
     theta: FloatArray,
     weights: FloatArray,
+    own: float,
     power: float,
     accuracy: float,
     k: int,
     first: int,
     last: int,
 ) -> int:
-    """Pass over some rows and correct θ and its weights in place; returns the number of the next correction."""
+    """Pass over some rows and correct θ and its weights in place; returns the number of the next correction.
+
+    Where θ has more entries than there are columns, entry p + i belongs to row i alone, whose value there is ``own``.
+    """
     p = X.shape[1]
+    has_slack = theta.shape[0] > p
     for i in range(first, last):
-        value = _product(weights, X[i]) * y[i] * inverse_norm[i]
-        if value > _wanted_margin(power, accuracy, k):
+        value = _product(X[i], weights) * inverse_norm[i]
+        if has_slack:
+            value += own * weights[p + i]
+        if value * y[i] > _wanted_margin(power, accuracy, k):
             continue
         step = _step_length(power, k) * y[i] * inverse_norm[i]
+        if has_slack:
+            theta[p + i] += _step_length(power, k) * y[i] * own
         for j in range(p):
             theta[j] += step * X[i, j]
         _set_weights(theta, weights, power)

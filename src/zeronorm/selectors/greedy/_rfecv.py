@@ -39,7 +39,7 @@ from zeronorm.engines.elimination._estimator import (
 )
 from zeronorm.engines.elimination._known_models import KnownRanker
 from zeronorm.registry import register
-from zeronorm.resampling._splits import require_two_classes
+from zeronorm.resampling._splits import possible_folds, require_two_classes
 from zeronorm.selection._problem import warn_about_target_outliers
 from zeronorm.selectors.greedy._rfe import EstimatorElimination, estimator_has
 
@@ -188,9 +188,10 @@ class RFECV(EstimatorElimination):
         """The folds of scikit-learn; where ``cv`` is a number, folds that keep groups together."""
         is_stratified = self._target_type().is_stratified
         is_number = self.cv is None or isinstance(self.cv, Integral)
+        cv = possible_folds(5 if self.cv is None else self.cv, np.asarray(y), groups, is_stratified)
         if groups is None or not is_number or get_config()["enable_metadata_routing"]:
-            return check_cv(self.cv, y, classifier=is_stratified)
-        return (StratifiedGroupKFold if is_stratified else GroupKFold)(5 if self.cv is None else self.cv)
+            return check_cv(cv, y, classifier=is_stratified)
+        return (StratifiedGroupKFold if is_stratified else GroupKFold)(cv)
 
     def _fewest(self, n_features: int) -> int:
         fewest = self.min_features_to_select

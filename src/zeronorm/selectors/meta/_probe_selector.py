@@ -12,7 +12,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
 from zeronorm.design._index import Index, compose
 from zeronorm.engines._error_control import adjust_p_values
-from zeronorm.registry import Registered, register
+from zeronorm.registry import Registered, get_method, register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._wrapping import ErrorControlSelector
@@ -30,7 +30,7 @@ CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
     cost="a fit of the selector on features and probes for each draw",
     oracle="its level and its p-values in simulations",
     avoid="correlated neighbours of a relevant feature that must count as false: use knockoffs",
-    test_params={"selector": Registered("fisher"), "level": 0.9, "n_probes": 15, "random_state": 0},
+    test_params=({}, {"selector": Registered("fisher"), "level": 0.9, "n_probes": 15, "random_state": 0}),
 )
 class ProbeSelector(ErrorControlSelector):
     r"""Keep the features that rank ahead of random probes.
@@ -53,7 +53,8 @@ class ProbeSelector(ErrorControlSelector):
     Parameters
     ----------
     selector
-        It must not have ``feature_groups`` or ``always_keep``.
+        It must not have ``feature_groups`` or ``always_keep``. None: ``FisherScore()``, which needs no parameters; give
+        ``FisherScore(task="regression")`` for a real target.
     n_features_to_select
         None: as many as ``level`` allows.
     level
@@ -93,7 +94,7 @@ class ProbeSelector(ErrorControlSelector):
 
     def __init__(
         self,
-        selector: Any,
+        selector: Any = None,
         *,
         n_features_to_select: int | float | None = None,
         level: float = 0.05,
@@ -117,6 +118,9 @@ class ProbeSelector(ErrorControlSelector):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _wrapped(self) -> Any:
+        return get_method("fisher").cls() if self.selector is None else self.selector
 
     def _select(self, problem: Problem) -> SelectionPath:
         n_probes, n_repeats = self._draws_of_probes(problem.n_features)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
-from zeronorm.registry import Registered, register
+from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling._metrics import as_metric, scoring_metric
 from zeronorm.resampling._seeds import unset_random_states
@@ -35,7 +35,7 @@ LENGTH_OF_DEFAULT_GRID = 20
     cost="one fit of the selector for each fold and one on all data, and a predictor for each fold and size",
     oracle="the rules by hand, and data in which a leak between folds would show",
     avoid="an unbiased error: its scores were used to choose the size; use evaluate for that",
-    test_params={"selector": Registered("fisher"), "cv": 2, "sizes": None},
+    test_params=({}, {"selector": Registered("fisher"), "cv": 2, "sizes": None}),
 )
 class SelectorCV(MetaSelector, SplittingSelector):
     r"""Choose the number of features of any selector by cross-validation along its path.
@@ -55,6 +55,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     Parameters
     ----------
+    selector
+        None: ``FisherScore()``, which needs no parameters; give ``FisherScore(task="regression")`` for a real target.
     n_features_to_select
         None: cross-validation chooses it.
     estimator
@@ -97,7 +99,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
 
     def __init__(
         self,
-        selector: Any,
+        selector: Any = None,
         *,
         n_features_to_select: int | float | None = None,
         estimator: Any = None,
@@ -119,6 +121,9 @@ class SelectorCV(MetaSelector, SplittingSelector):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _wrapped(self) -> Any:
+        return get_method("fisher").cls() if self.selector is None else self.selector
 
     def _select(self, problem: Problem) -> SelectionPath:
         seed = int(problem.rng.integers(2**31))
@@ -160,11 +165,12 @@ class SelectorCV(MetaSelector, SplittingSelector):
     ) -> tuple[FloatArray, list[list[NDArray[np.intp]]], bool]:
         """Scores (greater is better) and subsets of all sizes in all folds, and whether all fits converged."""
         design = problem.design
-        X = design if isinstance(self.selector, BaseSelector) else design.block(slice(None))
+        X = design if isinstance(self._wrapped(), BaseSelector) else design.block(slice(None))
         plan = plan_of_sizes(self, problem, X, target, sizes, seed)
         metric = plan.metrics[0]
-        unset = unset_random_states(self.selector)
-        tasks = [FoldTask("", self.selector, unset, split, str(split.index)) for split in splits]
+        selector = self._wrapped()
+        unset = unset_random_states(selector)
+        tasks = [FoldTask("", selector, unset, split, str(split.index)) for split in splits]
         found = run_tasks(
             plan,
             tasks,

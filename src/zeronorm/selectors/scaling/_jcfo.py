@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.criteria import ScaledKernel
+from zeronorm.criteria import LinearKernel, ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines._sparse_paths import first_copies
 from zeronorm.engines.factor_descent._criterion import chosen_kernel
@@ -226,21 +226,39 @@ class SparseProbit:
         self.features: IntArray = np.flatnonzero(scale)
         self._columns = design.take(self.features)
         self.scale = scale[self.features]
-        self.K = kernel.matrix(self._columns.gram(self.scale**2))
+        self._last: tuple[FloatArray, FloatArray] | None = None
         self.reach = 1.0
         self.beta, self.bias = self._ridge_start()
-        self.objective = self._objective(self.beta, self.bias, self.K, self.scale)
+        self.objective = self._objective(self.beta, self.bias, self.scale)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether products with the kernel matrix need no n × n matrix."""
+        return isinstance(self.kernel, LinearKernel)
+
+    def matrix(self, scale: FloatArray) -> FloatArray:
+        """The kernel matrix, kept until other factors are asked for."""
+        if self._last is None or self._last[0] is not scale:
+            self._last = scale, self.kernel.matrix(self._columns.gram(scale**2))
+        return self._last[1]
+
+    def _times(self, beta: FloatArray, scale: FloatArray) -> FloatArray:
+        """The kernel matrix times a vector."""
+        if self.is_linear:
+            return self._columns.dot(scale**2 * self._columns.transpose_dot(beta))
+        return np.asarray(self.matrix(scale) @ beta)
 
     def _ridge_start(self) -> tuple[FloatArray, float]:
-        centred = self.K - self.K.mean(axis=0)
+        K = self.matrix(self.scale)
+        centred = K - K.mean(axis=0)
         ridge = _START_RIDGE * max(float(np.sum(centred**2)) / len(centred), 1e-300)
         system = centred.T @ centred
         system.flat[:: len(system) + 1] += ridge
         beta = cho_solve(cho_factor(system), centred.T @ self.signs)
-        return beta, float(np.mean(self.signs - self.K @ beta))
+        return beta, float(np.mean(self.signs - K @ beta))
 
-    def _objective(self, beta: FloatArray, bias: float, K: FloatArray, scale: FloatArray) -> float:
-        likelihood = log_ndtr(self.signs * (K @ beta + bias)).sum()
+    def _objective(self, beta: FloatArray, bias: float, scale: FloatArray) -> float:
+        likelihood = log_ndtr(self.signs * (self._times(beta, scale) + bias)).sum()
         return float(
             likelihood - self.sample_penalty * np.abs(beta).sum() - self.feature_penalty * scale.sum()
         )
@@ -248,11 +266,11 @@ class SparseProbit:
     def step(self) -> float:
         """One iteration; returns the rise of the penalised log-likelihood."""
         start, before = self.objective, (self.beta, self.bias, self.scale)
-        expected = expected_scores(self.K @ self.beta + self.bias, self.signs)
+        expected = expected_scores(self._times(self.beta, self.scale) + self.bias, self.signs)
         self.beta, self.bias = self._solve_samples(expected)
         if self.scale.size:
             self._move_scale(expected)
-        self.objective = self._objective(self.beta, self.bias, self.K, self.scale)
+        self.objective = self._objective(self.beta, self.bias, self.scale)
         if self.scale.size == before[2].size:
             self._reach_further(*before)
         return self.objective - start
@@ -262,11 +280,10 @@ class SparseProbit:
         trial_beta = self.beta * _ratio(self.beta, beta) ** self.reach
         trial_bias = self.bias + self.reach * (self.bias - bias)
         trial_scale = self.scale * _ratio(self.scale, scale) ** self.reach
-        K = self.kernel.matrix(self._columns.gram(trial_scale**2))
-        objective = self._objective(trial_beta, trial_bias, K, trial_scale)
+        objective = self._objective(trial_beta, trial_bias, trial_scale)
         if objective > self.objective:
             self.beta, self.bias, self.scale = trial_beta, trial_bias, trial_scale
-            self.K, self.objective = K, objective
+            self.objective = objective
             self.reach = min(2.0 * self.reach, _FARTHEST)
         else:
             self.reach = max(0.25 * self.reach, 1.0)
@@ -280,13 +297,28 @@ class SparseProbit:
         used = np.flatnonzero(root)
         if used.size == 0:  # SciPy before 1.14 cannot factor an empty matrix
             return np.zeros_like(self.beta), float(np.mean(expected))
-        mean = self.K[:, used].mean(axis=0)
-        scaled = (self.K[:, used] - mean) * root[used]
-        system = scaled.T @ scaled
-        system.flat[:: used.size + 1] += 1.0
         beta = np.zeros_like(self.beta)
-        beta[used] = root[used] * cho_solve(cho_factor(system), scaled.T @ expected)
-        return beta, float(np.mean(expected) - mean @ beta[used])
+        if self.is_linear and self.scale.size < used.size:
+            beta[used] = self._solve_features(expected, used, root[used])
+        else:
+            K = self.matrix(self.scale)[:, used]
+            scaled = (K - K.mean(axis=0)) * root[used]
+            system = scaled.T @ scaled
+            system.flat[:: used.size + 1] += 1.0
+            beta[used] = root[used] * cho_solve(cho_factor(system), scaled.T @ expected)
+        return beta, float(np.mean(expected - self._times(beta, self.scale)))
+
+    def _solve_features(self, expected: FloatArray, used: IntArray, root: FloatArray) -> FloatArray:
+        r"""The same weights by a system of the features: for a linear kernel :math:`H S = X_c B`, and
+
+        .. math:: (I + B^\top X_c^\top X_c B)^{-1} B^\top X_c^\top v
+            = B^\top (I + X_c^\top X_c\,B B^\top)^{-1} X_c^\top v, \qquad B = \mathrm{diag}(\sigma^2) X^\top S .
+        """
+        X = self._columns.block(np.arange(self.scale.size))
+        B = (self.scale**2)[:, None] * (X[used] * root[:, None]).T
+        X = X - X.mean(axis=0)
+        system = np.eye(self.scale.size) + (X.T @ X) @ (B @ B.T)
+        return np.asarray(root * (B.T @ np.linalg.solve(system, X.T @ expected)))
 
     # -- all parameters at once --------------------------------------------------------------------
 
@@ -316,7 +348,7 @@ class SparseProbit:
             if -found.fun > self.objective:
                 self.beta, self.bias = found.x[:n] - found.x[n : 2 * n], float(found.x[2 * n])
                 self._set_scale(found.x[2 * n + 1 :])
-                self.objective = self._objective(self.beta, self.bias, self.K, self.scale)
+                self.objective = self._objective(self.beta, self.bias, self.scale)
             # A run may end early with a poor estimate of the curvature: repeat until a run adds almost nothing.
             rests = found.success and self.objective - before <= _REST * tol * (1.0 + abs(self.objective))
             if not self.prune() and rests:
@@ -328,18 +360,28 @@ class SparseProbit:
         n = self.signs.size
         positive, negative, scale = unknowns[:n], unknowns[n : 2 * n], unknowns[2 * n + 1 :]
         beta, bias = positive - negative, unknowns[2 * n]
-        gram = self._columns.gram(scale**2)
-        K = self.kernel.matrix(gram)
-        decision = K @ beta + bias
+        decision = self._times(beta, scale) + bias
         value = self.sample_penalty * (positive + negative).sum() + self.feature_penalty * scale.sum()
         value -= log_ndtr(self.signs * decision).sum()
         slope = expected_scores(decision, self.signs) - decision
-        outer = np.outer(slope, beta)
-        on_gram = self.kernel.pullback(gram, K, 0.5 * (outer + outer.T))
-        on_scale = self.feature_penalty - 2.0 * scale * self._columns.gram_adjoint(on_gram)
-        on_beta = K.T @ slope
-        parts = [self.sample_penalty - on_beta, self.sample_penalty + on_beta, [-slope.sum()], on_scale]
+        on_scale = self.feature_penalty - 2.0 * scale * self._slope_in_squares(slope, beta, scale)
+        on_beta = self._times(slope, scale)
+        parts = [
+            self.sample_penalty - on_beta,
+            self.sample_penalty + on_beta,
+            np.array([-slope.sum()]),
+            on_scale,
+        ]
         return float(value), np.concatenate(parts)
+
+    def _slope_in_squares(self, left: FloatArray, beta: FloatArray, scale: FloatArray) -> FloatArray:
+        """Derivatives of left'Kβ in the squared factors."""
+        if self.is_linear:
+            return self._columns.transpose_dot(left) * self._columns.transpose_dot(beta)
+        outer = np.outer(left, beta)
+        gram = self._columns.gram(scale**2)
+        on_gram = self.kernel.pullback(gram, self.matrix(scale), 0.5 * (outer + outer.T))
+        return self._columns.gram_adjoint(on_gram)
 
     # -- scaling factors --------------------------------------------------------------------------
 
@@ -347,13 +389,9 @@ class SparseProbit:
         self, scale: FloatArray, expected: FloatArray, resistance: FloatArray
     ) -> tuple[float, FloatArray]:
         """Half the squared distance to the expected scores plus the quadratic penalty, and its gradient."""
-        gram = self._columns.gram(scale**2)
-        K = self.kernel.matrix(gram)
-        error = K @ self.beta + self.bias - expected
+        error = self._times(self.beta, scale) + self.bias - expected
         value = 0.5 * float(error @ error + resistance @ scale**2)
-        outer = np.outer(error, self.beta)
-        on_gram = self.kernel.pullback(gram, K, 0.5 * (outer + outer.T))
-        gradient = 2.0 * scale * self._columns.gram_adjoint(on_gram) + resistance * scale
+        gradient = 2.0 * scale * self._slope_in_squares(error, self.beta, scale) + resistance * scale
         return value, gradient
 
     def _move_scale(self, expected: FloatArray) -> None:
@@ -377,15 +415,13 @@ class SparseProbit:
             self.features = self.features[kept]
             self._columns = self.design.take(self.features)
         self.scale = scale[kept]
-        self.K = self.kernel.matrix(self._columns.gram(self.scale**2))
 
     def prune(self) -> bool:
         """Remove features with negligible scaling factors, unless L would decrease."""
         if self.scale.size == 0 or not np.any(self.scale < _NEGLIGIBLE * self.scale.max()):
             return False
         kept = np.where(self.scale < _NEGLIGIBLE * self.scale.max(), 0.0, self.scale)
-        K = self.kernel.matrix(self._columns.gram(kept**2))
-        objective = self._objective(self.beta, self.bias, K, kept)
+        objective = self._objective(self.beta, self.bias, kept)
         if objective < self.objective:
             return False
         self._set_scale(kept)

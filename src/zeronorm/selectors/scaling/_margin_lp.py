@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm.engines._cost import automatic_l1_C, known_cost
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
-from zeronorm.selectors._base import WeightedSelector
+from zeronorm.selectors._base import WeightedSplittingSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import L1SvmHardProgram, l1_svm_program
 
@@ -28,9 +29,9 @@ MANY_FEATURES = 20_000  # of tall sparse data; 10,000 take two minutes, and the 
     oracle="the printed linear program, solved by scipy",
     avoid="classes that overlap, with a hard margin; far more features than samples, where it overfits",
     misprints="The constraint that the squared factors sum to one asks for a division by the ℓ1 norm of w.",
-    test_params=({"C": 10.0},),
+    test_params=({}, {"C": 10.0}),
 )
-class MarginLP(WeightedSelector):
+class MarginLP(WeightedSplittingSelector):
     r"""Select by the scaling factors that give a linear SVM the largest margin at a fixed radius.
 
     For standardised features and a linear kernel the variance of the scaled data is :math:`\sum_k \sigma_k^2`.
@@ -52,8 +53,8 @@ class MarginLP(WeightedSelector):
 
     At most as many features as samples have a factor above zero; the others follow by how close they are to their
     constraint. Use it on wide, separable data where few features should suffice. The chapter warns that it overfits
-    when there are many more features than samples: prefer a finite C or
-    :class:`~zeronorm.RadiusMarginScaling` there.
+    when there are many more features than samples, and classes that overlap have no such margin: the default is
+    therefore a finite C.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class MarginLP(WeightedSelector):
         None: the features with a scaling factor above zero.
     C
         ``numpy.inf`` is the hard margin of the chapter, which needs classes that can be separated. A finite C
-        limits α; the result is the ℓ1-norm SVM with this C.
+        limits α; the result is the ℓ1-norm SVM with this C. "auto" chooses a finite C from the data, by three folds.
     standardize
         The derivation assumes standardised features.
 
@@ -73,6 +74,8 @@ class MarginLP(WeightedSelector):
         Weights of the standardised features.
     intercept_ : float or ndarray
         Bias.
+    C_ : float
+        The ``C`` that was used.
     dual_coef_ : ndarray
         :math:`\alpha_i y_i` of the linear program.
 
@@ -83,7 +86,7 @@ class MarginLP(WeightedSelector):
     >>> y = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(60, 8))
     >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
-    >>> selector = MarginLP(2, C=1.0).fit(X, y)
+    >>> selector = MarginLP(2).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
@@ -92,7 +95,7 @@ class MarginLP(WeightedSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        C: float = np.inf,
+        C: float | Literal["auto"] = "auto",
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -109,7 +112,9 @@ class MarginLP(WeightedSelector):
         # The program could use any of several identical columns: only the first is given to it.
         distinct = distinct_columns(first_copies(problem.design))
         design = problem.design.take(distinct)
-        program = l1_svm_program(design, problem.target.columns()[:, 0], C=problem.sample_costs(self.C))
+        known = known_cost(self, problem)
+        self.C_ = automatic_l1_C(problem, None) if known is None else known
+        program = l1_svm_program(design, problem.target.columns()[:, 0], C=problem.sample_costs(self.C_))
         if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
             _warn_of_many_features(design.n_features)
         model = program.solve()

@@ -31,8 +31,8 @@ class MaxEntropyDiscrimination(WeightedSelector):
     r"""Select by the posterior probability that a feature is switched on.
 
     The discriminant is :math:`\sum_k s_k\theta_k x_k + b`, where the switch :math:`s_k` is on with prior probability
-    :math:`p_0`. The posterior is the distribution nearest to the prior that separates the samples by the expected
-    margin. The dual problem is concave; for classification it is
+    :math:`p_0` and :math:`\theta_k` is normal with standard deviation one. The posterior is the distribution nearest to
+    the prior that separates the samples by the expected margin. The dual problem is concave; for classification it is
 
     .. math:: \max_\lambda\ \sum_t \Bigl[\lambda_t + \log\Bigl(1 - \frac{\lambda_t}{C}\Bigr)\Bigr]
         - \sum_k \log\bigl(1 - p_0 + p_0 e^{W_k^2/2}\bigr), \qquad
@@ -46,6 +46,11 @@ class MaxEntropyDiscrimination(WeightedSelector):
     :math:`e^{-w^2}` without the ½.) For regression there are two multipliers for each sample, one for errors
     above ``epsilon`` and one for errors below -``epsilon``; the derivation is in ``zeronorm.solvers._max_entropy``.
 
+    The papers' standard deviation of one is for features in which a weight of one is small. In standardised features
+    classes that are far apart need small weights, a switch that is hardly on suffices for them, and no probability
+    exceeds one half. ``weight_scale`` is therefore the standard deviation of :math:`\theta_k`, which is the same as
+    features multiplied by it.
+
     Use it to estimate how probable it is that each feature is relevant, given how many you expect. On very wide data
     many features share the probability: lower the prior until few are on. Each of about 50 Newton steps needs an n×n
     matrix of the samples.
@@ -56,6 +61,9 @@ class MaxEntropyDiscrimination(WeightedSelector):
         None: the features with a probability above one half (at least one).
     inclusion_prior
         Near 1 all features are on, and the method is a plain support vector machine.
+    weight_scale
+        1 is the prior of the papers. The default was chosen on simulated tables: with 1 nothing is selected on 15 of
+        20 of them, with 0.1 on one (20 samples of 2000 features). The lower, the more features are on.
     C
         Upper limit of the multipliers; it must be greater than 1 in classification.
     epsilon
@@ -98,6 +106,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
         *,
         task: Literal["classification", "regression"] = "classification",
         inclusion_prior: float = 0.01,
+        weight_scale: float = 0.1,
         C: float = 10.0,
         epsilon: float = 0.1,
         standardize: bool = True,
@@ -110,6 +119,7 @@ class MaxEntropyDiscrimination(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.task = task
         self.inclusion_prior = inclusion_prior
+        self.weight_scale = weight_scale
         self.C = C
         self.epsilon = epsilon
         self.standardize = standardize
@@ -123,16 +133,21 @@ class MaxEntropyDiscrimination(WeightedSelector):
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         terms, centre, unit = self._terms(problem, weight)
         solution = solve_max_entropy(
-            problem.design, terms, self.inclusion_prior, tol=self.tol, max_iter=self.max_iter
+            problem.design,
+            terms,
+            self.inclusion_prior,
+            weight_scale=self.weight_scale,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
         probability = inclusion_probability(solution.field, self.inclusion_prior)
         self.inclusion_probability_ = probability
-        self.coef_ = unit * probability * solution.field
+        self.coef_ = unit * self.weight_scale * probability * solution.field
         self.intercept_ = centre + unit * solution.bias
         self.objective_ = solution.objective
         selected_size = int(np.count_nonzero(probability > 0.5))
         if selected_size == 0:
-            warn_of_empty_selection(self, problem, "raise inclusion_prior or C")
+            warn_of_empty_selection(self, problem, "raise inclusion_prior or C, or lower weight_scale")
         # Several probabilities may round to one, so the features are ordered by the fields.
         return SelectionPath.from_scores(
             np.abs(solution.field),

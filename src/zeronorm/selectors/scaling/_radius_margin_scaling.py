@@ -14,8 +14,11 @@ from zeronorm.registry import register
 from zeronorm.resampling._splits import make_splits
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem
+from zeronorm.selection._problem import Problem, warn_of_long_fit
 from zeronorm.selectors._base import SplittingSelector
+
+# Measured with 500 (3.3 s) and 1000 samples (22 s) of two classes.
+SECONDS_PER_CUBE = 2.2e-8
 
 SOLVER_TOL = 1e-8
 
@@ -77,6 +80,9 @@ class RadiusMarginScaling(SplittingSelector):
         None: the features that keep a scaling factor in the first descent.
     C
         The errors ξ cost (C/2) Σ ξ². ``numpy.inf`` is the hard margin, which needs classes that can be separated.
+        Where classes overlap, the SVM with the default fits the noise, and the factors follow it: of three features
+        shifted by half a standard deviation (100 samples, 20 features, 12 draws) the first three selected hold 1.0 on
+        average with C = 1, 1.7 with C = 0.1, and 2.1 with ``kernel="linear"`` (FisherScore: 2.3).
     constraint
         "sum": the squared factors have the mean 1. "box": each factor lies between 0 and 1.
     discard
@@ -166,6 +172,12 @@ class RadiusMarginScaling(SplittingSelector):
         self.scale_, self.objective_ = np.zeros(problem.n_features), 0.0
         if varying.size == 0:
             return SelectionPath.from_scores(self.scale_, scale=self.scale_)
+        warn_of_long_fit(
+            "RadiusMarginScaling",
+            SECONDS_PER_CUBE * float(problem.n_samples) ** 3 * problem.target.columns().shape[1],
+            f"{problem.n_samples} samples",
+            "use a subsample, or step=None for one descent only",
+        )
         criterion = Summed(self._criterion(problem))
         objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.target.columns())
         rounds = Discarding(

@@ -29,6 +29,11 @@ from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
 
+# Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because
+# the rescaling removes features by itself. Chosen on the linear toy (30 samples, 350 draws: 7.4 % error with 1, 6.5 %
+# with 0) and on colon, lymphoma, sonar and leukemia (5 and 20 features: 15.4 % with 1, 15.3 % with 0).
+NEARLY_L1 = 0.0
+
 
 @register(
     "arom",
@@ -186,14 +191,14 @@ class AROM(WeightedSplittingSelector):
 
     def _cost(self, problem: Problem) -> float:
         if self.norm == "l1" and known_cost(self, problem) is None:
-            return automatic_l1_C(problem, self.epsilon_)
+            return automatic_l1_C(problem, self.epsilon_, nearly=NEARLY_L1)
         return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
 
     def _model(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
         epsilon = self.epsilon_
         count_slacks = self.slack_norm == 0
         # C has different units for the two norms, so an automatic C is chosen for each of them.
-        own = automatic_l1_C(problem, epsilon) / self.C_ if self._chooses_twice() else 1.0
+        own = automatic_l1_C(problem, epsilon, nearly=NEARLY_L1) / self.C_ if self._chooses_twice() else 1.0
         l1_parts = [replace(part, cost=own * part.cost) for part in parts]
         l1 = L1Model(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
         if self.norm == "l1":
