@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import joblib
 import numpy as np
 import pytest
@@ -12,14 +11,8 @@ import pytest
 import zeronorm
 from small_problems import noise
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
-from zeronorm.engines import _error_control as error_control
 from zeronorm.registry import register
 from zeronorm.selectors._base import BaseSelector
-from zeronorm.selectors.meta._knockoff_selector import (
-    knockoff_e_values,
-    knockoff_threshold,
-    n_passing_e_values,
-)
 
 
 def toeplitz(p, rho=0.5):
@@ -41,90 +34,6 @@ class LeastSquaresWeights(BaseSelector):
         X = problem.design.block(slice(None))
         weights = np.linalg.lstsq(X, problem.y - problem.y.mean(), rcond=None)[0]
         return SelectionPath.from_scores(np.abs(weights))
-
-
-# -- construction ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rho", [0.2, 0.5, 0.75])
-def test_semidefinite_gaps_match_an_sdp_solver(rho):
-    correlation = toeplitz(12, rho)
-    s = cp.Variable(12)
-    feasible = [s >= 0, s <= 1, 2 * correlation - cp.diag(s) >> 0]
-    # The last digits that Clarabel asks for by default are out of its reach with some versions of BLAS.
-    accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
-    best = cp.Problem(cp.Maximize(cp.sum(s)), feasible).solve(solver=cp.CLARABEL, **accuracy)
-    ours = error_control.semidefinite_gaps(correlation)
-    assert ours.sum() == pytest.approx(best, rel=2e-3)
-    assert ours.sum() <= best * (1 + 1e-6)
-    assert ours.min() >= 0
-    assert ours.max() <= 1
-    assert np.linalg.eigvalsh(2 * correlation - np.diag(ours)).min() > -1e-9
-    assert ours.sum() >= error_control.equicorrelated_gaps(correlation).sum() - 1e-6
-
-
-def test_equicorrelated_gaps():
-    correlation = np.full((4, 4), 0.7) + 0.3 * np.eye(4)  # smallest eigenvalue 0.3
-    np.testing.assert_allclose(error_control.equicorrelated_gaps(correlation), 0.6)
-    np.testing.assert_allclose(error_control.equicorrelated_gaps(np.eye(4)), 1.0)
-
-
-@pytest.mark.parametrize("gaps", [error_control.equicorrelated_gaps, error_control.semidefinite_gaps])
-def test_model_x_knockoffs_have_the_joint_covariance(gaps):
-    """Cov([X, X~]) = [[S, S - D], [S - D, S]], here from one large draw."""
-    rng = np.random.default_rng(0)
-    correlation = toeplitz(5, 0.6)
-    s = gaps(correlation) * (1 - error_control.SAFETY)
-    X = draw_gaussian(200_000, correlation, rng)
-    copies = error_control.model_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
-    joint = np.cov(np.hstack([X, copies]), rowvar=False)
-    mixed = correlation - np.diag(s)
-    expected = np.block([[correlation, mixed], [mixed, correlation]])
-    assert np.abs(joint - expected).max() < 0.02  # entries have a standard error of about 0.003
-
-
-def test_fixed_x_knockoffs_are_exact():
-    rng = np.random.default_rng(1)
-    X = draw_gaussian(40, toeplitz(6), rng)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = X.T @ X / 40
-    s = error_control.semidefinite_gaps(correlation) * (1 - error_control.SAFETY)
-    copies = error_control.fixed_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
-    np.testing.assert_allclose(copies.T @ copies / 40, correlation, atol=1e-10)
-    np.testing.assert_allclose(X.T @ copies / 40, correlation - np.diag(s), atol=1e-10)
-    np.testing.assert_allclose(copies.mean(axis=0), 0, atol=1e-12)
-
-
-def test_the_correlation_is_shrunk_no_more_than_its_inverse_needs():
-    X = np.random.default_rng(2).normal(size=(20, 60))
-    X[:, 1] = X[:, 0]
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = error_control.conditioned_correlation(X)
-    np.testing.assert_allclose(np.diag(correlation), 1.0)
-    assert np.linalg.eigvalsh(correlation).min() == pytest.approx(error_control.SMALLEST_EIGENVALUE)
-    assert correlation[0, 1] == pytest.approx(
-        1 - error_control.SMALLEST_EIGENVALUE
-    )  # the sample's smallest one is 0
-    tall = np.random.default_rng(3).normal(size=(4000, 5))
-    tall = (tall - tall.mean(axis=0)) / tall.std(axis=0)
-    np.testing.assert_allclose(error_control.conditioned_correlation(tall), np.corrcoef(tall.T), atol=1e-12)
-
-
-def test_knockoffs_on_normal_scores_have_the_margins_and_the_rank_correlations_of_the_data():
-    rng = np.random.default_rng(0)
-    X = np.exp(1.5 * draw_gaussian(4000, toeplitz(4, 0.6), rng))
-    scores = error_control.normal_scores(X)
-    correlation = error_control.conditioned_correlation(scores)
-    keep, root = error_control.knockoff_factors(
-        correlation, error_control.equicorrelated_gaps(correlation) * (1 - error_control.SAFETY)
-    )
-    copies = error_control.with_margins_of(X, error_control.model_x_knockoffs(scores, keep, root, rng))
-    shares = (0.1, 0.5, 0.9)
-    np.testing.assert_allclose(np.quantile(copies, shares, axis=0), np.quantile(X, shares, axis=0), rtol=0.15)
-    both = np.corrcoef(np.hstack([error_control.normal_scores(X), error_control.normal_scores(copies)]).T)
-    np.testing.assert_allclose(both[4:, 4:], both[:4, :4], atol=0.06)
-    apart = ~np.eye(4, dtype=bool)
-    np.testing.assert_allclose(both[:4, 4:][apart], both[:4, :4][apart], atol=0.06)
 
 
 def blocks(n, p, rng):
@@ -174,34 +83,6 @@ def test_correlated_columns_of_any_shape_keep_the_rate_on_500_draws(columns, sha
     share, error, found = mean_false_share(columns, *shape, 500)
     print(f"{columns} {shape}: false discovery rate {share:.3f} ± {error:.3f}, power {found:.2f}")
     assert share <= 0.2 + 2 * error
-
-
-# -- the filter -----------------------------------------------------------------------------------------
-
-
-def test_threshold_by_hand():
-    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0, 1.0, -0.5, 0.0])
-    # t = 2.5: (1 + 1) / 3; t = 3: (1 + 0) / 3; without the offset t = 1: 1 / 5
-    assert knockoff_threshold(W, 0.34, offset=1) == 3.0
-    assert knockoff_threshold(W, 0.2, offset=1) == np.inf
-    assert knockoff_threshold(W, 0.2, offset=0) == 1.0
-    assert knockoff_threshold(np.zeros(3), 0.9, offset=0) == np.inf
-
-
-def test_e_values_by_hand():
-    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0])
-    np.testing.assert_allclose(knockoff_e_values(W, 0.34), [5, 5, 5, 0, 0])
-    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.34) == 3  # 5 >= 5 / (0.34 * 3)
-    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.3) == 0
-
-
-def test_one_filter_is_the_special_case_of_e_values():
-    """E-values of one draw, passed at the level they were filtered at, give the plain filter."""
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        W = rng.normal(0.5, 1.0, size=30)
-        plain = int(np.sum(knockoff_threshold(W, 0.2, offset=1) <= W))
-        assert n_passing_e_values(knockoff_e_values(W, 0.2), 0.2) == plain
 
 
 # -- the selector ---------------------------------------------------------------------------------------
