@@ -32,13 +32,13 @@ def test_e_values_by_hand():
     assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.3) == 0
 
 
-def test_one_filter_is_the_special_case_of_e_values():
-    """E-values of one draw, passed at the level they were filtered at, give the plain filter."""
+def test_one_draw_passes_as_in_its_filter():
+    """E-values of one draw keep exactly the features beyond the threshold they were made with."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         W = rng.normal(0.5, 1.0, size=30)
-        plain = int(np.sum(knockoff_threshold(W, 0.2, offset=1) <= W))
-        assert n_passing_e_values(knockoff_e_values(W, 0.2), 0.2) == plain
+        kept = int(np.sum(knockoff_threshold(W, 0.2, 1, 0.5) <= W))
+        assert n_passing_e_values(knockoff_e_values(W, 0.2), 0.2) == kept
 
 
 # -- the definitions, value by value --
@@ -55,6 +55,15 @@ def naive_threshold(W, level, offset):
     return np.inf
 
 
+def stopping_threshold(W, level):
+    """At half the level while 2 / level statistics are left, which that level needs; else at the level."""
+    for t in sorted({abs(w) for w in W} - {0.0}):
+        left = sum(w >= t for w in W)
+        if (1 + sum(w <= -t for w in W)) / max(1, left) <= (level / 2 if left >= 2 / level else level):
+            return t
+    return np.inf
+
+
 @given(STATISTICS, LEVELS, st.sampled_from([0, 1]))
 def test_threshold_is_that_of_the_definition(W, level, offset):
     assert knockoff_threshold(W, level, offset) == naive_threshold(W, level, offset)
@@ -62,7 +71,7 @@ def test_threshold_is_that_of_the_definition(W, level, offset):
 
 @given(STATISTICS, LEVELS)
 def test_e_values_are_those_of_the_definition(W, level):
-    t = naive_threshold(W, level, 1)
+    t = stopping_threshold(W, level)
     expected = [len(W) * (w >= t) / (1 + sum(v <= -t for v in W)) for w in W]
     np.testing.assert_allclose(knockoff_e_values(W, level), expected)
 
@@ -81,7 +90,7 @@ def test_one_sign_more_never_keeps_more_features(W, level):
     turned = W.copy()
     turned[np.argmax(W)] *= -1 if W.max() > 0 else 1
     assert np.sum(turned >= knockoff_threshold(turned, level, 1)) <= np.sum(
-        W >= knockoff_threshold(W, level, 1)
+        knockoff_threshold(W, level, 1) <= W
     )
 
 

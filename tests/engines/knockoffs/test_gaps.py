@@ -49,7 +49,9 @@ def test_minimum_variance_gaps_match_a_general_optimiser(rho):
         return np.trace(np.linalg.inv(joint)) if smallest > 1e-6 else 1e6
 
     start = np.full(6, 0.5 * np.linalg.eigvalsh(correlation)[0])
-    best = minimize(trace, start, method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-9, "xatol": 1e-7})
+    best = minimize(
+        trace, start, method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-9, "xatol": 1e-7}
+    )
     ours = _gaps.minimum_variance_gaps(correlation)
     assert trace(ours) == pytest.approx(best.fun, rel=1e-4)
     np.testing.assert_allclose(ours, best.x, atol=5e-3)

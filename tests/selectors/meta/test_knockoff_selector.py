@@ -12,6 +12,7 @@ import zeronorm
 from small_problems import noise
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
 from zeronorm.registry import register
+from zeronorm.selection._problem import EmptySelectionWarning
 from zeronorm.selectors._base import BaseSelector
 
 
@@ -61,7 +62,7 @@ def mean_false_share(columns, n, p, n_draws, level=0.2, n_relevant=12, **setting
         signal = Z[:, relevant] @ rng.choice([-0.7, 0.7], n_relevant)
         y = (signal + rng.standard_normal(n) > 0).astype(int)
         chosen = (
-            KnockoffSelector(FisherScore(), level=level, random_state=seed, **settings)
+            KnockoffSelector(FisherScore(), level=level, n_draws=1, random_state=seed, **settings)
             .fit(X, y)
             .get_support(True)
         )
@@ -108,10 +109,11 @@ def false_discovery_rate(settings, n_draws, seed=0, **data):
 
 
 SETTINGS = {
-    "known correlation": {"correlation": toeplitz(30, 0.4)},
-    "second order": {},
-    "semidefinite": {"construction": "sdp", "correlation": toeplitz(30, 0.4)},
-    "fixed X": {"knockoffs": "fixed_x"},
+    "known correlation": {"correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "second order": {"n_draws": 1},
+    "semidefinite": {"construction": "sdp", "correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "minimum variance": {"construction": "mvr", "correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "fixed X": {"knockoffs": "fixed_x", "n_draws": 1},
     "derandomised": {"n_draws": 5, "correlation": toeplitz(30, 0.4)},
 }
 
@@ -167,7 +169,7 @@ def test_derandomised_selection_varies_less():
 def test_selection_is_the_prefix_of_the_path():
     rng = np.random.default_rng(7)
     X, y, _ = make_regression(rng)
-    one = KnockoffSelector(LeastSquaresWeights(), level=0.3, random_state=0).fit(X, y)
+    one = KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(one.support_, one.statistics_ >= one.threshold_)
     many = KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=4, random_state=0).fit(X, y)
     passing = many.e_values_ >= 30 / (0.3 * max(1, many.n_features_)) - 1e-9
@@ -204,7 +206,7 @@ def test_wide_data():
 BAD_INPUT = {
     "level": ({"level": 1.0}, "greater than 0 and less than 1"),
     "kind": ({"knockoffs": "deep"}, "'knockoffs' parameter"),
-    "construction": ({"construction": "mvr"}, "'construction' parameter"),
+    "construction": ({"construction": "asdp"}, "'construction' parameter"),
     "offset": ({"offset": 2}, "'offset' parameter"),
     "draws": ({"n_draws": 0}, "'n_draws' parameter"),
     "few samples": ({"knockoffs": "fixed_x"}, "Got 30 samples and 20 features"),
@@ -223,29 +225,18 @@ def test_bad_input(case):
         KnockoffSelector(**({"selector": FisherScore()} | given)).fit(X, y)
 
 
-def test_too_many_features_are_refused_with_the_limit():
-    X, y = np.random.default_rng(0).normal(size=(6, 501)), np.arange(6) % 2
-    with pytest.raises(ValueError, match=r"up to 500 features. Got 501.*ProbeSelector"):
-        KnockoffSelector(FisherScore(), construction="sdp").fit(X, y)
+def test_constant_columns_alone_are_refused():
     with pytest.raises(ValueError, match="constant columns only"):
-        KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), y)
-
-
-@pytest.mark.parametrize(("construction", "most"), [("equicorrelated", 5000), ("sdp", 500)])
-def test_how_many_features_knockoffs_are_made_of(construction, most):
-    selector = zeronorm.KnockoffSelector(FisherScore(), construction=construction)
-    selector._check_size(most)
-    with pytest.raises(ValueError, match=f"up to {most} features"):
-        selector._check_size(most + 1)
+        KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), np.arange(6) % 2)
 
 
 def test_features_pass_the_filter_at_the_threshold():
     varying = np.array([0, 2, 3, 4, 5])
     draws = np.array([[5.0, 4.0, 3.0, -2.5, 2.0], [5.0, 4.0, 3.0, -1.0, 2.0]])
-    one = zeronorm.KnockoffSelector(FisherScore(), level=0.34)
+    one = zeronorm.KnockoffSelector(FisherScore(), level=0.34, n_draws=1)
     key, n_passing = one._filter(draws[:1], varying, 6)
     assert (key.tolist(), n_passing, one.threshold_) == ([0.0] * 6, 3, 3.0)
-    none = zeronorm.KnockoffSelector(FisherScore(), level=0.1)
+    none = zeronorm.KnockoffSelector(FisherScore(), level=0.1, n_draws=1)
     assert none._filter(draws[:1], varying, 6)[1] == 0
     several = zeronorm.KnockoffSelector(FisherScore(), level=0.68, n_draws=2)
     key, n_passing = several._filter(draws, varying, 6)
@@ -267,3 +258,143 @@ def test_fixed_knockoffs_need_more_than_twice_the_samples():
     with pytest.raises(ValueError, match=r"shape \(6, 6\)"):
         wrong.fit(noise(40, 6), np.arange(40) % 2)
     wrong.set_params(n_features_to_select=1).fit(noise(40, 5), np.arange(40) % 2)
+
+
+# -- masked likelihood ratios, the statistic without a selector -----------------------------------------
+
+
+def test_the_default_finds_features_of_classes_and_real_targets():
+    rng = np.random.default_rng(0)
+    X, y, truth = make_regression(rng, n=300, p=40)
+    for target, settings in ((y > 0, {}), (y, {"task": "regression"})):
+        found = KnockoffSelector(random_state=0, **settings).fit(X, target)
+        assert found.support_[truth].mean() > 0.9
+        assert found.support_[~truth].sum() <= 2
+
+
+def test_the_default_keeps_the_rate_and_finds_more_than_the_fisher_score():
+    shares, found, by_fisher = [], [], []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = blocks(200, 60, rng)
+        truth = np.zeros(60, dtype=bool)
+        truth[rng.choice(60, 12, replace=False)] = True
+        y = X[:, truth] @ rng.choice([-0.7, 0.7], 12) + rng.standard_normal(200) > 0
+        own = KnockoffSelector(level=0.2, random_state=seed).fit(X, y)
+        shares.append(np.sum(own.support_ & ~truth) / max(1, own.n_features_))
+        found.append(own.support_[truth].mean())
+        fisher = KnockoffSelector(FisherScore(), level=0.2, random_state=seed).fit(X, y)
+        by_fisher.append(fisher.support_[truth].mean())
+    assert np.mean(shares) <= 0.2 + 2 * np.std(shares) / 5
+    assert np.mean(found) > 0.5
+    assert np.mean(found) > np.mean(by_fisher) + 0.2
+
+
+def test_the_order_of_the_samples_does_not_matter():
+    X, y, _ = make_regression(np.random.default_rng(1))
+    rows = np.random.default_rng(2).permutation(len(y))
+    one = KnockoffSelector(task="regression", random_state=0).fit(X, y)
+    other = KnockoffSelector(task="regression", random_state=0).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(one.scores_, other.scores_)
+
+
+def test_several_draws_agree_from_seed_to_seed():
+    """Jaccard similarity of selections with different seeds, on the same data."""
+    X, y, _ = make_regression(np.random.default_rng(3), n=250, p=60, k=15, amplitude=0.4)
+
+    def similarity(n_draws):
+        sets = [
+            KnockoffSelector(task="regression", level=0.2, n_draws=n_draws, random_state=seed)
+            .fit(X, y)
+            .support_
+            for seed in range(8)
+        ]
+        pairs = [(a, b) for i, a in enumerate(sets) for b in sets[:i]]
+        return np.mean([np.sum(a & b) / max(1, np.sum(a | b)) for a, b in pairs])
+
+    assert similarity(10) > max(0.85, similarity(1))
+
+
+def test_fixed_knockoffs_need_a_selector_and_the_task_must_agree():
+    X, y = noise(40, 6), np.arange(40) % 2
+    with pytest.raises(ValueError, match=r"'selector' parameter.*knockoffs='fixed_x'"):
+        KnockoffSelector(knockoffs="fixed_x").fit(X, y)
+    with pytest.raises(ValueError, match=r"'task' parameter.*'classification'"):
+        KnockoffSelector(FisherScore(), task="regression").fit(X, y)
+
+
+# -- no power, before the work begins -------------------------------------------------------------------
+
+
+def test_a_warning_comes_before_the_work_if_nothing_can_pass(monkeypatch):
+    def never(*_):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr(KnockoffSelector, "_plan", never)
+    for shape, reason in (
+        ((50, 8), "have 8 features that vary"),
+        ((62, 2000), "takes about 106 independent samples"),
+    ):
+        y = np.arange(shape[0]) % 2
+        with pytest.raises(EmptySelectionWarning, match=f"at least 10 features or none.*{reason}"):
+            KnockoffSelector(random_state=0).fit(noise(*shape), y)
+    for settings in ({"n_features_to_select": 3}, {"level": 0.9}):
+        with pytest.raises(AssertionError, match="begun"):
+            KnockoffSelector(random_state=0, **settings).fit(noise(50, 8), np.arange(50) % 2)
+
+
+# -- groups of samples ----------------------------------------------------------------------------------
+
+
+def repeated_patients(seed, n_patients=16, n_each=4, p=30):
+    """Samples of one patient share most of their values, and the label of the patient; no feature is relevant."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_patients), n_each)
+    X = rng.normal(size=(n_patients, p))[groups] + 0.3 * rng.normal(size=(groups.size, p))
+    return X, rng.permutation(np.arange(n_patients) % 2)[groups], groups
+
+
+@pytest.mark.parametrize("selector", [None, FisherScore()], ids=["own", "fisher"])
+def test_null_features_of_repeated_patients_keep_the_level(selector):
+    """Without a relevant feature the rate is the probability of any selection."""
+    kept = {True: [], False: []}
+    for seed in range(40):
+        X, y, groups = repeated_patients(seed)
+        for grouped in kept:
+            found = KnockoffSelector(selector, level=0.35, random_state=seed)
+            found.fit(X, y, groups=groups if grouped else None)
+            kept[grouped].append(found.n_features_ > 0)
+    assert np.mean(kept[True]) <= 0.35 + 2 * np.sqrt(0.23 / 40)
+    assert np.mean(kept[True]) < np.mean(kept[False])
+
+
+def test_groups_are_their_means():
+    X, y, groups = repeated_patients(0, n_patients=40)
+    means = np.stack([X[groups == g].mean(axis=0) for g in range(40)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptySelectionWarning)
+        grouped = KnockoffSelector(random_state=0).fit(X, y, groups=groups)
+        alone = KnockoffSelector(random_state=0).fit(means, y[::4])
+    np.testing.assert_allclose(grouped.scores_, alone.scores_, atol=1e-6)
+
+
+def test_groups_of_several_classes():
+    X, y, groups = repeated_patients(0, n_patients=40)
+    y[0] = 1 - y[0]
+    selector = KnockoffSelector(level=0.4, random_state=0)
+    assert np.all(np.isfinite(selector.fit(X, y, groups=groups).scores_))  # by the shares of the classes
+    with pytest.raises(ValueError, match="samples of several classes, which FisherScore cannot use"):
+        selector.set_params(selector=FisherScore()).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="same mean in all 40 groups"):
+        KnockoffSelector().fit(X, np.tile([0, 1, 0, 1], 40), groups=groups)
+
+
+# -- many features --------------------------------------------------------------------------------------
+
+
+def test_more_features_than_one_block():
+    rng = np.random.default_rng(0)
+    X, y, truth = make_regression(rng, n=250, p=1200, k=15, amplitude=1.0)
+    found = KnockoffSelector(task="regression", level=0.2, n_draws=2, random_state=0).fit(X, y)
+    assert found.support_[truth].mean() > 0.8
+    assert np.sum(found.support_ & ~truth) <= 0.4 * found.n_features_

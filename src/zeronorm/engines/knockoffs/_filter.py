@@ -8,20 +8,30 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 
+# Level of the filter of one draw, relative to that of the selection from all draws (Ren & Barber 2024). At the full
+# level a feature would have to pass in every draw.
+LEVEL_OF_A_DRAW = 0.5
 
-def knockoff_threshold(statistics: FloatArray, level: float, offset: int) -> float:
-    """The smallest t at which the estimated share of false discoveries is within the level, else infinity."""
+
+def knockoff_threshold(statistics: FloatArray, level: float, offset: int, stricter: float = 1.0) -> float:
+    r"""The smallest t at which the estimated share of false discoveries is within the level, else infinity.
+
+    With ``stricter`` below 1 the share must be within that part of the level as long as so many features exceed t that
+    this is possible at all. The rule uses only the counts of statistics beyond t and -t, so that t is a stopping time
+    of the supermartingale :math:`\#\{\text{null } W_j \ge t\} / (1 + \#\{\text{null } W_j \le -t\})`.
+    """
     sizes = np.unique(np.abs(statistics[statistics != 0]))
     ordered = np.sort(statistics)
-    above = ordered.size - np.searchsorted(ordered, sizes, side="left")
+    above = np.maximum(1, ordered.size - np.searchsorted(ordered, sizes, side="left"))
     below = np.searchsorted(ordered, -sizes, side="right")
-    within = np.flatnonzero(offset + below <= level * np.maximum(1, above))
+    levels = np.where(stricter * level * above >= 1, stricter * level, level)
+    within = np.flatnonzero(offset + below <= levels * above)
     return float(sizes[within[0]]) if within.size else float("inf")
 
 
 def knockoff_e_values(statistics: FloatArray, level: float) -> FloatArray:
-    """E-values of one draw, filtered at ``level``."""
-    threshold = knockoff_threshold(statistics, level, offset=1)
+    r"""E-values of one draw, :math:`e_j = p\, 1\{W_j \ge T\} / (1 + \#\{W_k \le -T\})`, for a selection at a level."""
+    threshold = knockoff_threshold(statistics, level, 1, LEVEL_OF_A_DRAW)
     false = 1 + int(np.sum(statistics <= -threshold))
     return np.where(statistics >= threshold, statistics.size / false, 0.0)
 

@@ -10,8 +10,8 @@ and the statistic is the log odds, after seeing y, that the feature is the first
 .. math:: W_j = \log \frac{P(x^*_j = x_j \mid y, \{x, \tilde x\})}{P(x^*_j = \tilde x_j \mid y, \{x, \tilde x\})}.
 
 Exchanging the two columns changes the sign of :math:`W_j` and nothing else, whatever the distribution of y, so a wrong
-model costs power and not validity. Classes are coded by a latent normal variable (probit; Albert & Chib 1993), one class
-against the rest for more than two; the log odds are then added.
+model costs power and not validity. Classes are coded by a latent normal variable (probit; Albert & Chib 1993), one
+class against the rest for more than two; the log odds are then added.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from scipy.special import ndtr, ndtri
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
 
-N_SWEEPS = 200  # passes of the sampler over all pairs; doubling them changes the power by less than its standard error
-N_WARM_UP = 40  # passes at the start that are not counted
+# Passes of the sampler over all pairs. 800 instead of 200 raised the power of one draw from 0.64 to 0.70 and from 0.46
+# to 0.54 with classes (200 x 60 and 181 x 100), from 0.45 to 0.46 with a real target.
+N_SWEEPS = 500
+N_WARM_UP = 50  # passes at the start that are not counted
 # Inverse gamma priors of the variances of weights and noise, in units of the variance of y: shape and scale.
 VARIANCE_PRIOR = (2.0, 0.01)
+START = (0.1, 1.0)  # variances of weights and noise in the first pass
+EXPECTED_ACTIVE = 10  # features with a weight in the first pass
 
 
 @dataclass
@@ -43,7 +47,9 @@ class Pairs:
     @classmethod
     def of(cls, X: FloatArray, copies: FloatArray) -> Pairs:
         """Standardised columns and their knockoffs."""
-        direction = np.sin(np.arange(1.0, len(X) + 1))  # no two different columns have the same product with it
+        direction = np.sin(
+            np.arange(1.0, len(X) + 1)
+        )  # no two different columns have the same product with it
         swapped = direction @ copies > direction @ X
         first = np.ascontiguousarray(np.where(swapped, copies, X).T)
         second = np.ascontiguousarray(np.where(swapped, X, copies).T)
@@ -72,7 +78,7 @@ def _log_odds(
     p = len(pairs.first)
     weights, side = np.zeros(p), np.zeros(p, dtype=np.int8)
     sides, total = np.empty((p, 2)), np.zeros((p, 2))
-    slab_sq, noise_sq, share = 0.1, 1.0, min(0.5, 10.0 / p)
+    slab_sq, noise_sq, share = *START, min(0.5, EXPECTED_ACTIVE / p)
     mean = 0.0
     scale = 1.0 if is_class else max(float(y.std()), np.finfo(float).tiny)
     residual = (y - y.mean()) / scale

@@ -27,8 +27,6 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import EmptySelectionWarning, Problem
 from zeronorm.selectors._wrapping import ErrorControlSelector
 
-# Level of the filter of one draw, relative to that of the selection from all draws (see the page on trust).
-LEVEL_OF_A_DRAW = 0.5
 N_SORT_COLUMNS = 8  # first columns by which samples are sorted
 
 
@@ -67,7 +65,13 @@ class IndependentRows:
     "hundred times, or a fit of the selector on 2p columns",
     oracle="an SDP solver, exact posterior probabilities, and the false discovery rate in simulations",
     avoid="fewer than 1/level relevant features: then none passes",
-    test_params={"selector": Registered("fisher"), "level": 0.5, "offset": 0, "random_state": 0},
+    test_params={
+        "selector": Registered("fisher"),
+        "level": 0.5,
+        "offset": 0,
+        "n_draws": 1,
+        "random_state": 0,
+    },
     papers={
         "Spector & Fithian 2022": (
             "Spector, A. & Fithian, W. (2022). Asymptotically optimal knockoff statistics via the masked likelihood "
@@ -89,11 +93,11 @@ class KnockoffSelector(ErrorControlSelector):
     likelihood ratio: the log odds, in a linear model with few features, that the feature and not its knockoff belongs
     in the model. A selector compares scores of features and knockoffs, :math:`W_j = Z_j - \tilde Z_j`.
 
-    With several draws the e-values :math:`e_j = p\, 1\{W_j \ge T\} / (1 + \#\{W_k \le -T\})` of filters at level
-    q/2 are averaged and the largest k features with :math:`e_{(k)} \ge p / (q k)` are kept, which makes the result
-    depend less on the random draw.
+    With several draws the e-values :math:`e_j = p\, 1\{W_j \ge T\} / (1 + \#\{W_k \le -T\})` are averaged and the
+    largest k features with :math:`e_{(k)} \ge p / (q k)` are kept, which makes the result depend less on the random
+    draw and bounds the rate by q in any case. T is then that of level q/2 while 2/q features exceed t, else that of q.
 
-    At least 1/level features are kept or none (2/level with several draws), and to find k of p features takes about
+    At least 1/level features are kept or none, and to find k of p features takes about
     :math:`2 k \log(p/k)` samples; a warning is given before the work begins if the data have fewer.
 
     ``knockoffs="model_x"`` draws second-order knockoffs: their means and correlations match those of the
@@ -124,6 +128,11 @@ class KnockoffSelector(ErrorControlSelector):
         (semidefinite) choose the distances one by one and find more where the correlation is known.
     correlation
         Not used with "fixed_x"; with "normal_scores" it is the correlation of the normal scores.
+    offset
+        Used with one draw.
+    n_draws
+        Ten draws make the selection stable from seed to seed, with fewer false features; one draw finds more where
+        signals are weak or hardly 1/level features can be found (see the page on trust).
     random_state
         It also determines every ``random_state`` of the wrapped selector that is not set.
 
@@ -247,8 +256,7 @@ class KnockoffSelector(ErrorControlSelector):
         if self.n_draws == 1:
             self.threshold_ = knockoff_filter.knockoff_threshold(draws[0], self.level, self.offset)
             return np.zeros(n_features), int(np.sum(draws[0] >= self.threshold_))
-        level = self.level * LEVEL_OF_A_DRAW
-        e_values = np.mean([knockoff_filter.knockoff_e_values(w, level) for w in draws], axis=0)
+        e_values = np.mean([knockoff_filter.knockoff_e_values(w, self.level) for w in draws], axis=0)
         self.e_values_ = np.zeros(n_features)
         self.e_values_[varying] = e_values
         return self.e_values_, knockoff_filter.n_passing_e_values(e_values, self.level)
@@ -306,8 +314,7 @@ class KnockoffSelector(ErrorControlSelector):
 
     def _warn_of_no_power(self, n_samples: int, n_features: int) -> None:
         """Warn, before the work begins, that nothing can be expected to pass the filter."""
-        level = self.level * (LEVEL_OF_A_DRAW if self.n_draws > 1 else 1.0)
-        fewest = math.ceil(1 / level - 1e-9) if self.offset == 1 or self.n_draws > 1 else 1
+        fewest = math.ceil(1 / self.level - 1e-9) if self.offset == 1 or self.n_draws > 1 else 1
         needed = knockoff_filter.samples_needed(n_features, fewest)
         if n_features < fewest:
             reason = f"the data have {n_features} features that vary"
@@ -318,9 +325,8 @@ class KnockoffSelector(ErrorControlSelector):
             )
         else:
             return
-        draws = f" and n_draws={self.n_draws}" if self.n_draws > 1 else ""
         warnings.warn(
-            f"KnockoffSelector will probably select nothing: with level={self.level}{draws} it keeps at least {fewest} "
+            f"KnockoffSelector will probably select nothing: with level={self.level} it keeps at least {fewest} "
             f"features or none, and {reason}. Raise 'level', select from fewer features, or ask for a number of "
             "features ('n_features_to_select').",
             EmptySelectionWarning,
@@ -351,7 +357,9 @@ class KnockoffSelector(ErrorControlSelector):
                 self, "selector", "a selector, such as LassoSelector(), with knockoffs='fixed_x'", None
             )
         if self.selector is not None and self.task not in (None, self._task_name()):
-            raise parameter_error(self, "task", f"None or that of 'selector', {self._task_name()!r}", self.task)
+            raise parameter_error(
+                self, "task", f"None or that of 'selector', {self._task_name()!r}", self.task
+            )
 
     def _check_correlation(self, n_features: int) -> None:
         shape = np.shape(self.correlation)
