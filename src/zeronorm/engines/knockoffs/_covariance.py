@@ -1,8 +1,8 @@
 r"""Estimates of the column model: the common factors, the blocks, and the shrunk correlations within them.
 
 The largest eigenvalues of the correlation matrix, beyond the edge :math:`(1 + \sqrt{p/n})^2` of pure noise, become
-factors. What the factors leave is clustered into blocks of limited size, the strongest correlations first, and each block has
-its own correlation matrix, shrunk towards the identity. The correlation matrix of all columns is never stored.
+factors. What the factors leave is clustered into blocks of limited size, the strongest correlations first, and each
+block has its own correlation matrix, shrunk towards the identity. The correlation matrix of all columns is never stored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def given_model(correlation: FloatArray, gaps: Gaps) -> ColumnModel:
 
 
 def _factors(loadings: FloatArray, weighted: FloatArray) -> Factors:
-    r"""The posterior of f given x: precision :math:`Q = I + L^\top \Psi^{-1} L`, mean :math:`Q^{-1} L^\top \Psi^{-1}x`."""
+    r"""The posterior of f: precision :math:`Q = I + L^\top \Psi^{-1} L`, mean :math:`Q^{-1} L^\top \Psi^{-1} x`."""
     precision = np.eye(len(loadings)) + loadings @ weighted
     covariance = linalg.inv(precision)
     return Factors(loadings, weighted @ covariance, linalg.cholesky((covariance + covariance.T) / 2))
