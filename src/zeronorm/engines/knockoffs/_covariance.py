@@ -2,7 +2,7 @@ r"""Estimates of the column model: the common factors, the blocks, and the shrun
 
 The largest eigenvalues of the correlation matrix, beyond the edge :math:`(1 + \sqrt{p/n})^2` of pure noise, become
 factors. What the factors leave is clustered into blocks of limited size, the strongest correlations first, and each
-block has its own correlation matrix, shrunk towards the identity. The correlation matrix of all columns is never stored.
+block has its own correlation matrix, shrunk towards the identity. No correlation matrix of all columns is stored.
 """
 
 from __future__ import annotations
