@@ -323,6 +323,8 @@ def _error_control_procedure(
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)
+    if info.name == "knockoff-selector" and "selector" not in own:  # its own statistic needs none
+        return _configured(info, info.cls(task=table.task), own, settings)
     wrapped = str(own.pop("selector", _single_method(table)))
     inner = get_method(wrapped)
     if inner.kind != "selector":
@@ -332,7 +334,11 @@ def _error_control_procedure(
     _check_serves(inner, table)
     plain = Settings()
     selector = build_selector(inner, _without_groups(table), plain, {})
-    found = info.cls(selector)
+    return _configured(info, info.cls(selector), own, settings)
+
+
+def _configured(info: MethodInfo, found: Any, own: dict[str, Any], settings: Settings) -> Any:
+    """The selector with the parameters of the user and the number of features of the run."""
     own = _checked_params(own, found.get_params(deep=False), info.name)
     if settings.features is not None:
         own["n_features_to_select"] = settings.features

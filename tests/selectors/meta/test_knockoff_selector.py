@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import joblib
 import numpy as np
 import pytest
@@ -12,14 +11,9 @@ import pytest
 import zeronorm
 from small_problems import noise
 from zeronorm import FisherScore, KnockoffSelector, SelectionPath
-from zeronorm.engines import _error_control as error_control
 from zeronorm.registry import register
+from zeronorm.selection._problem import EmptySelectionWarning
 from zeronorm.selectors._base import BaseSelector
-from zeronorm.selectors.meta._knockoff_selector import (
-    knockoff_e_values,
-    knockoff_threshold,
-    n_passing_e_values,
-)
 
 
 def toeplitz(p, rho=0.5):
@@ -41,90 +35,6 @@ class LeastSquaresWeights(BaseSelector):
         X = problem.design.block(slice(None))
         weights = np.linalg.lstsq(X, problem.y - problem.y.mean(), rcond=None)[0]
         return SelectionPath.from_scores(np.abs(weights))
-
-
-# -- construction ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rho", [0.2, 0.5, 0.75])
-def test_semidefinite_gaps_match_an_sdp_solver(rho):
-    correlation = toeplitz(12, rho)
-    s = cp.Variable(12)
-    feasible = [s >= 0, s <= 1, 2 * correlation - cp.diag(s) >> 0]
-    # The last digits that Clarabel asks for by default are out of its reach with some versions of BLAS.
-    accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
-    best = cp.Problem(cp.Maximize(cp.sum(s)), feasible).solve(solver=cp.CLARABEL, **accuracy)
-    ours = error_control.semidefinite_gaps(correlation)
-    assert ours.sum() == pytest.approx(best, rel=2e-3)
-    assert ours.sum() <= best * (1 + 1e-6)
-    assert ours.min() >= 0
-    assert ours.max() <= 1
-    assert np.linalg.eigvalsh(2 * correlation - np.diag(ours)).min() > -1e-9
-    assert ours.sum() >= error_control.equicorrelated_gaps(correlation).sum() - 1e-6
-
-
-def test_equicorrelated_gaps():
-    correlation = np.full((4, 4), 0.7) + 0.3 * np.eye(4)  # smallest eigenvalue 0.3
-    np.testing.assert_allclose(error_control.equicorrelated_gaps(correlation), 0.6)
-    np.testing.assert_allclose(error_control.equicorrelated_gaps(np.eye(4)), 1.0)
-
-
-@pytest.mark.parametrize("gaps", [error_control.equicorrelated_gaps, error_control.semidefinite_gaps])
-def test_model_x_knockoffs_have_the_joint_covariance(gaps):
-    """Cov([X, X~]) = [[S, S - D], [S - D, S]], here from one large draw."""
-    rng = np.random.default_rng(0)
-    correlation = toeplitz(5, 0.6)
-    s = gaps(correlation) * (1 - error_control.SAFETY)
-    X = draw_gaussian(200_000, correlation, rng)
-    copies = error_control.model_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
-    joint = np.cov(np.hstack([X, copies]), rowvar=False)
-    mixed = correlation - np.diag(s)
-    expected = np.block([[correlation, mixed], [mixed, correlation]])
-    assert np.abs(joint - expected).max() < 0.02  # entries have a standard error of about 0.003
-
-
-def test_fixed_x_knockoffs_are_exact():
-    rng = np.random.default_rng(1)
-    X = draw_gaussian(40, toeplitz(6), rng)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = X.T @ X / 40
-    s = error_control.semidefinite_gaps(correlation) * (1 - error_control.SAFETY)
-    copies = error_control.fixed_x_knockoffs(X, *error_control.knockoff_factors(correlation, s), rng)
-    np.testing.assert_allclose(copies.T @ copies / 40, correlation, atol=1e-10)
-    np.testing.assert_allclose(X.T @ copies / 40, correlation - np.diag(s), atol=1e-10)
-    np.testing.assert_allclose(copies.mean(axis=0), 0, atol=1e-12)
-
-
-def test_the_correlation_is_shrunk_no_more_than_its_inverse_needs():
-    X = np.random.default_rng(2).normal(size=(20, 60))
-    X[:, 1] = X[:, 0]
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    correlation = error_control.conditioned_correlation(X)
-    np.testing.assert_allclose(np.diag(correlation), 1.0)
-    assert np.linalg.eigvalsh(correlation).min() == pytest.approx(error_control.SMALLEST_EIGENVALUE)
-    assert correlation[0, 1] == pytest.approx(
-        1 - error_control.SMALLEST_EIGENVALUE
-    )  # the sample's smallest one is 0
-    tall = np.random.default_rng(3).normal(size=(4000, 5))
-    tall = (tall - tall.mean(axis=0)) / tall.std(axis=0)
-    np.testing.assert_allclose(error_control.conditioned_correlation(tall), np.corrcoef(tall.T), atol=1e-12)
-
-
-def test_knockoffs_on_normal_scores_have_the_margins_and_the_rank_correlations_of_the_data():
-    rng = np.random.default_rng(0)
-    X = np.exp(1.5 * draw_gaussian(4000, toeplitz(4, 0.6), rng))
-    scores = error_control.normal_scores(X)
-    correlation = error_control.conditioned_correlation(scores)
-    keep, root = error_control.knockoff_factors(
-        correlation, error_control.equicorrelated_gaps(correlation) * (1 - error_control.SAFETY)
-    )
-    copies = error_control.with_margins_of(X, error_control.model_x_knockoffs(scores, keep, root, rng))
-    shares = (0.1, 0.5, 0.9)
-    np.testing.assert_allclose(np.quantile(copies, shares, axis=0), np.quantile(X, shares, axis=0), rtol=0.15)
-    both = np.corrcoef(np.hstack([error_control.normal_scores(X), error_control.normal_scores(copies)]).T)
-    np.testing.assert_allclose(both[4:, 4:], both[:4, :4], atol=0.06)
-    apart = ~np.eye(4, dtype=bool)
-    np.testing.assert_allclose(both[:4, 4:][apart], both[:4, :4][apart], atol=0.06)
 
 
 def blocks(n, p, rng):
@@ -152,7 +62,7 @@ def mean_false_share(columns, n, p, n_draws, level=0.2, n_relevant=12, **setting
         signal = Z[:, relevant] @ rng.choice([-0.7, 0.7], n_relevant)
         y = (signal + rng.standard_normal(n) > 0).astype(int)
         chosen = (
-            KnockoffSelector(FisherScore(), level=level, random_state=seed, **settings)
+            KnockoffSelector(FisherScore(), level=level, n_draws=1, random_state=seed, **settings)
             .fit(X, y)
             .get_support(True)
         )
@@ -174,34 +84,6 @@ def test_correlated_columns_of_any_shape_keep_the_rate_on_500_draws(columns, sha
     share, error, found = mean_false_share(columns, *shape, 500)
     print(f"{columns} {shape}: false discovery rate {share:.3f} ± {error:.3f}, power {found:.2f}")
     assert share <= 0.2 + 2 * error
-
-
-# -- the filter -----------------------------------------------------------------------------------------
-
-
-def test_threshold_by_hand():
-    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0, 1.0, -0.5, 0.0])
-    # t = 2.5: (1 + 1) / 3; t = 3: (1 + 0) / 3; without the offset t = 1: 1 / 5
-    assert knockoff_threshold(W, 0.34, offset=1) == 3.0
-    assert knockoff_threshold(W, 0.2, offset=1) == np.inf
-    assert knockoff_threshold(W, 0.2, offset=0) == 1.0
-    assert knockoff_threshold(np.zeros(3), 0.9, offset=0) == np.inf
-
-
-def test_e_values_by_hand():
-    W = np.array([5.0, 4.0, 3.0, -2.5, 2.0])
-    np.testing.assert_allclose(knockoff_e_values(W, 0.34), [5, 5, 5, 0, 0])
-    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.34) == 3  # 5 >= 5 / (0.34 * 3)
-    assert n_passing_e_values(np.array([5.0, 5, 5, 0, 0]), 0.3) == 0
-
-
-def test_one_filter_is_the_special_case_of_e_values():
-    """E-values of one draw, passed at the level they were filtered at, give the plain filter."""
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        W = rng.normal(0.5, 1.0, size=30)
-        plain = int(np.sum(knockoff_threshold(W, 0.2, offset=1) <= W))
-        assert n_passing_e_values(knockoff_e_values(W, 0.2), 0.2) == plain
 
 
 # -- the selector ---------------------------------------------------------------------------------------
@@ -227,10 +109,11 @@ def false_discovery_rate(settings, n_draws, seed=0, **data):
 
 
 SETTINGS = {
-    "known correlation": {"correlation": toeplitz(30, 0.4)},
-    "second order": {},
-    "semidefinite": {"construction": "sdp", "correlation": toeplitz(30, 0.4)},
-    "fixed X": {"knockoffs": "fixed_x"},
+    "known correlation": {"correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "second order": {"n_draws": 1},
+    "semidefinite": {"construction": "sdp", "correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "minimum variance": {"construction": "mvr", "correlation": toeplitz(30, 0.4), "n_draws": 1},
+    "fixed X": {"knockoffs": "fixed_x", "n_draws": 1},
     "derandomised": {"n_draws": 5, "correlation": toeplitz(30, 0.4)},
 }
 
@@ -286,7 +169,7 @@ def test_derandomised_selection_varies_less():
 def test_selection_is_the_prefix_of_the_path():
     rng = np.random.default_rng(7)
     X, y, _ = make_regression(rng)
-    one = KnockoffSelector(LeastSquaresWeights(), level=0.3, random_state=0).fit(X, y)
+    one = KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(one.support_, one.statistics_ >= one.threshold_)
     many = KnockoffSelector(LeastSquaresWeights(), level=0.3, n_draws=4, random_state=0).fit(X, y)
     passing = many.e_values_ >= 30 / (0.3 * max(1, many.n_features_)) - 1e-9
@@ -323,7 +206,7 @@ def test_wide_data():
 BAD_INPUT = {
     "level": ({"level": 1.0}, "greater than 0 and less than 1"),
     "kind": ({"knockoffs": "deep"}, "'knockoffs' parameter"),
-    "construction": ({"construction": "mvr"}, "'construction' parameter"),
+    "construction": ({"construction": "asdp"}, "'construction' parameter"),
     "offset": ({"offset": 2}, "'offset' parameter"),
     "draws": ({"n_draws": 0}, "'n_draws' parameter"),
     "few samples": ({"knockoffs": "fixed_x"}, "Got 30 samples and 20 features"),
@@ -342,29 +225,18 @@ def test_bad_input(case):
         KnockoffSelector(**({"selector": FisherScore()} | given)).fit(X, y)
 
 
-def test_too_many_features_are_refused_with_the_limit():
-    X, y = np.random.default_rng(0).normal(size=(6, 501)), np.arange(6) % 2
-    with pytest.raises(ValueError, match=r"up to 500 features. Got 501.*ProbeSelector"):
-        KnockoffSelector(FisherScore(), construction="sdp").fit(X, y)
+def test_constant_columns_alone_are_refused():
     with pytest.raises(ValueError, match="constant columns only"):
-        KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), y)
-
-
-@pytest.mark.parametrize(("construction", "most"), [("equicorrelated", 5000), ("sdp", 500)])
-def test_how_many_features_knockoffs_are_made_of(construction, most):
-    selector = zeronorm.KnockoffSelector(FisherScore(), construction=construction)
-    selector._check_size(most)
-    with pytest.raises(ValueError, match=f"up to {most} features"):
-        selector._check_size(most + 1)
+        KnockoffSelector(FisherScore()).fit(np.ones((6, 3)), np.arange(6) % 2)
 
 
 def test_features_pass_the_filter_at_the_threshold():
     varying = np.array([0, 2, 3, 4, 5])
     draws = np.array([[5.0, 4.0, 3.0, -2.5, 2.0], [5.0, 4.0, 3.0, -1.0, 2.0]])
-    one = zeronorm.KnockoffSelector(FisherScore(), level=0.34)
+    one = zeronorm.KnockoffSelector(FisherScore(), level=0.34, n_draws=1)
     key, n_passing = one._filter(draws[:1], varying, 6)
     assert (key.tolist(), n_passing, one.threshold_) == ([0.0] * 6, 3, 3.0)
-    none = zeronorm.KnockoffSelector(FisherScore(), level=0.1)
+    none = zeronorm.KnockoffSelector(FisherScore(), level=0.1, n_draws=1)
     assert none._filter(draws[:1], varying, 6)[1] == 0
     several = zeronorm.KnockoffSelector(FisherScore(), level=0.68, n_draws=2)
     key, n_passing = several._filter(draws, varying, 6)
@@ -386,3 +258,143 @@ def test_fixed_knockoffs_need_more_than_twice_the_samples():
     with pytest.raises(ValueError, match=r"shape \(6, 6\)"):
         wrong.fit(noise(40, 6), np.arange(40) % 2)
     wrong.set_params(n_features_to_select=1).fit(noise(40, 5), np.arange(40) % 2)
+
+
+# -- masked likelihood ratios, the statistic without a selector -----------------------------------------
+
+
+def test_the_default_finds_features_of_classes_and_real_targets():
+    rng = np.random.default_rng(0)
+    X, y, truth = make_regression(rng, n=300, p=40)
+    for target, settings in ((y > 0, {}), (y, {"task": "regression"})):
+        found = KnockoffSelector(random_state=0, **settings).fit(X, target)
+        assert found.support_[truth].mean() > 0.9
+        assert found.support_[~truth].sum() <= 2
+
+
+def test_the_default_keeps_the_rate_and_finds_more_than_the_fisher_score():
+    shares, found, by_fisher = [], [], []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = blocks(200, 60, rng)
+        truth = np.zeros(60, dtype=bool)
+        truth[rng.choice(60, 12, replace=False)] = True
+        y = X[:, truth] @ rng.choice([-0.7, 0.7], 12) + rng.standard_normal(200) > 0
+        own = KnockoffSelector(level=0.2, random_state=seed).fit(X, y)
+        shares.append(np.sum(own.support_ & ~truth) / max(1, own.n_features_))
+        found.append(own.support_[truth].mean())
+        fisher = KnockoffSelector(FisherScore(), level=0.2, random_state=seed).fit(X, y)
+        by_fisher.append(fisher.support_[truth].mean())
+    assert np.mean(shares) <= 0.2 + 2 * np.std(shares) / 5
+    assert np.mean(found) > 0.5
+    assert np.mean(found) > np.mean(by_fisher) + 0.2
+
+
+def test_the_order_of_the_samples_does_not_matter():
+    X, y, _ = make_regression(np.random.default_rng(1))
+    rows = np.random.default_rng(2).permutation(len(y))
+    one = KnockoffSelector(task="regression", random_state=0).fit(X, y)
+    other = KnockoffSelector(task="regression", random_state=0).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(one.scores_, other.scores_)
+
+
+def test_several_draws_agree_from_seed_to_seed():
+    """Jaccard similarity of selections with different seeds, on the same data."""
+    X, y, _ = make_regression(np.random.default_rng(3), n=250, p=60, k=15, amplitude=0.4)
+
+    def similarity(n_draws):
+        sets = [
+            KnockoffSelector(task="regression", level=0.2, n_draws=n_draws, random_state=seed)
+            .fit(X, y)
+            .support_
+            for seed in range(8)
+        ]
+        pairs = [(a, b) for i, a in enumerate(sets) for b in sets[:i]]
+        return np.mean([np.sum(a & b) / max(1, np.sum(a | b)) for a, b in pairs])
+
+    assert similarity(10) > max(0.85, similarity(1))
+
+
+def test_fixed_knockoffs_need_a_selector_and_the_task_must_agree():
+    X, y = noise(40, 6), np.arange(40) % 2
+    with pytest.raises(ValueError, match=r"'selector' parameter.*knockoffs='fixed_x'"):
+        KnockoffSelector(knockoffs="fixed_x").fit(X, y)
+    with pytest.raises(ValueError, match=r"'task' parameter.*'classification'"):
+        KnockoffSelector(FisherScore(), task="regression").fit(X, y)
+
+
+# -- no power, before the work begins -------------------------------------------------------------------
+
+
+def test_a_warning_comes_before_the_work_if_nothing_can_pass(monkeypatch):
+    def never(*_):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr(KnockoffSelector, "_plan", never)
+    for shape, reason in (
+        ((50, 8), "have 8 features that vary"),
+        ((62, 2000), "takes about 106 independent samples"),
+    ):
+        y = np.arange(shape[0]) % 2
+        with pytest.raises(EmptySelectionWarning, match=f"at least 10 features or none.*{reason}"):
+            KnockoffSelector(random_state=0).fit(noise(*shape), y)
+    for settings in ({"n_features_to_select": 3}, {"level": 0.9}):
+        with pytest.raises(AssertionError, match="begun"):
+            KnockoffSelector(random_state=0, **settings).fit(noise(50, 8), np.arange(50) % 2)
+
+
+# -- groups of samples ----------------------------------------------------------------------------------
+
+
+def repeated_patients(seed, n_patients=16, n_each=4, p=30):
+    """Samples of one patient share most of their values, and the label of the patient; no feature is relevant."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_patients), n_each)
+    X = rng.normal(size=(n_patients, p))[groups] + 0.3 * rng.normal(size=(groups.size, p))
+    return X, rng.permutation(np.arange(n_patients) % 2)[groups], groups
+
+
+@pytest.mark.parametrize("selector", [None, FisherScore()], ids=["own", "fisher"])
+def test_null_features_of_repeated_patients_keep_the_level(selector):
+    """Without a relevant feature the rate is the probability of any selection."""
+    kept = {True: [], False: []}
+    for seed in range(40):
+        X, y, groups = repeated_patients(seed)
+        for grouped in kept:
+            found = KnockoffSelector(selector, level=0.35, random_state=seed)
+            found.fit(X, y, groups=groups if grouped else None)
+            kept[grouped].append(found.n_features_ > 0)
+    assert np.mean(kept[True]) <= 0.35 + 2 * np.sqrt(0.23 / 40)
+    assert np.mean(kept[True]) < np.mean(kept[False])
+
+
+def test_groups_are_their_means():
+    X, y, groups = repeated_patients(0, n_patients=40)
+    means = np.stack([X[groups == g].mean(axis=0) for g in range(40)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptySelectionWarning)
+        grouped = KnockoffSelector(random_state=0).fit(X, y, groups=groups)
+        alone = KnockoffSelector(random_state=0).fit(means, y[::4])
+    np.testing.assert_allclose(grouped.scores_, alone.scores_, atol=1e-6)
+
+
+def test_groups_of_several_classes():
+    X, y, groups = repeated_patients(0, n_patients=40)
+    y[0] = 1 - y[0]
+    selector = KnockoffSelector(level=0.4, random_state=0)
+    assert np.all(np.isfinite(selector.fit(X, y, groups=groups).scores_))  # by the shares of the classes
+    with pytest.raises(ValueError, match="samples of several classes, which FisherScore cannot use"):
+        selector.set_params(selector=FisherScore()).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="same mean in all 40 groups"):
+        KnockoffSelector().fit(X, np.tile([0, 1, 0, 1], 40), groups=groups)
+
+
+# -- many features --------------------------------------------------------------------------------------
+
+
+def test_more_features_than_one_block():
+    rng = np.random.default_rng(0)
+    X, y, truth = make_regression(rng, n=250, p=1200, k=15, amplitude=1.0)
+    found = KnockoffSelector(task="regression", level=0.2, n_draws=2, random_state=0).fit(X, y)
+    assert found.support_[truth].mean() > 0.8
+    assert np.sum(found.support_ & ~truth) <= 0.4 * found.n_features_

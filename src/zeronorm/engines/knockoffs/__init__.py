@@ -1,0 +1,4 @@
+"""Knockoffs: the model of the columns, the draws, statistics of features against their knockoffs, and the filter.
+
+Used by KnockoffSelector.
+"""
