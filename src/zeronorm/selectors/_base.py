@@ -462,7 +462,7 @@ class SplittingSelector(BaseSelector):
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
         y : labels of any type, or real targets with ``task="regression"``.
-        groups : one label per sample; samples of one group stay together in the folds.
+        groups : one label per sample; samples of one group (a patient) stay together in folds, halves and probes.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, fit_params, groups=groups)
