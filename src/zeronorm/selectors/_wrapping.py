@@ -26,6 +26,10 @@ class MetaSelector(BaseSelector):
 
     selector: Any
 
+    def _wrapped(self) -> Any:
+        """The wrapped selector; a class with a default returns it where ``selector`` is None."""
+        return self.selector
+
     @property
     def task(self) -> str:
         """The task of the wrapped selector."""
@@ -40,7 +44,7 @@ class MetaSelector(BaseSelector):
 
     def _innermost(self) -> Any:
         """The selector inside hyperparameter searches (``estimator``) and pipelines (their last step)."""
-        inner = self.selector
+        inner = self._wrapped()
         while not isinstance(inner, BaseSelector):
             if hasattr(inner, "steps"):
                 inner = inner.steps[-1][1]
@@ -52,11 +56,11 @@ class MetaSelector(BaseSelector):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self.selector).input_tags.sparse)
+        return bool(get_tags(self._wrapped()).input_tags.sparse)
 
     @property
     def _allow_nan(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self.selector).input_tags.allow_nan)
+        return bool(get_tags(self._wrapped()).input_tags.allow_nan)
 
     # -- the wrapped selector on some rows ------------------------------------------------------
 
@@ -64,7 +68,7 @@ class MetaSelector(BaseSelector):
         self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
     ) -> Any:
         """A fitted clone of the wrapped selector."""
-        return fit_inside(self.selector, design, target, rng, groups)
+        return fit_inside(self._wrapped(), design, target, rng, groups)
 
     def _wrapped_path(
         self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
