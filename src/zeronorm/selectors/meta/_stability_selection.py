@@ -30,8 +30,8 @@ ASSUMPTIONS = {
     "and if their selection frequencies have unimodal distributions",
     "permuted": "if irrelevant features are no more stable than all features are with a permuted target; irrelevant "
     "features that follow relevant ones break this",
-    "independent_pairs": "if an irrelevant feature is selected on different pairs of halves independently; all pairs come "
-    "from the same samples, so the number is too small",
+    "independent_pairs": "if an irrelevant feature is selected on different pairs of halves independently; all pairs "
+    "come from the same samples, so the number is too small",
 }
 
 
@@ -77,11 +77,12 @@ class StabilitySelection(ErrorControlSelector):
     (scaled by :math:`\theta q`, :math:`\theta = q/p`; C(τ, b) holds for :math:`\tau > \min(1/2 +
     \theta^2, 1/2 + 1/(2b) + 3\theta^2/4)`).
 
-    ``bound="integrated"`` (Melikechi & Miller) uses the shares :math:`\pi_j(k)` of the halves on which feature j is among
-    the first k, for all sizes k up to K, and gives each feature a q-value:
+    ``bound="integrated"`` (Melikechi & Miller) uses the shares :math:`\pi_j(k)` of the halves on which feature j is
+    among the first k, for all sizes k up to K, and gives each feature a q-value:
 
     .. math:: s_j = \frac1K \sum_{k=1}^K \max(2 \pi_j(k) - 1, 0)^3, \qquad
-        E[V(\tau)] \le \frac{1}{\tau K} \sum_{k=1}^K b(k), \qquad q_j = \min_{\tau \le s_j} \frac{E[V(\tau)]}{\#\{s \ge \tau\}}
+        E[V(\tau)] \le \frac{1}{\tau K} \sum_{k=1}^K b(k), \qquad
+        q_j = \min_{\tau \le s_j} \frac{E[V(\tau)]}{\#\{s \ge \tau\}}
 
     where V counts the irrelevant features with a score of at least :math:`\tau`, and b(k) is the sum of
     :math:`\max(2 \pi_j(k) - 1, 0)^3` over all features with a permuted target, a mean over ``n_permutations``. K is the
@@ -212,6 +213,7 @@ class StabilitySelection(ErrorControlSelector):
         return self._ranked(self.frequencies_, position, n_kept, converged)
 
     def _by_integral(self, problem: Problem) -> SelectionPath:
+        self._check_subset_size(problem.n_features)
         targets = [problem.target]
         targets += [
             problem.target.permuted(problem.rng, problem.sample_groups) for _ in range(self.n_permutations)
@@ -224,7 +226,6 @@ class StabilitySelection(ErrorControlSelector):
                     rows[half] = path.position()
                     converged = converged and path.converged
                     advance(1)
-        self._check_subset_size(problem.n_features)
         found = integrate_paths(positions[0], list(positions[1:]), self.subset_size)
         self.subset_size_, self.q_values_ = found.largest_size, found.q_values
         self.frequencies_ = np.mean(positions[0] < found.largest_size, axis=0)
