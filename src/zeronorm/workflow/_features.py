@@ -118,8 +118,9 @@ def describe_selected(
     ordered: Any,
     frequencies: dict[int, float],
     model: LinearModel | None,
+    q_values: NDArray[np.float64] | None = None,
 ) -> list[SelectedFeature]:
-    """The selected features, given in the order of the path."""
+    """The selected features, given in the order of the path; ``q_values`` are those of a method that has them."""
     if ordered.size == 0:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
@@ -146,6 +147,7 @@ def describe_selected(
                 fold_change=_finite(effects.fold_change[index]),
                 p_value=float(effects.p_value[index]),
                 q_value=float(effects.q_value[index]),
+                selection_q_value=None if q_values is None else float(q_values[index]),
                 coefficient=None if weights is None else _finite(weights[position]),
             )
         )
