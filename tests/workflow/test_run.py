@@ -333,7 +333,8 @@ def test_q_values_of_the_method_reach_the_table(problem, tmp_path):
     params = {"selector": "fisher", "bound": "integrated", "level": 0.9, "n_subsamples": 10}
     result = zeronorm.select(*problem, method="stability-selection", params=params, cv=3, permutations=0)
     found = [feature.selection_q_value for feature in result.selected]
-    assert found and all(0.0 < q <= 0.9 for q in found)
+    assert found
+    assert all(0.0 < q <= 0.9 for q in found)
     result.save(tmp_path / "run")
     header, first, *_ = (tmp_path / "run" / "selected.csv").read_text().splitlines()
     written = dict(zip(header.split(","), first.split(","), strict=True))

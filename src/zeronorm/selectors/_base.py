@@ -401,8 +401,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 raise TypeError(
                     f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
                     "passed to 'estimator', which is None. Leave them out, or set 'estimator' to a model whose fit "
-                    "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such as "
-                    "LassoSelector."
+                    "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such "
+                    "as LassoSelector."
                 )
             return Bunch(estimator=Bunch(fit={}))
         from sklearn import get_config
