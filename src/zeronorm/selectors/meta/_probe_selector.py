@@ -128,7 +128,9 @@ class ProbeSelector(ErrorControlSelector):
         n_probes, n_repeats = self._draws_of_probes(problem.n_features)
         groups = problem.sample_groups
         if groups is not None and self.probes == "gaussian":
-            raise parameter_error(self, "probes", "'permuted' with 'groups': Gaussian probes ignore the groups")
+            raise parameter_error(
+                self, "probes", "'permuted' with 'groups': Gaussian probes ignore the groups"
+            )
         target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
@@ -230,9 +232,13 @@ def exchanged_groups(values: FloatArray, groups: NDArray[Any], rng: np.random.Ge
     donors = np.empty_like(shuffled)
     donors[np.argsort(alike, kind="stable")] = shuffled
     donor = np.repeat(donors, sizes, axis=0)
-    within = np.argsort(codes[:, None] + rng.random(values.shape), axis=0)  # rows of each group in random order
+    within = np.argsort(
+        codes[:, None] + rng.random(values.shape), axis=0
+    )  # rows of each group in random order
     chosen = np.where(
-        position[:, None] < sizes[donor], position[:, None], (rng.random(values.shape) * sizes[donor]).astype(np.intp)
+        position[:, None] < sizes[donor],
+        position[:, None],
+        (rng.random(values.shape) * sizes[donor]).astype(np.intp),
     )
     found = np.empty_like(values)
     source = np.take_along_axis(within, starts[donor] + chosen, axis=0)
