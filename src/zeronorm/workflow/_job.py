@@ -65,6 +65,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
+            predictor=procedures.described_predictor(self.table, s),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 

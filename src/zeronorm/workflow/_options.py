@@ -231,7 +231,8 @@ class Settings(DataOptions):
         Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
         "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
         "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
-        "grows with the square of the number of samples), or a scikit-learn estimator.",
+        "grows with the square of the number of samples), or a scikit-learn estimator. An SVM has balanced class "
+        "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
         "The model on the selected features. gaussian: an SVM with nonlinear boundaries.",
     )
     max_features: int | None = option(
