@@ -72,7 +72,7 @@ def test_a_probe_takes_the_values_of_groups_of_similar_size():
 
 def test_gaussian_probes_refuse_groups():
     X, y, groups = patients(0)
-    with pytest.raises(ValueError, match="'probes' parameter .* must be 'permuted' with 'groups'"):
+    with pytest.raises(ValueError, match=r"'probes' parameter .* must be 'permuted' with 'groups'"):
         ProbeSelector(FisherScore(), probes="gaussian").fit(X, y, groups=groups)
 
 

@@ -87,7 +87,8 @@ class Consensus(SplittingSelector):
 
     With halves in complementary pairs ``false_selections(threshold)`` bounds the expected number of
     features whose frequency reaches the threshold although they belong to the first q of the consensus on
-    half of the data with a probability below q/p (Shah & Samworth 2013).
+    half of the data with a probability below q/p (Shah & Samworth 2013). The halves must be independent: with
+    ``groups`` in ``fit`` (several samples of each patient) they hold whole groups.
 
     Parameters
     ----------

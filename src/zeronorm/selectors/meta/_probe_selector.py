@@ -50,9 +50,9 @@ class ProbeSelector(ErrorControlSelector):
     - ``control="fdr"``: the same for p-values adjusted by Benjamini and Hochberg,
     - ``control="fwer"``: the same for p-values adjusted by Holm.
 
-    With ``groups`` in ``fit`` (several samples of each patient) an irrelevant feature has similar values within a group.
-    A probe then has the values of a column with whole groups exchanged, and the samples within each group shuffled, so
-    that it is as dependent as the column; groups exchange with those of similar size.
+    With ``groups`` in ``fit`` (several samples of each patient) an irrelevant feature has similar values within a
+    group. A probe then has the values of a column with whole groups exchanged, and the samples within each group
+    shuffled, so that it is as dependent as the column; groups exchange with those of similar size.
 
     It can happen that no feature passes; ``support_`` is then empty. The probes never enter ``path_``.
 
