@@ -25,7 +25,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import special, stats
 
-from zeronorm import FisherScore, KnockoffSelector, LassoSelector
+from zeronorm import Consensus, FisherScore, KnockoffSelector, LassoSelector, ProbeSelector, select
 from zeronorm.datasets import load_dataset
 from zeronorm.evaluation import nogueira_stability
 from zeronorm.evaluation._summary import compare
@@ -1086,6 +1086,67 @@ def _false_and_found(
     if selector.path_.selected_size == 0:
         return 0.0, 0.0
     return float(np.mean(~np.isin(chosen, relevant))), float(np.isin(relevant, chosen).mean())
+
+
+# -- Dependent samples: several of each patient --
+
+PATIENT_SIZES = {"4 each": (4,) * 16, "1 to 6": (1, 2, 3, 4, 5, 6) * 3}
+N_NULL, HALVES, OF_HALVES = 100, 50, 0.75
+
+
+def null_patients(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Features that are mostly properties of the patient, and a diagnosis of each patient without relation to them."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = rng.permutation(np.arange(len(sizes)) % 2)[groups]
+    X = rng.normal(size=(len(sizes), N_NULL))[groups] + 0.5 * rng.normal(size=(len(y), N_NULL))
+    return X, y, groups
+
+
+def kept_by_probes(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> float:
+    """The share of the features that random probes do not outrank."""
+    return float(ProbeSelector(FisherScore(), random_state=seed).fit(X, y, groups=groups).support_.mean())
+
+
+def kept_by_halves(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> float:
+    """The number of features that are among the first ten on three quarters of the halves."""
+    consensus = Consensus([FisherScore()], n_subsamples=HALVES, subset_size=10, random_state=seed)
+    return float(np.sum(consensus.fit(X, y, groups=groups).frequencies_ >= OF_HALVES))
+
+
+def p_value_of_patients(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, seed: int) -> float:
+    """Whether the permutation test rejects; the label of one sample differs from those of its patient."""
+    y[0] = 1 - y[0]
+    settings = {"method": "fisher", "features": 1, "cv": 4, "permutations": 19, "random_state": seed}
+    found = select(X[:, :10], y, sample_groups=groups, **settings).procedure["p_value"]
+    return float(found <= LEVEL + 1e-9)
+
+
+OF_PATIENTS = {
+    "ProbeSelector, share of the features kept": (kept_by_probes, LEVEL),
+    "Consensus, features on 75 % of the halves": (kept_by_halves, 2.0),
+    "permutation test, share rejected": (p_value_of_patients, LEVEL),
+}
+
+
+@table
+def patients(*, sets: int, seed: int, quick: bool = False, n_jobs: int = 1) -> Iterator[dict[str, Any]]:
+    """False selections among irrelevant features, with sample groups and with samples taken as independent."""
+    settings = list(product(list(OF_PATIENTS)[: 2 if quick else None], PATIENT_SIZES, (True, False)))
+    for number, (what, sizes, is_given) in enumerate(settings):
+        seeds = [(seed, number // 2, i) for i in range(sets)]
+        found = Parallel(n_jobs=n_jobs)(delayed(_on_patients)(what, sizes, is_given, one) for one in seeds)
+        yield {
+            "measured": what, "samples of a patient": sizes, "sample groups": "given" if is_given else "ignored",
+            "at most": OF_PATIENTS[what][1], "mean": round(float(np.mean(found)), 3),
+            "standard error": round(float(np.std(found) / np.sqrt(sets)), 3), "data sets": sets,
+        }  # fmt: skip
+
+
+def _on_patients(what: str, sizes: str, is_given: bool, seed: tuple[int, ...]) -> float:
+    X, y, groups = null_patients(PATIENT_SIZES[sizes], np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return OF_PATIENTS[what][0](X, y, groups if is_given else None, seed[-1])
 
 
 # -- Writing --

@@ -209,3 +209,11 @@ def test_full_tables(simulate, name):
     assert covered or rejected or name in ("verdict", "stability")
     assert np.mean(covered or [1.0]) >= 0.95
     assert np.mean(rejected or [0.0]) <= 0.05
+
+
+def test_irrelevant_features_of_patients_are_kept_at_no_more_than_the_level(simulate):
+    for row in simulate.patients(sets=15, seed=1, quick=True):
+        if row["sample groups"] == "given":
+            assert row["mean"] <= row["at most"] + 2 * row["standard error"]
+        else:
+            assert row["mean"] > row["at most"]

@@ -163,3 +163,43 @@ def test_features_that_are_the_target_are_no_division_by_zero():
     assert real.p_value[2] < 1e-8
     few = univariate_effects(table_of(X[:3], X[:3, 0] ** 2, task="regression"))
     np.testing.assert_allclose(few.p_value, [stats.pearsonr(x, X[:3, 0] ** 2).pvalue for x in X[:3].T])
+
+
+# -- Dependent samples --
+
+
+def grouped(seed, n_features=200, n_patients=14, n_each=4):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(n_patients), n_each))
+    X = rng.normal(size=(n_patients, n_features))[groups] + 0.3 * rng.normal(size=(len(groups), n_features))
+    return X, groups
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_p_values_of_features_are_those_of_the_means_of_the_groups(task):
+    X, groups = grouped(0)
+    own = np.arange(14) % 2 if task == "classification" else np.random.default_rng(1).normal(size=14)
+    table = table_of(X, own[groups], sample_groups=groups, task=task)
+    means = np.array([X[groups == group].mean(axis=0) for group in range(14)])
+    if task == "classification":
+        expected = stats.ttest_ind(means[own == 0], means[own == 1], equal_var=False).pvalue
+    else:
+        expected = [stats.pearsonr(column, own).pvalue for column in means.T]
+    found = univariate_effects(table)
+    np.testing.assert_allclose(found.p_value, expected, rtol=1e-8)
+    assert np.mean(found.p_value < 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+    alone = univariate_effects(table_of(X, own[groups], task=task))
+    assert np.mean(alone.p_value < 0.05) > 0.2  # what independent samples would assume
+    np.testing.assert_array_equal(found.difference, alone.difference)
+
+
+def test_p_values_of_paired_samples_compare_the_means_of_each_class_in_a_group():
+    X, groups = grouped(2)
+    y = np.zeros(len(groups), dtype=int)
+    for group in range(14):
+        y[np.flatnonzero(groups == group)[:2]] = 1
+    found = univariate_effects(table_of(X, y, sample_groups=groups)).p_value
+    means = [[X[(groups == group) & (y == k)].mean(axis=0) for group in range(14)] for k in (0, 1)]
+    np.testing.assert_allclose(
+        found, stats.ttest_ind(*map(np.array, means), equal_var=False).pvalue, rtol=1e-8
+    )

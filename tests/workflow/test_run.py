@@ -328,6 +328,20 @@ def test_methods_that_control_errors_choose_their_own_size(method, params, probl
     assert result.procedure["failed"] == []
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_q_values_of_the_method_reach_the_table(problem, tmp_path):
+    params = {"selector": "fisher", "bound": "integrated", "level": 0.9, "n_subsamples": 10}
+    result = zeronorm.select(*problem, method="stability-selection", params=params, cv=3, permutations=0)
+    found = [feature.selection_q_value for feature in result.selected]
+    assert found
+    assert all(0.0 < q <= 0.9 for q in found)
+    result.save(tmp_path / "run")
+    header, first, *_ = (tmp_path / "run" / "selected.csv").read_text().splitlines()
+    written = dict(zip(header.split(","), first.split(","), strict=True))
+    assert float(written["selection_q_value"]) == pytest.approx(found[0])
+    assert "q of the selection" in (tmp_path / "run" / "report.html").read_text()
+
+
 def test_auto_keeps_one_method_and_says_which(problem, monkeypatch):
     from zeronorm.selectors.meta._auto import OUTSIDE
     from zeronorm.selectors.meta._consensus import DEFAULT_METHODS

@@ -122,12 +122,13 @@ def claims(n_sets, signal, **settings):
     return count
 
 
-def test_no_headline_on_null_patients_claims_prediction_and_nearly_all_strong_ones_do():
-    assert claims(8, 0.0) == 0
+def test_headlines_on_null_patients_claim_prediction_at_the_level_and_strong_ones_nearly_always():
+    """A claim needs p = 0.05, so a null data set gives one with a probability of up to 0.05."""
+    assert claims(8, 0.0) <= 2  # more have a probability below 0.006
     assert claims(8, 6.0) >= 7
 
 
 @pytest.mark.slow
 def test_headlines_of_twenty_null_and_twenty_strong_data_sets():
-    assert claims(20, 0.0) == 0
+    assert claims(20, 0.0) <= 3  # more have a probability below 0.016
     assert claims(20, 6.0) >= 19

@@ -258,6 +258,7 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
         )  # only some of them would mislead
     ]
     plain = (
+        ("q of the selection", "selection_q_value"),
         ("direction", "direction"),
         (effect_name(features), "effect"),
         ("fold change", "fold_change"),

@@ -82,6 +82,7 @@ FEATURE_COLUMNS = (
     "fold_change",
     "p_value",
     "q_value",
+    "selection_q_value",
     "coefficient",
     "mean",
     "scale",

@@ -45,6 +45,7 @@ class SelectedFeature:
     fold_change : ratio of the class means, where all values are positive and there are two classes.
     p_value, q_value : p-value of the feature alone, and adjusted for the false discovery rate over all features.
         They come from the samples that were used to select it: use them for orientation, not as evidence.
+    selection_q_value : the smallest false discovery rate at which the method selects it; None for methods without one.
     coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
     """
 
@@ -63,6 +64,7 @@ class SelectedFeature:
     fold_change: float | None = None
     p_value: float | None = None
     q_value: float | None = None
+    selection_q_value: float | None = None
     coefficient: float | None = None
 
 

@@ -202,7 +202,7 @@ _SEARCH = {
         None, "How much better the fit becomes with a feature; the feature with the largest gain is added."
     ),
     "sensitivity_of": Parameter(None, "Function whose sensitivity to a feature is measured."),
-    "bound": Parameter(None, "Bound or estimate of the generalisation error that is minimised."),
+    "bound": Parameter(None, "Bound or estimate of an error that the method uses."),
     "sign": Parameter(None, "Whether features are ranked by the signed or the absolute derivative."),
     "order": Parameter(None, "Order of the derivative; 0 measures the change when the feature is removed."),
     "search": Parameter(None, "Whether features are removed one by one, added, or both."),
@@ -305,6 +305,7 @@ _RESAMPLING = {
     "sampling": Parameter(None, "How the halves of the samples are drawn."),
     "aggregation": Parameter(None, "How the ranks from several selectors are combined into one ranking."),
     "weights": Parameter(list_of(NOT_NEGATIVE), "Weight of each selector in the combined ranking."),
+    "n_permutations": Parameter(count(0), "Number of permuted targets."),
     "assumption": Parameter(None, "Assumption behind the bound on false selections."),
 }
 

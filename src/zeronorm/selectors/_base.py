@@ -401,7 +401,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             if fit_params:
                 raise TypeError(
                     f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
-                    "passed to 'estimator', which is None."
+                    "passed to 'estimator', which is None. Leave them out, or set 'estimator' to a model whose fit "
+                    "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such "
+                    "as LassoSelector."
                 )
             return Bunch(estimator=Bunch(fit={}))
         from sklearn import get_config
@@ -463,7 +465,7 @@ class SplittingSelector(BaseSelector):
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
         y : labels of any type, or real targets with ``task="regression"``.
-        groups : one label per sample; samples of one group stay together in the folds.
+        groups : one label per sample; samples of one group (a patient) stay together in folds, halves and probes.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, fit_params, groups=groups)

@@ -18,7 +18,7 @@ from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import EmptySelectionWarning, Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors._base import BaseSelector, SplittingSelector
 
 
 class MetaSelector(BaseSelector):
@@ -97,7 +97,7 @@ def fit_inside(
 # -- Base class of selectors that limit false selections --
 
 
-class ErrorControlSelector(MetaSelector):
+class ErrorControlSelector(MetaSelector, SplittingSelector):
     """A selector that may select no feature.
 
     ``support_`` is empty when no feature passes; ``path_`` still has subsets of every size.
@@ -129,14 +129,14 @@ class ErrorControlSelector(MetaSelector):
                 )
 
     def _fit_shuffled(
-        self, design: Design, target: NDArray[Any], rng: np.random.Generator
+        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
     ) -> tuple[SelectionPath, FloatArray, NDArray[np.intp]]:
         """Fit on the columns in random order; return the path, and scores and positions in the original order.
 
         Ties go to the first column; the random order keeps this from favouring the real columns.
         """
         shuffle = rng.permutation(design.n_features)
-        _, path = self._wrapped_path(design.take(shuffle), target, rng)
+        _, path = self._wrapped_path(design.take(shuffle), target, rng, groups)
         scores, position = np.empty(shuffle.size), np.empty(shuffle.size, dtype=np.intp)
         scores[shuffle], position[shuffle] = path.feature_scores(), path.position()
         return path, scores, position

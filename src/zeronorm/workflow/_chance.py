@@ -239,10 +239,12 @@ def permutation_test(
     if count == 0:
         return None
     metric, sign = procedures.primary_metric_of(table, settings), direction(table, settings)
-    smallest, values = max(exchange.smallest_p_value, 1 / (1 + count)), []
+    are_few = exchange.count < ENOUGH_EXCHANGES
+    stated = f" (smallest possible p = {exchange.smallest_p_value:.2g})" if are_few else ""
+    values = []
     for number, target in enumerate(permuted_targets(table, settings, count)):
         if bar is not None:
-            bar.stage = f"permutation {number + 1} of {count} (smallest possible p = {smallest:.2g})"
+            bar.stage = f"permutation {number + 1} of {count}{stated}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
             records = training.evaluate_procedures(

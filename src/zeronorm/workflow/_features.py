@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
-from zeronorm.design import as_design
+from zeronorm.design import Design, as_design
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.result._record import SelectedFeature
+from zeronorm.selection._sample_groups import group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +39,7 @@ class Effects:
         the correlation with the target (regression).
     kind : name of the measure in ``difference``.
     fold_change : ratio of the class means where all values are positive, else NaN.
-    p_value : Welch's t test, analysis of variance, or the test of the correlation.
+    p_value : Welch's t test, analysis of variance, or the test of the correlation; with sample groups, of their means.
     q_value : p-value adjusted by the method of Benjamini and Hochberg over all features.
     """
 
@@ -50,14 +52,45 @@ class Effects:
 
 
 def univariate_effects(table: Table) -> Effects:
-    """Effects of all features, in one pass over the data."""
-    if not table.target.has_classes:
-        return _correlations(table)
-    classes, codes = np.unique(table.y, return_inverse=True)
-    found = as_design(table.X).column_stats(codes)
+    """Effects of all features, in one pass over the data.
+
+    Samples of one group are not independent: with sample groups the p-values compare the means of the groups, with
+    classes those of the samples of each class in a group.
+    """
+    design, has_classes = as_design(table.X), table.target.has_classes
+    effects = _effects_of(design, table.y, has_classes)
+    if table.sample_groups is None:
+        return effects
+    means, y = _group_means(table.sample_groups, table.y, has_classes)
+    p_value = np.concatenate(
+        [_effects_of(as_design(means(block)), y, has_classes).p_value for _, block in design.iter_blocks()]
+    )
+    return replace(effects, p_value=p_value, q_value=adjust_p_values(p_value, "benjamini-hochberg"))
+
+
+def _group_means(groups: Any, y: Any, has_classes: bool) -> tuple[Callable[[Any], Any], Any]:
+    """The function from columns to their means by group (and class), and the target of these means."""
+    codes = group_codes(groups)
+    if has_classes:
+        classes, labels = np.unique(y, return_inverse=True)
+        codes = np.unique(codes * len(classes) + labels, return_inverse=True)[1]
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    starts = np.cumsum(sizes) - sizes
+
+    def means(columns: Any) -> Any:
+        return np.add.reduceat(columns[order], starts, axis=0) / sizes[:, None]
+
+    return means, y[order][starts] if has_classes else means(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
+
+
+def _effects_of(design: Design, y: Any, has_classes: bool) -> Effects:
+    if not has_classes:
+        return _correlations(design, np.asarray(y, dtype=np.float64))
+    classes, codes = np.unique(y, return_inverse=True)
+    found = design.column_stats(codes)
     counts = found.count.astype(np.float64)[:, None]
     means, variances = found.class_mean, found.class_variance * counts / np.maximum(counts - 1.0, 1.0)
-    blank = np.full(table.n_features, np.nan)
+    blank = np.full(design.n_features, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         if len(classes) == 2:
             difference, p_value = _two_classes(means, variances, counts[:, 0])
@@ -94,15 +127,14 @@ def _several_classes(found: Any, means: Any, variances: Any, counts: Any) -> tup
     return between / (between + within), stats.f.sf(ratio, q - 1, n - q)
 
 
-def _correlations(table: Table) -> Effects:
-    y = np.asarray(table.y, dtype=np.float64)
+def _correlations(design: Design, y: NDArray[np.float64]) -> Effects:
     n = len(y)
     standard = (y - y.mean()) / y.std()
-    r = np.clip(as_design(table.X).standardized().transpose_dot(standard) / n, -1.0, 1.0)
+    r = np.clip(design.standardized().transpose_dot(standard) / n, -1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = r * np.sqrt((n - 2) / (1.0 - r**2))
     p_value = 2.0 * stats.t.sf(np.abs(t), max(1, n - 2))
-    return _finished(None, r, "correlation", np.full(table.n_features, np.nan), p_value)
+    return _finished(None, r, "correlation", np.full(design.n_features, np.nan), p_value)
 
 
 def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -> Effects:
@@ -118,8 +150,9 @@ def describe_selected(
     ordered: Any,
     frequencies: dict[int, float],
     model: LinearModel | None,
+    q_values: NDArray[np.float64] | None = None,
 ) -> list[SelectedFeature]:
-    """The selected features, given in the order of the path."""
+    """The selected features, given in the order of the path; ``q_values`` are those of a method that has them."""
     if ordered.size == 0:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
@@ -146,6 +179,7 @@ def describe_selected(
                 fold_change=_finite(effects.fold_change[index]),
                 p_value=float(effects.p_value[index]),
                 q_value=float(effects.q_value[index]),
+                selection_q_value=None if q_values is None else float(q_values[index]),
                 coefficient=None if weights is None else _finite(weights[position]),
             )
         )

@@ -279,7 +279,10 @@ def _selection_result(
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
     model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
-    selected = describe_selected(table, fitted.path, fitted.columns, dict(frequencies.shares), model)
+    q_values = getattr(fitted.selector, "q_values_", None)
+    selected = describe_selected(
+        table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values
+    )
     figures = _figures(table, fitted, sizes)
     named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}

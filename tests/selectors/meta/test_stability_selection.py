@@ -172,3 +172,78 @@ def test_subsets_of_stability_selection_have_at_most_all_features():
         assert size(100, threshold=0.75, false_selections=allowed) == found
     with pytest.raises(ValueError, match=r"even subsets of one feature allow 0\.02 false selections"):
         size(100, threshold=0.75, false_selections=0.019)
+
+
+# -- The integrated bound, q-values, the default selector and groups of samples --
+
+
+def test_works_without_arguments():
+    X, y = make_data()
+    fitted = StabilitySelection(random_state=0).fit(X, y)
+    assert set(np.flatnonzero(fitted.support_)) == {0, 1, 2}
+    clone = StabilitySelection(bound="integrated", random_state=0).fit(X, y)
+    assert np.all(clone.q_values_[:3] < clone.q_values_[3:].min())
+
+
+def test_integrated_bound_gives_q_values_and_expected_false_selections():
+    X, y = make_data(p=100, shift=3.0)
+    fitted = StabilitySelection(FisherScore(), bound="integrated", random_state=0).fit(X, y)
+    assert np.flatnonzero(fitted.support_).tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(fitted.support_, fitted.q_values_ <= 0.1)
+    assert fitted.n_false_expected_.shape == (100,)
+    assert np.all(np.diff(fitted.n_false_expected_) >= 0)
+    assert fitted.false_selections_ == fitted.n_false_expected_[2] <= 0.3
+    assert "permuted target" in fitted.assumption_
+    paper = StabilitySelection(FisherScore(), bound="integrated", n_permutations=0, random_state=0).fit(X, y)
+    assert "too small" in paper.assumption_
+    assert paper.subset_size_ >= fitted.subset_size_
+
+
+def test_noise_is_selected_in_no_more_data_sets_than_the_level():
+    rng = np.random.default_rng(0)
+    n_draws, level = 30, 0.1
+    any_selected = [
+        StabilitySelection(FisherScore(), bound="integrated", level=level, n_subsamples=40, random_state=i)
+        .fit(rng.normal(size=(40, 60)), np.arange(40) % 2)
+        .support_.any()
+        for i in range(n_draws)
+    ]
+    assert np.mean(any_selected) <= level + 2 * np.sqrt(level * (1 - level) / n_draws)
+
+
+def test_halves_of_whole_patients_keep_the_bound():
+    """16 patients with 4 samples each, no feature related to the label: 1.92 were kept, of 0.98 expected."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(16), 4)
+    kept, split = [], []
+    for seed in range(30):
+        X = (2.0 * rng.normal(size=(16, 100)))[groups] + rng.normal(size=(64, 100))
+        y = rng.permutation(np.arange(16) % 2)[groups]
+        selector = StabilitySelection(FisherScore(), n_subsamples=50, random_state=seed)
+        kept.append(selector.fit(X, y, groups=groups).n_features_)
+        bound = selector.false_selections_
+        split.append(selector.fit(X, y).n_features_)
+    assert np.mean(kept) <= bound
+    assert np.mean(split) > bound  # halves that divide patients are not independent
+
+
+def test_weights_of_samples_are_refused_with_a_remedy():
+    X, y = make_data()
+    with pytest.raises(TypeError, match=r"sample_weight.*Leave them out, or set 'estimator'.*LassoSelector"):
+        StabilitySelection().fit(X, y, sample_weight=np.ones(60))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sampling": "halves"}, "'complementary_pairs' with bound='integrated'"),
+        ({"n_subsamples": 7}, "an even number with bound='integrated'"),
+        ({"subset_size": 41}, "at most the number of features of X, 40"),
+        ({"n_permutations": -1}, "'n_permutations' parameter"),
+        ({"level": 1.0}, "'level' parameter"),
+    ],
+)
+def test_bad_input_of_the_integrated_bound(given, message):
+    X, y = make_data()
+    with pytest.raises(ValueError, match=message):
+        StabilitySelection(FisherScore(), bound="integrated", **given).fit(X, y)

@@ -75,7 +75,8 @@ class GramSchmidtRelief(BaseSelector):
     contrast
         "ratio" divides the mean distances, "difference" subtracts them.
     level
-        Here: the risk at which the search stops. The paper uses 0.01 and 0.1.
+        Here: the risk at which the search stops. The paper uses 0.01 and 0.1. It holds for independent samples; with
+        several samples of each patient use ``ProbeSelector`` with ``groups``.
     correction
         "max": for the best of all features. None: no correction. Used only when probes decide the number of features.
     n_probes

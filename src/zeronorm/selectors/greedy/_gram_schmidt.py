@@ -75,7 +75,8 @@ class GramSchmidt(WeightedSelector):
         "probe" uses the risk that a random column would have been chosen, "fisher" a significance test, "loo" the
         leave-one-out error; "size" has no rule.
     level
-        Here: the risk or significance at which the search stops.
+        Here: the risk or significance at which the search stops. It holds for independent samples; with
+        several samples of each patient use ``ProbeSelector`` with ``groups``.
     correction
         "max": for the best of all columns (with ``stop="probe"``). None: no correction.
     degree

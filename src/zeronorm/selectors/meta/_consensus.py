@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._cost import automatic_C
-from zeronorm.engines._error_control import draw_halves, false_selection_bound
+from zeronorm.engines._error_control import false_selection_bound
+from zeronorm.engines._half_samples import half_samples
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
 from zeronorm.engines.elimination._smooth_models import least_missed_last
 from zeronorm.registry import Registered, get_method, register
@@ -86,7 +87,8 @@ class Consensus(SplittingSelector):
 
     With halves in complementary pairs ``false_selections(threshold)`` bounds the expected number of
     features whose frequency reaches the threshold although they belong to the first q of the consensus on
-    half of the data with a probability below q/p (Shah & Samworth 2013).
+    half of the data with a probability below q/p (Shah & Samworth 2013). The halves must be independent: with
+    ``groups`` in ``fit`` (several samples of each patient) they hold whole groups.
 
     Parameters
     ----------
@@ -271,9 +273,7 @@ class Consensus(SplittingSelector):
     def _samples(self, problem: Problem) -> list[IntArray | None]:
         if self.n_subsamples == 0:
             return [None]
-        return list(
-            draw_halves(problem.n_samples, problem.target.strata(), self.n_subsamples, True, problem.rng)
-        )
+        return list(half_samples(problem.target, problem.sample_groups, problem.rng, count=self.n_subsamples))
 
     def _weights(self, is_first: NDArray[np.bool_]) -> FloatArray:
         n_halves, n_selectors, p = is_first.shape

@@ -13,8 +13,10 @@ from zeronorm.design import DenseDesign, Design
 from zeronorm.design._index import Index, compose
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.registry import Registered, get_method, register
+from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
+from zeronorm.selection._sample_groups import group_codes, sizes_alike
 from zeronorm.selectors._wrapping import ErrorControlSelector
 
 MOST_DRAWS = 1000  # largest number of fits unless ``n_repeats`` is set
@@ -48,6 +50,10 @@ class ProbeSelector(ErrorControlSelector):
     - ``control="fdr"``: the same for p-values adjusted by Benjamini and Hochberg,
     - ``control="fwer"``: the same for p-values adjusted by Holm.
 
+    With ``groups`` in ``fit`` (several samples of each patient) an irrelevant feature has similar values within a
+    group. A probe then has the values of a column with whole groups exchanged, and the samples within each group
+    shuffled, so that it is as dependent as the column; groups exchange with those of similar size.
+
     It can happen that no feature passes; ``support_`` is then empty. The probes never enter ``path_``.
 
     Parameters
@@ -61,7 +67,7 @@ class ProbeSelector(ErrorControlSelector):
         Here: the rate of false selections.
     probes
         "permuted": columns of X with their rows shuffled. "gaussian": normal noise with the mean and standard
-        deviation of a column of X.
+        deviation of a column of X; not with ``groups``, since its samples are independent.
     control
         "rate" is the false-selection rate of each feature, "fdr" the false discovery rate, "fwer" the family-wise error
         rate.
@@ -124,10 +130,15 @@ class ProbeSelector(ErrorControlSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         n_probes, n_repeats = self._draws_of_probes(problem.n_features)
+        groups = problem.sample_groups
+        if groups is not None and self.probes == "gaussian":
+            raise parameter_error(
+                self, "probes", "'permuted' with 'groups': Gaussian probes ignore the groups"
+            )
         target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
-            delayed(self._one_draw)(problem.design, target, n_probes, rng)
+            delayed(self._one_draw)(problem.design, target, groups, n_probes, rng)
             for rng in problem.rng.spawn(n_repeats)
         )
         ahead, position = np.zeros(problem.n_features), np.zeros(problem.n_features)
@@ -171,17 +182,24 @@ class ProbeSelector(ErrorControlSelector):
         return int(n_probes), int(n_repeats)
 
     def _one_draw(
-        self, design: Design, target: NDArray[Any], n_probes: int, rng: np.random.Generator
+        self,
+        design: Design,
+        target: NDArray[Any],
+        groups: NDArray[Any] | None,
+        n_probes: int,
+        rng: np.random.Generator,
     ) -> tuple[SelectionPath, FloatArray, FloatArray]:
         """The path on data and probes; per feature, the number of probes ahead and the position among the features."""
         p = design.n_features
-        noise = draw_probes(design, n_probes, self.probes, rng)
-        path, _, position = self._fit_shuffled(JoinedDesign(design, DenseDesign(noise)), target, rng)
+        noise = draw_probes(design, n_probes, self.probes, rng, groups)
+        path, _, position = self._fit_shuffled(JoinedDesign(design, DenseDesign(noise)), target, rng, groups)
         ahead = np.searchsorted(np.sort(position[p:]), position[:p])
         return path, ahead.astype(np.float64), (position[:p] - ahead).astype(np.float64)
 
 
-def draw_probes(design: Design, n_probes: int, kind: str, rng: np.random.Generator) -> FloatArray:
+def draw_probes(
+    design: Design, n_probes: int, kind: str, rng: np.random.Generator, groups: NDArray[Any] | None = None
+) -> FloatArray:
     """Columns of noise that look like columns of the data; all columns are used equally often."""
     p = design.n_features
     sources = np.sort(np.concatenate([rng.permutation(p) for _ in range(-(-n_probes // p))])[:n_probes])
@@ -189,13 +207,47 @@ def draw_probes(design: Design, n_probes: int, kind: str, rng: np.random.Generat
     if kind == "permuted":
         for start in range(0, n_probes, 512):
             part = sources[start : start + 512]
-            noise[:, start : start + part.size] = rng.permuted(design.block(part), axis=0)
+            values = design.block(part)
+            noise[:, start : start + part.size] = (
+                rng.permuted(values, axis=0) if groups is None else exchanged_groups(values, groups, rng)
+            )
         return noise
     stats = design.column_stats()
     noise[...] = rng.standard_normal((design.n_samples, n_probes))
     noise *= np.sqrt(stats.variance[sources])
     noise += stats.mean[sources]
     return noise
+
+
+def exchanged_groups(values: FloatArray, groups: NDArray[Any], rng: np.random.Generator) -> FloatArray:
+    """Columns whose groups take the values of random groups of similar size, in random order; each column anew.
+
+    A group takes as many values of the other group as it has samples; if that one is smaller, some of them twice.
+    """
+    codes = group_codes(groups)
+    sizes = np.bincount(codes)
+    n_groups, n_columns = len(sizes), values.shape[1]
+    starts = np.cumsum(sizes) - sizes
+    rows = np.argsort(codes, kind="stable")
+    position = np.arange(len(codes)) - np.repeat(starts, sizes)
+    # Groups sorted by class, then at random, are the donors of the groups sorted by class alone.
+    alike = sizes_alike(sizes)
+    shuffled = np.argsort(alike[:, None] + rng.random((n_groups, n_columns)), axis=0)
+    donors = np.empty_like(shuffled)
+    donors[np.argsort(alike, kind="stable")] = shuffled
+    donor = np.repeat(donors, sizes, axis=0)
+    within = np.argsort(
+        codes[:, None] + rng.random(values.shape), axis=0
+    )  # rows of each group in random order
+    chosen = np.where(
+        position[:, None] < sizes[donor],
+        position[:, None],
+        (rng.random(values.shape) * sizes[donor]).astype(np.intp),
+    )
+    found = np.empty_like(values)
+    source = np.take_along_axis(within, starts[donor] + chosen, axis=0)
+    found[rows] = np.take_along_axis(values, source, axis=0)
+    return found
 
 
 # -- Two designs side by side --

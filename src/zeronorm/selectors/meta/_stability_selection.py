@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from zeronorm._types import IntArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines._error_control import draw_halves, false_selection_bound
-from zeronorm.registry import Registered, register
+from zeronorm.engines._error_control import false_selection_bound
+from zeronorm.engines._half_samples import half_samples
+from zeronorm.engines._integrated_paths import integrate_paths
+from zeronorm.registry import Registered, get_method, register
 from zeronorm.selection._kinds import exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
+from zeronorm.selection.target import Target
 from zeronorm.selectors._wrapping import ErrorControlSelector
 
 ASSUMPTIONS = {
@@ -24,6 +28,10 @@ ASSUMPTIONS = {
     "{share}; an irrelevant feature that follows a relevant one can exceed it and is then not counted",
     "unimodal": "counting as false the features that are chosen on half of the data with a probability below {share}, "
     "and if their selection frequencies have unimodal distributions",
+    "permuted": "if irrelevant features are no more stable than all features are with a permuted target; irrelevant "
+    "features that follow relevant ones break this",
+    "independent_pairs": "if an irrelevant feature is selected on different pairs of halves independently; all pairs "
+    "come from the same samples, so the number is too small",
 }
 
 
@@ -32,17 +40,20 @@ ASSUMPTIONS = {
     kind="meta",
     family="meta",
     tasks=("binary", "multiclass", "regression"),
-    reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013",
-    cost="a fit of the selector on each of 100 halves",
-    oracle="the bounds by hand, and false selections on noise",
+    reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013; Melikechi & Miller 2025",
+    cost="a fit of the selector on each of 100 halves; three times that with bound='integrated'",
+    oracle="the bounds by hand, a plain loop over the definition, and false selections on noise",
     avoid="few samples: halves of them have little power",
-    test_params={
-        "selector": Registered("fisher"),
-        "n_features_to_select": 1,
-        "subset_size": 1,
-        "n_subsamples": 6,
-        "random_state": 0,
-    },
+    test_params=(
+        {
+            "selector": Registered("fisher"),
+            "n_features_to_select": 1,
+            "subset_size": 1,
+            "n_subsamples": 6,
+            "random_state": 0,
+        },
+        {"bound": "integrated", "n_features_to_select": 1, "n_subsamples": 6, "random_state": 0},
+    ),
 )
 class StabilitySelection(ErrorControlSelector):
     r"""Keep the features that the wrapped selector chooses on most halves of the data.
@@ -66,31 +77,63 @@ class StabilitySelection(ErrorControlSelector):
     (scaled by :math:`\theta q`, :math:`\theta = q/p`; C(τ, b) holds for :math:`\tau > \min(1/2 +
     \theta^2, 1/2 + 1/(2b) + 3\theta^2/4)`).
 
+    ``bound="integrated"`` (Melikechi & Miller) uses the shares :math:`\pi_j(k)` of the halves on which feature j is
+    among the first k, for all sizes k up to K, and gives each feature a q-value:
+
+    .. math:: s_j = \frac1K \sum_{k=1}^K \max(2 \pi_j(k) - 1, 0)^3, \qquad
+        E[V(\tau)] \le \frac{1}{\tau K} \sum_{k=1}^K b(k), \qquad
+        q_j = \min_{\tau \le s_j} \frac{E[V(\tau)]}{\#\{s \ge \tau\}}
+
+    where V counts the irrelevant features with a score of at least :math:`\tau`, and b(k) is the sum of
+    :math:`\max(2 \pi_j(k) - 1, 0)^3` over all features with a permuted target, a mean over ``n_permutations``. K is the
+    largest size for which the mean of b is at most 0.05. ``n_permutations=0`` takes the paper's b(k), which assumes
+    that pairs of halves are independent of each other; they share their samples, and in simulations more features are
+    false than it states.
+
+    With ``groups`` in ``fit`` (several samples of each patient) the halves consist of whole groups.
+
     Parameters
     ----------
+    selector
+        None: least angle regression, ``LassoSelector(method="lars")``.
     n_features_to_select
-        None: the features that reach ``threshold``.
+        None: the features that reach ``threshold``, or with a q-value of at most ``level``.
+    bound
+        "frequency": the frequency of one size. "integrated": all sizes, with a q-value for each feature.
+    level
+        Here: the false discovery rate, used with ``bound="integrated"``.
+    n_permutations
+        Used with ``bound="integrated"``. 0: the bound of independent pairs.
     threshold
-        Here: the fraction of the halves in which a feature must be selected, above 0.5.
+        Here: the fraction of the halves in which a feature must be selected, above 0.5; used with
+        ``bound="frequency"``.
     false_selections
-        It determines ``subset_size``.
+        It determines ``subset_size`` with ``bound="frequency"``.
     subset_size
-        Here: the features selected on each half. None: the largest number that keeps the bound.
+        Here: the features selected on each half. None: the largest number that keeps the bound. With
+        ``bound="integrated"`` the size K, if fewer than the bound allows.
     sampling
-        "complementary_pairs" uses both halves of each split, "halves" independent halves.
+        "complementary_pairs" uses both halves of each split, "halves" independent halves (not if "integrated").
     assumption
-        "unimodal" assumes a unimodal distribution of the frequencies and is sharper.
+        "unimodal" assumes a unimodal distribution of the frequencies and is sharper; used with
+        ``bound="frequency"``.
     random_state
         It also determines every ``random_state`` of the wrapped selector that is not set.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_,)
-        Share of the halves in which each feature was chosen; also ``scores_``.
+        Share of the halves in which each feature was among the first ``subset_size_``; also ``scores_`` with
+        ``bound="frequency"``. With "integrated", ``scores_`` are the integrated ones.
     subset_size_ : int
-        The number q of features chosen on each half.
+        The number q of features chosen on each half, or the largest size K.
     false_selections_ : float
-        The bound for this q and threshold.
+        The bound for this q and threshold, or on the false ones among the features within ``level``.
+    q_values_ : ndarray of shape (n_features_in_,)
+        The smallest false discovery rate at which a feature is selected; only with ``bound="integrated"``.
+    n_false_expected_ : ndarray of shape (n_features_in_,)
+        Bound on the expected number of false features among the first 1, 2, … of ``path_``; only with
+        ``bound="integrated"``.
     assumption_ : str
         What the bound assumes and counts, as text; report it together with the bound.
 
@@ -112,9 +155,12 @@ class StabilitySelection(ErrorControlSelector):
 
     def __init__(
         self,
-        selector: Any,
+        selector: Any = None,
         *,
         n_features_to_select: int | float | None = None,
+        bound: Literal["frequency", "integrated"] = "frequency",
+        level: float = 0.1,
+        n_permutations: int = 2,
         threshold: float = 0.75,
         false_selections: float = 1.0,
         subset_size: int | None = None,
@@ -128,6 +174,9 @@ class StabilitySelection(ErrorControlSelector):
     ) -> None:
         self.selector = selector
         self.n_features_to_select = n_features_to_select
+        self.bound = bound
+        self.level = level
+        self.n_permutations = n_permutations
         self.threshold = threshold
         self.false_selections = false_selections
         self.subset_size = subset_size
@@ -139,47 +188,106 @@ class StabilitySelection(ErrorControlSelector):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _wrapped(self) -> Any:
+        return get_method("lasso").cls(method="lars") if self.selector is None else self.selector
+
     def _select(self, problem: Problem) -> SelectionPath:
-        p, target = problem.n_features, problem.target.labels()
+        return self._by_frequency(problem) if self.bound == "frequency" else self._by_integral(problem)
+
+    def _by_frequency(self, problem: Problem) -> SelectionPath:
+        p = problem.n_features
         self.subset_size_ = self._size_of_subsets(p)
         self.false_selections_ = self._bound_for(self.subset_size_, p)
         self.assumption_ = ASSUMPTIONS[
             self.sampling if self.sampling == "halves" else self.assumption
         ].format(share=f"{self.subset_size_}/{p}")
-        strata = problem.target.strata()
-        halves = draw_halves(
-            problem.n_samples, strata, self.n_subsamples, self.sampling == "complementary_pairs", problem.rng
-        )
-        seeds = problem.rng.spawn(len(halves))
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        fits = (
-            delayed(self._one_half)(problem.design, target, rows, rng)
-            for rows, rng in zip(halves, seeds, strict=True)
-        )
         chosen, position, converged = np.zeros(p), np.zeros(p), True
-        with problem.progress.task("Subsampling", len(halves)) as advance:
-            for path in parallel(fits):
+        with problem.progress.task("Subsampling", self.n_subsamples) as advance:
+            for path in self._paths_on_halves(problem, problem.target):
                 chosen[path.support(self.subset_size_)] += 1
                 position += path.position()
                 converged = converged and path.converged
                 advance(1)
-        self.frequencies_ = chosen / len(halves)
+        self.frequencies_ = chosen / self.n_subsamples
+        n_kept = int(np.sum(self.frequencies_ >= self.threshold - 1e-12))
+        return self._ranked(self.frequencies_, position, n_kept, converged)
+
+    def _by_integral(self, problem: Problem) -> SelectionPath:
+        self._check_subset_size(problem.n_features)
+        targets = [problem.target]
+        targets += [
+            problem.target.permuted(problem.rng, problem.sample_groups) for _ in range(self.n_permutations)
+        ]
+        positions = np.empty((len(targets), self.n_subsamples, problem.n_features), dtype=np.int32)
+        converged = True
+        with problem.progress.task("Subsampling", positions.shape[0] * self.n_subsamples) as advance:
+            for rows, target in zip(positions, targets, strict=True):
+                for half, path in enumerate(self._paths_on_halves(problem, target)):
+                    rows[half] = path.position()
+                    converged = converged and path.converged
+                    advance(1)
+        found = integrate_paths(positions[0], list(positions[1:]), self.subset_size)
+        self.subset_size_, self.q_values_ = found.largest_size, found.q_values
+        self.frequencies_ = np.mean(positions[0] < found.largest_size, axis=0)
+        self.assumption_ = ASSUMPTIONS["permuted" if self.n_permutations else "independent_pairs"]
+        path = self._ranked(
+            found.scores, positions[0].sum(axis=0), int(np.sum(found.q_values <= self.level)), converged
+        )
+        self.n_false_expected_ = np.maximum.accumulate(found.expected_false[path.order])
+        self.false_selections_ = (
+            float(self.n_false_expected_[path.selected_size - 1]) if path.selected_size else 0.0
+        )
+        return path
+
+    def _ranked(
+        self, scores: FloatArray, position: NDArray[Any], n_kept: int, converged: bool
+    ) -> SelectionPath:
+        """The path in the order of the scores, then of the mean position on the halves."""
         return SelectionPath(
-            order=np.lexsort((position, -chosen)),
-            scores=self.frequencies_,
-            selected_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),
+            order=np.lexsort((position, -scores)),
+            scores=scores,
+            selected_size=n_kept,
             converged=converged,
             remedy="give the wrapped selector more iterations or a looser tol.",
         )
 
+    def _paths_on_halves(self, problem: Problem, target: Target) -> Iterator[SelectionPath]:
+        """The path of the wrapped selector on each half of the samples."""
+        in_pairs = self.sampling == "complementary_pairs"
+        halves = half_samples(
+            target, problem.sample_groups, problem.rng, count=self.n_subsamples, in_pairs=in_pairs
+        )
+        labels, groups = target.labels(), problem.sample_groups
+        fits = (
+            delayed(self._one_half)(problem.design, labels, groups, rows, rng)
+            for rows, rng in zip(halves, problem.rng.spawn(len(halves)), strict=True)
+        )
+        yield from Parallel(n_jobs=self.n_jobs, return_as="generator")(fits)
+
     def _one_half(
-        self, design: Design, target: NDArray[Any], rows: IntArray, rng: np.random.Generator
+        self,
+        design: Design,
+        labels: NDArray[Any],
+        groups: NDArray[Any] | None,
+        rows: IntArray,
+        rng: np.random.Generator,
     ) -> SelectionPath:
-        return self._wrapped_path(design.take_rows(rows), target[rows], rng)[1]
+        own = None if groups is None else groups[rows]
+        return self._wrapped_path(design.take_rows(rows), labels[rows], rng, own)[1]
 
     def _check_parameters(self) -> None:
         if self.sampling == "halves" and self.assumption == "unimodal":
             raise parameter_error(self, "assumption", "'worst_case' with sampling='halves'")
+        if self.bound == "frequency":
+            return
+        if self.sampling == "halves":
+            raise parameter_error(self, "sampling", "'complementary_pairs' with bound='integrated'")
+        if self.n_subsamples % 2:
+            raise parameter_error(self, "n_subsamples", "an even number with bound='integrated'")
+
+    def _check_subset_size(self, n_features: int) -> None:
+        if self.subset_size is not None and self.subset_size > n_features:
+            raise parameter_error(self, "subset_size", f"at most the number of features of X, {n_features}")
 
     def _size_of_subsets(self, n_features: int) -> int:
         if self.subset_size is None:
@@ -193,8 +301,7 @@ class StabilitySelection(ErrorControlSelector):
                     "Raise 'false_selections' or 'threshold', or give 'subset_size'."
                 )
             return sizes[-1]
-        if self.subset_size > n_features:
-            raise parameter_error(self, "subset_size", f"at most the number of features of X, {n_features}")
+        self._check_subset_size(n_features)
         return int(self.subset_size)
 
     def _bound_for(self, size: int, n_features: int) -> float:
