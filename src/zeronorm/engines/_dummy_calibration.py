@@ -6,8 +6,8 @@ r"""How often features enter before dummies, the estimated share of false ones, 
 .. math:: \Phi'(j) = \sum_{t \le T} \Bigl(1 - \frac{p - \sum_i \Phi_t(i)}{L - t + 1} \Big/
           \sum_{i: \Phi_T(i) > 1/2} \Delta\Phi_t(i)\Bigr)\, \Delta\Phi_t(j), \qquad \Delta\Phi_t = \Phi_t - \Phi_{t-1}
 
-(Machkour, Muma & Palomar 2025, definitions 1 to 3): between two dummies about :math:`(p - \dots)/(L - t + 1)` irrelevant
-features enter.
+(Machkour, Muma & Palomar 2025, definitions 1 to 3): between two dummies about :math:`(p - \dots)/(L - t + 1)`
+irrelevant features enter.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Round:
 
     def n_selected(self) -> IntArray:
         """Number of features above each voting level."""
-        return np.sum(self.occurrences[:, None] > self.votes, axis=0)
+        return np.asarray(np.sum(self.occurrences[:, None] > self.votes, axis=0))
 
     def at_reference(self) -> float:
         """The estimated share of false features at the voting level of the paper."""
         return float(self.false_share[np.flatnonzero(self.votes <= REFERENCE_VOTE + NOTHING)[-1]])
 
     def q_values(self) -> FloatArray:
-        """For each feature the smallest estimated share of false ones among the selections that contain it; 1 if none."""
+        """The smallest estimated share of false features in a selection with this feature, for each; 1 if none."""
         above = self.occurrences[:, None] > self.votes
-        return np.where(above, self.false_share, 1.0).min(axis=1)
+        return np.asarray(np.where(above, self.false_share, 1.0).min(axis=1))
 
 
 def voting_levels(n_experiments: int) -> FloatArray:

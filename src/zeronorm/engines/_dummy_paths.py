@@ -1,15 +1,16 @@
-r"""Least-angle paths among features and dummies, stopped after a number of dummies (terminating LARS).
+r"""Forward paths among features and dummies, stopped after a number of dummies.
 
-Let :math:`r` be the residual, :math:`A` the entered columns, all of unit length, with :math:`|x_j^\top r| = b` for
-:math:`j \in A`, and :math:`y_A` the part of the target that the entered columns cannot explain. Least-angle regression
-moves the residual towards it, :math:`r(\tau) = r + \tau (y_A - r)`, the bound falls as :math:`b (1 - \tau)`, and the next
-column is the one that reaches it first,
+Let :math:`A` be the entered columns, all of unit length, and :math:`y_A` the part of the target that they cannot
+explain. Orthogonal matching pursuit enters the column with the largest :math:`|x_j^\top y_A|`. Least-angle regression
+has a residual :math:`r` with :math:`|x_j^\top r| = b` for :math:`j \in A` and moves it towards :math:`y_A`,
+:math:`r(\tau) = r + \tau (y_A - r)`; the bound falls as :math:`b (1 - \tau)`, and the next column is the one
+that reaches it first,
 
 .. math:: \frac{1 - \tau_j}{\tau_j} = \frac{|h_j|}{b - \operatorname{sign}(h_j)\, c_j},
           \qquad c_j = x_j^\top r, \quad h_j = x_j^\top y_A
 
-(Efron, Hastie, Johnstone & Tibshirani 2004, in other symbols; no column leaves). A step needs one product :math:`X^\top e` with
-the new direction :math:`e`; that of all experiments is one product of matrices.
+(Efron, Hastie, Johnstone & Tibshirani 2004, in other symbols; no column leaves). A step needs one product
+:math:`X^\top e` with the new direction :math:`e`; that of all experiments is one product of matrices.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DUMMY = -1  # stands for a dummy in the list of entered columns
 
 
 class Experiment:
-    """The path of one experiment.
+    """The path of one experiment, by orthogonal matching pursuit.
 
     Attributes
     ----------
@@ -37,9 +38,11 @@ class Experiment:
     direction : the new direction, whose products with the features ``absorb`` expects.
     """
 
-    def __init__(self, columns: FloatArray, products: FloatArray, target: FloatArray, pool: DummyPool) -> None:
+    def __init__(
+        self, columns: FloatArray, products: FloatArray, target: FloatArray, pool: DummyPool
+    ) -> None:
         self.columns, self.pool = columns, pool
-        self.products, self.final = products.copy(), products.copy()
+        self.final = products.copy()
         self.free = np.where(np.einsum("ij,ij->j", columns, columns) > 0.5, 1.0, 0.0)
         self.residual, self.unexplained = target, target
         self.entered: list[int] = []
@@ -52,44 +55,29 @@ class Experiment:
         self._dummies = np.empty((target.size, 0))
         self._open = np.empty(0, dtype=bool)
         self._add_dummies(pool.first)
-        self._enter_first()
+        self._enter_largest()
 
     # -- one step ---------------------------------------------------------------------------------
 
     def absorb(self, cosines: FloatArray) -> None:
         """Take the products of the features with ``direction``, and let the next column enter."""
         _downdate(self.final, self.free, cosines, self._explained)
-        bound = self.bounds[-1]
-        ratio, feature = _first_to_reach(self.products, self.final, self.free, bound)
-        dummy_ratio, dummy = self._first_dummy(0, bound)
-        best = max(ratio, dummy_ratio)
-        if best <= 0.0 or self._rank >= self.residual.size - 2:
+        if self._rank >= self.pool.distribution.dimension - 1:
             self.is_exhausted = True
             return
-        tau = 1.0 / (1.0 + best)
-        found = self.pool.reveal(self.residual + tau * (self.unexplained - self.residual), bound * (1.0 - tau))
-        if found.shape[1]:
-            n_before = self._dummies.shape[1]
-            self._add_dummies(found)
-            new_ratio, new = self._first_dummy(n_before, bound)
-            if new_ratio > dummy_ratio:
-                dummy_ratio, dummy = new_ratio, new
-        self._move(1.0 / (1.0 + max(ratio, dummy_ratio)))
-        self._enter(feature if ratio >= dummy_ratio else None, dummy, self.bounds[-1])
+        self._step()
 
-    def _move(self, tau: float) -> None:
-        self.residual = self.residual + tau * (self.unexplained - self.residual)
-        self.products += tau * (self.final - self.products)
-        self.residuals.append(self.residual)
-        self.bounds.append(self.bounds[-1] * (1.0 - tau))
+    def _step(self) -> None:
+        self.residual = self.unexplained
+        self._enter_largest()
 
-    def _enter_first(self) -> None:
+    def _enter_largest(self) -> None:
         """Let the column with the largest product enter; hidden dummies with a larger one are drawn first."""
-        sizes = np.abs(self.products)
-        feature = int(np.argmax(sizes)) if sizes.size else 0
-        largest = float(sizes[feature]) if sizes.size else 0.0
+        sizes = np.where(self.free > 0.0, np.abs(self.final), 0.0)
+        feature = int(np.argmax(sizes))
+        largest = float(sizes[feature])
         self._add_dummies(self.pool.reveal(self.residual, largest))
-        dummy_sizes = np.abs(self.residual @ self._dummies)
+        dummy_sizes = np.where(self._open, np.abs(self.residual @ self._dummies), 0.0)
         dummy = int(np.argmax(dummy_sizes)) if dummy_sizes.size else 0
         is_feature = not dummy_sizes.size or largest >= dummy_sizes[dummy]
         bound = largest if is_feature else float(dummy_sizes[dummy])
@@ -134,6 +122,43 @@ class Experiment:
         if found.shape[1]:
             self._dummies = np.concatenate([self._dummies, found], axis=1)
             self._open = np.append(self._open, np.ones(found.shape[1], dtype=bool))
+
+
+class LeastAngleExperiment(Experiment):
+    """The path of one experiment, by least-angle regression."""
+
+    def __init__(
+        self, columns: FloatArray, products: FloatArray, target: FloatArray, pool: DummyPool
+    ) -> None:
+        self.products = products.copy()
+        super().__init__(columns, products, target, pool)
+
+    def _step(self) -> None:
+        bound = self.bounds[-1]
+        ratio, feature = _first_to_reach(self.products, self.final, self.free, bound)
+        dummy_ratio, dummy = self._first_dummy(0, bound)
+        best = max(ratio, dummy_ratio)
+        if best <= 0.0:
+            self.is_exhausted = True
+            return
+        tau = 1.0 / (1.0 + best)
+        found = self.pool.reveal(
+            self.residual + tau * (self.unexplained - self.residual), bound * (1.0 - tau)
+        )
+        if found.shape[1]:
+            n_before = self._dummies.shape[1]
+            self._add_dummies(found)
+            new_ratio, new = self._first_dummy(n_before, bound)
+            if new_ratio > dummy_ratio:
+                dummy_ratio, dummy = new_ratio, new
+        self._move(1.0 / (1.0 + max(ratio, dummy_ratio)))
+        self._enter(feature if ratio >= dummy_ratio else None, dummy, self.bounds[-1])
+
+    def _move(self, tau: float) -> None:
+        self.residual = self.residual + tau * (self.unexplained - self.residual)
+        self.products += tau * (self.final - self.products)
+        self.residuals.append(self.residual)
+        self.bounds.append(self.bounds[-1] * (1.0 - tau))
 
     def _first_dummy(self, start: int, bound: float) -> tuple[float, int]:
         """The largest ratio of the drawn dummies from ``start`` on, and which dummy has it."""

@@ -1,9 +1,9 @@
 r"""Columns of noise (dummies) that are drawn only when they matter.
 
-A dummy is a random direction :math:`d` of the space of centred samples. A path of residuals :math:`r_1, r_2, \dots` asks
-only which dummies have :math:`|d^\top r_s| \ge b_s`: usually a few of millions. They are drawn from their distribution
-given that inequality, and all others are never drawn. With :math:`L` dummies, :math:`L'` of which are still hidden, and the
-probability :math:`\pi` of the zone :math:`|d^\top r| \ge b`,
+A dummy is a random direction :math:`d` of the space of centred samples. A path of residuals :math:`r_1, r_2, \dots`
+asks only which dummies have :math:`|d^\top r_s| \ge b_s`: usually a few of millions. They are drawn from their
+distribution given that inequality, and all others are never drawn. With :math:`L` dummies, :math:`L'` of which are
+still hidden, and the probability :math:`\pi` of the zone :math:`|d^\top r| \ge b`,
 
 .. math:: N \sim \operatorname{Bin}(L', \pi L / L')
 
@@ -27,9 +27,20 @@ SMALLEST_SHAPE = 1e-6  # of a beta distribution; a sphere of one dimension is tw
 
 
 class DummyDistribution(ABC):
-    """The distribution of a dummy: centred and of unit length."""
+    """The distribution of a dummy: a random direction of the space orthogonal to ``removed``.
 
-    n_samples: int
+    ``removed`` is an orthonormal basis that contains the constant vector; ``dimension`` is that of the space.
+    """
+
+    def __init__(self, removed: FloatArray) -> None:
+        self.removed = removed
+        self.n_samples = removed.shape[0]
+        self.dimension = self.n_samples - removed.shape[1]
+
+    def noise(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent normal numbers in the space, one column for each dummy."""
+        drawn = rng.standard_normal((count, self.n_samples)).T
+        return np.asarray(drawn - self.removed @ (self.removed.T @ drawn))
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -48,12 +59,8 @@ class DummyDistribution(ABC):
 class UniformDummies(DummyDistribution):
     """Dummies uniform on the sphere: standardised independent normal numbers."""
 
-    def __init__(self, n_samples: int) -> None:
-        self.n_samples = n_samples
-        self.dimension = n_samples - 1
-
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return _unit(_centered(rng.standard_normal((count, self.n_samples)).T))
+        return _unit(self.noise(count, rng))
 
     def draw_zone(
         self, residual: FloatArray, bound: float, n_hidden: int, factor: float, rng: np.random.Generator
@@ -65,7 +72,7 @@ class UniformDummies(DummyDistribution):
         if count == 0:
             return np.empty((self.n_samples, 0))
         along = sphere_above(np.full(count, cosine), self.dimension, rng) * rng.choice([-1.0, 1.0], count)
-        across = _unit(_without(residual / length, _centered(rng.standard_normal((count, self.n_samples)).T)))
+        across = _unit(_without(residual / length, self.noise(count, rng)))
         return np.asarray(np.outer(residual / length, along) + np.sqrt(1.0 - along**2) * across)
 
 
@@ -79,8 +86,8 @@ class GroupedDummies(DummyDistribution):
     """
 
     def __init__(self, labels: NDArray[np.intp], shares: FloatArray) -> None:
+        super().__init__(np.full((labels.size, 1), labels.size**-0.5))
         self.labels, self.shares = labels, shares
-        self.n_samples = labels.size
         self.sizes = np.bincount(labels)
         self.between = self.sizes.size - 1
         self.within = self.n_samples - self.sizes.size
@@ -89,7 +96,8 @@ class GroupedDummies(DummyDistribution):
         """Each column with its values replaced by the means of the groups, centred."""
         sums = np.zeros((self.sizes.size, columns.shape[1]))
         np.add.at(sums, self.labels, columns)
-        return _centered((sums / self.sizes[:, None])[self.labels])
+        means = (sums / self.sizes[:, None])[self.labels]
+        return np.asarray(means - means.mean(axis=0))
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
         share = rng.choice(self.shares, count)
@@ -97,7 +105,7 @@ class GroupedDummies(DummyDistribution):
         return np.asarray(np.sqrt(share) * _unit(between) + np.sqrt(1.0 - share) * _unit(within))
 
     def _noise(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        noise = _centered(rng.standard_normal((count, self.n_samples)).T)
+        noise = self.noise(count, rng)
         between = self.group_means(noise)
         return between, noise - between
 
@@ -158,12 +166,14 @@ class GroupedDummies(DummyDistribution):
         sign = rng.choice([-1.0, 1.0], share.size)
         result = np.zeros((self.n_samples, share.size))
         noises = self._noise(share.size, rng)
-        for part, noise, along, weight in zip(parts, noises, (cosine, inner), (share, 1.0 - share), strict=True):
+        for part, noise, along, weight in zip(
+            parts, noises, (cosine, inner), (share, 1.0 - share), strict=True
+        ):
             length = float(np.linalg.norm(part))
             direction = part / length if length > 0.0 else part
             across = _unit(_without(direction, noise))
             result += np.sqrt(weight) * (np.outer(direction, along) + np.sqrt(1.0 - along**2) * across)
-        return result * sign
+        return np.asarray(result * sign)
 
 
 class DummyPool:
@@ -205,14 +215,16 @@ def sphere_above(cosine: FloatArray, dimension: int, rng: np.random.Generator) -
     return _sphere_quantile(rng.random(cosine.size) * sphere_tail(cosine, dimension), dimension)
 
 
-def _sphere_between(low: FloatArray, high: FloatArray, dimension: int, rng: np.random.Generator) -> FloatArray:
+def _sphere_between(
+    low: FloatArray, high: FloatArray, dimension: int, rng: np.random.Generator
+) -> FloatArray:
     first, last = sphere_tail(high, dimension), sphere_tail(low, dimension)
     return np.clip(_sphere_quantile(first + rng.random(low.size) * (last - first), dimension), low, high)
 
 
 def _sphere_quantile(tail: FloatArray, dimension: int) -> FloatArray:
     """The absolute cosine that a random direction exceeds with probability ``tail``."""
-    return np.sqrt(np.clip(1.0 - betaincinv(_shape(dimension), 0.5, tail), 0.0, 1.0))
+    return np.asarray(np.sqrt(np.clip(1.0 - betaincinv(_shape(dimension), 0.5, tail), 0.0, 1.0)))
 
 
 def _one_sided(cosine: FloatArray, dimension: int) -> FloatArray:
@@ -225,20 +237,16 @@ def _signed_above(cosine: FloatArray, dimension: int, rng: np.random.Generator) 
     """Signed cosines of random directions, given that they are at least ``cosine``."""
     twice = rng.random(cosine.size) * _one_sided(cosine, dimension)
     found = _sphere_quantile(np.where(twice > 1.0, 2.0 - twice, twice), dimension)
-    return np.where(twice > 1.0, -found, found)
+    return np.asarray(np.where(twice > 1.0, -found, found))
 
 
 def _shape(dimension: int) -> float:
     return max((dimension - 1) / 2.0, SMALLEST_SHAPE)
 
 
-def _centered(columns: FloatArray) -> FloatArray:
-    return columns - columns.mean(axis=0)
-
-
 def _without(direction: FloatArray, columns: FloatArray) -> FloatArray:
     """The columns without their component along a direction of unit length."""
-    return columns - np.outer(direction, direction @ columns)
+    return np.asarray(columns - np.outer(direction, direction @ columns))
 
 
 def _unit(columns: FloatArray) -> FloatArray:
