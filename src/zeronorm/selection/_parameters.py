@@ -294,6 +294,7 @@ _RESAMPLING = {
     "probes": Parameter(None, "How the random columns (probes) are generated."),
     "control": Parameter(None, "Error rate that is kept below ``level``."),
     "path": Parameter(None, "How the next column is chosen on a forward path."),
+    "neighbors": Parameter(None, "What is done about kept features with strongly correlated neighbours."),
     "n_experiments": Parameter(count(2), "Number of random experiments, each with dummies of its own."),
     "most_dummies": Parameter(
         count(), "Largest number of dummies (columns of noise), as a multiple of the number of features."
