@@ -16,7 +16,7 @@ from zeronorm.engines._dummy_calibration import (
     occurrence_table,
     voting_levels,
 )
-from zeronorm.engines._dummy_paths import DUMMY, Experiment, LeastAngleExperiment, advance
+from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, LeastAngleExperiment, advance
 from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
 from zeronorm.engines._virtual_dummies import DummyPool, GroupedDummies, UniformDummies
 
@@ -58,7 +58,7 @@ def test_the_least_angle_path_is_that_of_scikit_learn_on_features_and_dummies():
 
 def test_the_orthogonal_path_refits_after_every_step():
     X, y = problem()
-    one = begun(Experiment, X, y, 30)
+    one = begun(DummyExperiment, X, y, 30)
     advance([one], X, 5)
     both = np.column_stack([X, one.pool.first])
     entered = []
@@ -69,7 +69,7 @@ def test_the_orthogonal_path_refits_after_every_step():
         assert step == (best if best < P else DUMMY)
 
 
-@pytest.mark.parametrize("kind", [Experiment, LeastAngleExperiment])
+@pytest.mark.parametrize("kind", [DummyExperiment, LeastAngleExperiment])
 def test_virtual_dummies_enter_as_explicit_ones_do(kind, monkeypatch):
     X, y = problem()
     found = {}
@@ -116,7 +116,7 @@ def test_dummies_in_a_zone_are_distributed_as_explicit_ones_there(bound):
 # -- the working set -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [Experiment, LeastAngleExperiment])
+@pytest.mark.parametrize("kind", [DummyExperiment, LeastAngleExperiment])
 def test_a_working_set_has_the_paths_of_all_columns(kind, monkeypatch):
     from zeronorm.engines import _dummy_screening as screening
 
@@ -172,7 +172,7 @@ def test_deflated_occurrences_are_those_of_the_definition():
 
 def test_occurrences_count_the_features_before_each_dummy():
     X, y = problem()
-    experiments = [begun(Experiment, X, y, 40, seed) for seed in range(4)]
+    experiments = [begun(DummyExperiment, X, y, 40, seed) for seed in range(4)]
     advance(experiments, X, 2)
     table = occurrence_table(experiments, P, 2)
     for t in range(2):
@@ -199,7 +199,7 @@ def test_dummies_become_more_until_the_estimate_is_within_the_level():
 
     def start(multiple):
         calls.append(multiple)
-        return [begun(Experiment, X, y, multiple * P, (multiple, seed)) for seed in range(10)]
+        return [begun(DummyExperiment, X, y, multiple * P, (multiple, seed)) for seed in range(10)]
 
     rounds = Calibration(P, 0.05, 6, 30).rounds(start, X)
     assert calls == list(range(1, calls[-1] + 1))

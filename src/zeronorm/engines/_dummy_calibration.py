@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._dummy_paths import DUMMY, Experiment, advance
+from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, advance
 
 REFERENCE_VOTE = 0.75  # the voting level at which the number of dummies is chosen, as in the paper
 NOTHING = 1e-12  # increments of the occurrences below this are rounding errors
@@ -59,7 +59,7 @@ def voting_levels(n_experiments: int) -> FloatArray:
     return 0.5 + np.arange(count) / n_experiments
 
 
-def occurrence_table(experiments: Sequence[Experiment], n_columns: int, stop_after: int) -> FloatArray:
+def occurrence_table(experiments: Sequence[DummyExperiment], n_columns: int, stop_after: int) -> FloatArray:
     """The share of the experiments in which each column entered before dummy 1, 2, …, ``stop_after``."""
     table = np.zeros((n_columns, stop_after))
     for one in experiments:
@@ -105,7 +105,7 @@ class Calibration:
     most_included: int
     penalty: Penalty | None = None
 
-    def rounds(self, start: Callable[[int], list[Experiment]], columns: FloatArray) -> list[Round]:
+    def rounds(self, start: Callable[[int], list[DummyExperiment]], columns: FloatArray) -> list[Round]:
         """Run the experiments with more and more dummies, then with later and later stops; one round per stop.
 
         ``start`` begins the experiments with p, 2p, 3p … dummies for 1, 2, 3 ….
@@ -115,15 +115,15 @@ class Calibration:
             found = self._round(experiments, columns, multiple * self.n_features, 1)
             if found.at_reference() <= self.level:
                 break
-        rounds = [found]
-        while rounds[-1].false_share[-1] <= self.level and len(rounds) < self.most_included:
+        rounds, most = [found], min(self.most_included, found.n_dummies)
+        while rounds[-1].false_share[-1] <= self.level and len(rounds) < most:
             if all(one.is_exhausted for one in experiments):
                 break
             rounds.append(self._round(experiments, columns, found.n_dummies, len(rounds) + 1))
         return rounds
 
     def _round(
-        self, experiments: list[Experiment], columns: FloatArray, n_dummies: int, stop_after: int
+        self, experiments: list[DummyExperiment], columns: FloatArray, n_dummies: int, stop_after: int
     ) -> Round:
         advance(experiments, columns, stop_after)
         table = occurrence_table(experiments, columns.shape[1], stop_after)

@@ -22,13 +22,14 @@ import numpy as np
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
 from zeronorm.engines._virtual_dummies import DummyPool
+from zeronorm.selection._path import TIE_TOLERANCE
 
 DEPENDENT = 1e-10  # share of its squared length below which a projected column counts as dependent
 EXPLAINED = 1e-9  # share of its start below which the bound counts as zero
 DUMMY = -1  # stands for a dummy in the list of entered columns
 
 
-class Experiment:
+class DummyExperiment:
     """The path of one experiment, by orthogonal matching pursuit.
 
     Attributes
@@ -74,8 +75,8 @@ class Experiment:
     def _enter_largest(self) -> None:
         """Let the column with the largest product enter; hidden dummies with a larger one are drawn first."""
         sizes = np.where(self.free > 0.0, np.abs(self.final), 0.0)
-        feature = int(np.argmax(sizes))
-        largest = float(sizes[feature])
+        largest = float(sizes.max())
+        feature = int(np.argmax(sizes >= largest * (1.0 - TIE_TOLERANCE)))
         self._add_dummies(self.pool.reveal(self.residual, largest))
         dummy_sizes = np.where(self._open, np.abs(self.residual @ self._dummies), 0.0)
         dummy = int(np.argmax(dummy_sizes)) if dummy_sizes.size else 0
@@ -124,7 +125,7 @@ class Experiment:
             self._open = np.append(self._open, np.ones(found.shape[1], dtype=bool))
 
 
-class LeastAngleExperiment(Experiment):
+class LeastAngleExperiment(DummyExperiment):
     """The path of one experiment, by least-angle regression."""
 
     def __init__(
@@ -169,7 +170,7 @@ class LeastAngleExperiment(Experiment):
         return ratio, start + found
 
 
-def advance(experiments: Iterable[Experiment], columns: FloatArray, n_dummies: int) -> None:
+def advance(experiments: Iterable[DummyExperiment], columns: FloatArray, n_dummies: int) -> None:
     """Continue the paths until ``n_dummies`` dummies have entered each, or nothing is left to enter."""
     running = [one for one in experiments if one.n_dummies < n_dummies and not one.is_exhausted]
     while running:
@@ -199,6 +200,6 @@ def _first_to_reach(
         if free[j] > 0.0:
             gap = bound - products[j] if final[j] > 0.0 else bound + products[j]
             size = abs(final[j])
-            if size > best * gap:
+            if size > best * gap * (1.0 + TIE_TOLERANCE):
                 best, where = size / max(gap, 1e-300), j
     return best, where

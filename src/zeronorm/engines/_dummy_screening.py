@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines._dummy_paths import DUMMY, Experiment
+from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment
 
 MOST_NUMBERS = 4_000_000  # values of a working set that is the whole data (32 MB)
 FIRST_COLUMNS = 4096  # columns with the largest products that form the first working set of wider data
@@ -63,7 +63,7 @@ class ForwardData:
             return np.arange(p)
         return np.sort(np.argpartition(-np.abs(self.products), FIRST_COLUMNS)[:FIRST_COLUMNS])
 
-    def missed(self, experiments: Sequence[Experiment], chosen: IntArray) -> IntArray:
+    def missed(self, experiments: Sequence[DummyExperiment], chosen: IntArray) -> IntArray:
         """Columns outside the working set that come near the bound of a step; none if no column exceeds one.
 
         If no column exceeds a bound, the paths are those of all columns.
@@ -83,7 +83,7 @@ class ForwardData:
         return np.concatenate(near) if exceeds else np.empty(0, dtype=np.intp)
 
 
-def _unique_steps(experiments: Sequence[Experiment]) -> tuple[FloatArray, FloatArray]:
+def _unique_steps(experiments: Sequence[DummyExperiment]) -> tuple[FloatArray, FloatArray]:
     """Residuals (one per column) and bounds of all steps; until the first dummy enters, all paths are the same."""
     found: dict[tuple[int, ...], tuple[FloatArray, float]] = {}
     for number, one in enumerate(experiments):
@@ -96,7 +96,7 @@ def _unique_steps(experiments: Sequence[Experiment]) -> tuple[FloatArray, FloatA
 
 
 def run_on_working_set(
-    data: ForwardData, run: Callable[[FloatArray, IntArray], Sequence[Experiment]]
+    data: ForwardData, run: Callable[[FloatArray, IntArray], Sequence[DummyExperiment]]
 ) -> IntArray:
     """Call ``run`` with columns until those left out could not have entered; return the columns of the last call.
 

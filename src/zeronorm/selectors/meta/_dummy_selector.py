@@ -9,7 +9,7 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._dummy_calibration import Calibration, Round, best_round
 from zeronorm.engines._dummy_neighbours import told_from_neighbours
-from zeronorm.engines._dummy_paths import Experiment, LeastAngleExperiment
+from zeronorm.engines._dummy_paths import DummyExperiment, LeastAngleExperiment
 from zeronorm.engines._dummy_screening import (
     ForwardData,
     between_shares,
@@ -25,12 +25,12 @@ from zeronorm.engines._virtual_dummies import (
 )
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
-from zeronorm.selection._path import SelectionPath
+from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._wrapping import PossiblyEmptySelector
 
 N_SHARES = 16  # values of the share of variance between groups of samples that dummies have
-PATHS = {"orthogonal": Experiment, "least_angle": LeastAngleExperiment}
+PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
 
 
 @register(
@@ -42,8 +42,8 @@ PATHS = {"orthogonal": Experiment, "least_angle": LeastAngleExperiment}
     oracle="scikit-learn's LARS on features and explicit dummies, and the false discovery rate in simulations",
     avoid="nonlinear effects; several classes; neighbours correlated by 0.9, which exceed the level",
     test_params=(
-        {"level": 0.5, "random_state": 0},
-        {"task": "regression", "path": "least_angle", "random_state": 0},
+        {"n_features_to_select": 2, "random_state": 0},
+        {"n_features_to_select": 2, "task": "regression", "path": "least_angle", "random_state": 0},
     ),
 )
 class DummySelector(PossiblyEmptySelector):
@@ -113,10 +113,10 @@ class DummySelector(PossiblyEmptySelector):
     --------
     >>> import numpy as np
     >>> from zeronorm import DummySelector
-    >>> y = np.arange(80) % 2
-    >>> X = np.random.default_rng(0).normal(size=(80, 500))
-    >>> X[:, :3] += 2.0 * y[:, None]  # the first three features tell the classes apart
-    >>> selector = DummySelector(level=0.2, random_state=0).fit(X, y)
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 500))
+    >>> y = X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=80)  # the first three features are relevant
+    >>> selector = DummySelector(level=0.2, task="regression", random_state=0).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1, 2]
     """
@@ -168,10 +168,10 @@ class DummySelector(PossiblyEmptySelector):
         )
         rounds: list[Round] = []
 
-        def run(columns: FloatArray, chosen: IntArray) -> list[Experiment]:
-            started: list[Experiment] = []
+        def run(columns: FloatArray, chosen: IntArray) -> list[DummyExperiment]:
+            started: list[DummyExperiment] = []
 
-            def start(multiple: int) -> list[Experiment]:
+            def start(multiple: int) -> list[DummyExperiment]:
                 streams = np.random.default_rng([seed, multiple]).spawn(self.n_experiments)
                 pools = (DummyPool(distribution, multiple * problem.n_features, rng) for rng in streams)
                 begun = [
@@ -235,7 +235,7 @@ class DummySelector(PossiblyEmptySelector):
         # Occurrences differ by 1/K or more, so that the correlations order equal ones only.
         scores = is_kept + self.relative_occurrences_ + np.abs(data.products) / (2 * self.n_experiments)
         return SelectionPath(
-            order=np.lexsort((-np.abs(data.products), -self.relative_occurrences_, ~is_kept)),
+            order=order_by_score(scores, sort=data.design.by_descending_value),
             scores=scores,
             selected_size=int(passing.size),
             n_iter=len(rounds),
