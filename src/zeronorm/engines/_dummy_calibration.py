@@ -21,6 +21,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, advance
 
 REFERENCE_VOTE = 0.75  # the voting level at which the number of dummies is chosen, as in the paper
+PATIENCE = 4  # later stops without more features after which the search ends; the paper goes on to T = n/2
 NOTHING = 1e-12  # increments of the occurrences below this are rounding errors
 
 Penalty = Callable[[FloatArray], FloatArray]
@@ -117,10 +118,17 @@ class Calibration:
                 break
         rounds, most = [found], min(self.most_included, found.n_dummies)
         while rounds[-1].false_share[-1] <= self.level and len(rounds) < most:
-            if all(one.is_exhausted for one in experiments):
+            if all(one.is_exhausted for one in experiments) or self._is_fruitless(rounds):
                 break
             rounds.append(self._round(experiments, columns, found.n_dummies, len(rounds) + 1))
         return rounds
+
+    def _is_fruitless(self, rounds: list[Round]) -> bool:
+        """Whether the last rounds selected no more than the rounds before them."""
+        counts = [
+            int(np.max(one.n_selected(), where=one.false_share <= self.level, initial=0)) for one in rounds
+        ]
+        return len(counts) > PATIENCE and max(counts[-PATIENCE:]) <= max(counts[:-PATIENCE])
 
     def _round(
         self, experiments: list[DummyExperiment], columns: FloatArray, n_dummies: int, stop_after: int
