@@ -42,8 +42,8 @@ PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
     oracle="scikit-learn's LARS on features and explicit dummies, and the false discovery rate in simulations",
     avoid="nonlinear effects; several classes; neighbours correlated by 0.9, which exceed the level",
     test_params=(
-        {"n_features_to_select": 2, "random_state": 0},
-        {"n_features_to_select": 2, "task": "regression", "path": "least_angle", "random_state": 0},
+        {"n_features_to_select": 0.2, "random_state": 0},
+        {"n_features_to_select": 0.2, "task": "regression", "path": "least_angle", "random_state": 0},
     ),
 )
 class DummySelector(PossiblyEmptySelector):
