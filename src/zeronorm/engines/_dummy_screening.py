@@ -100,7 +100,8 @@ def run_on_working_set(
 ) -> IntArray:
     """Call ``run`` with columns until those left out could not have entered; return the columns of the last call.
 
-    ``run`` starts from the same random numbers in every call, so the last result is that of all columns.
+    The paths of the last call are those of all columns with the same dummies. A repeated call draws other dummies,
+    because which ones are drawn depends on the columns that they compete with.
     """
     chosen = data.first_columns()
     while True:
