@@ -139,7 +139,7 @@ class LeastAngleExperiment(DummyExperiment):
         ratio, feature = _first_to_reach(self.products, self.final, self.free, bound)
         dummy_ratio, dummy = self._first_dummy(0, bound)
         best = max(ratio, dummy_ratio)
-        if best <= 0.0:
+        if best <= 0.0 and self.pool.n_hidden == 0:
             self.is_exhausted = True
             return
         tau = 1.0 / (1.0 + best)
