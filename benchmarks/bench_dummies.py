@@ -15,11 +15,11 @@ import numpy as np
 
 from zeronorm import DummySelector
 
-N_SAMPLES, N_RELEVANT, EFFECT = 300, 20, 0.6
+N_SAMPLES, N_RELEVANT, EFFECT = 300, 6, 1.0
 
 
 def planted(n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Normal columns in single precision, of which twenty determine a real target."""
+    """Normal columns in single precision, of which six determine a real target."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_features, N_SAMPLES), dtype=np.float32).T
     relevant = rng.choice(n_features, N_RELEVANT, replace=False)
