@@ -30,6 +30,7 @@ BACKENDS = "NumPy, data frames, sparse matrices, files on disk, Dask, arrays on 
 GPU_TEXTS = {"rfe": "read 2 times, column by column; with a step above 1 data stay there"}
 # Errors that the stopping rule or filter of a method bounds; the pages of the methods state the assumptions.
 ERROR_CONTROL = {
+    "dummy-selector": "false discovery rate",
     "knockoff-selector": "false discovery rate",
     "probe-selector": "false-selection rate, FDR or FWER against probes",
     "stability-selection": "expected number of false selections",

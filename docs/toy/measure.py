@@ -26,7 +26,14 @@ HERE = Path(__file__).parent
 # Groups of features by their effect on the target, and the index after the last feature of each group.
 PARTS = {"strong to weak": 3, "near copies of them": 6, "act only together": 8, "noise": 30}
 N_SAMPLES, N_FEATURES, N_SELECTED, N_DRAWS = 100, 30, 5, 20
-DECIDES_ITSELF = ("auto", "knockoff-selector", "probe-selector", "selector-cv", "stability-selection")
+DECIDES_ITSELF = (
+    "auto",
+    "dummy-selector",
+    "knockoff-selector",
+    "probe-selector",
+    "selector-cv",
+    "stability-selection",
+)
 # Methods whose default raises an error here: a hard margin needs classes that do not overlap.
 SETTINGS = {"margin-lp": {"C": 1.0}}
 

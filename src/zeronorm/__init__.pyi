@@ -24,6 +24,7 @@ from zeronorm.selectors.greedy._sensitivity import SensitivityElimination as Sen
 from zeronorm.selectors.greedy._tree import TreeSelector as TreeSelector  # tree
 from zeronorm.selectors.meta._auto import AutoSelector as AutoSelector  # auto
 from zeronorm.selectors.meta._consensus import Consensus as Consensus  # consensus
+from zeronorm.selectors.meta._dummy_selector import DummySelector as DummySelector  # dummy-selector
 from zeronorm.selectors.meta._knockoff_selector import KnockoffSelector as KnockoffSelector  # knockoff-selector
 from zeronorm.selectors.meta._probe_selector import ProbeSelector as ProbeSelector  # probe-selector
 from zeronorm.selectors.meta._selector_cv import SelectorCV as SelectorCV  # selector-cv

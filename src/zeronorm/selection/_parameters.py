@@ -296,6 +296,15 @@ _RESAMPLING = {
     "n_draws": Parameter(count(), "Number of independent draws of knockoffs."),
     "probes": Parameter(None, "How the random columns (probes) are generated."),
     "control": Parameter(None, "Error rate that is kept below ``level``."),
+    "path": Parameter(None, "How the next column is chosen on a forward path."),
+    "neighbors": Parameter(None, "What is done about kept features with strongly correlated neighbours."),
+    "n_experiments": Parameter(count(2), "Number of random experiments, each with dummies of its own."),
+    "most_dummies": Parameter(
+        count(), "Largest number of dummies (columns of noise), as a multiple of the number of features."
+    ),
+    "n_factors": Parameter(
+        count(0), "Number of common factors (principal components) that are removed from X and y first."
+    ),
     "n_probes": Parameter(count(), "Number of random columns (probes)."),
     "n_repeats": Parameter(count(), "Number of independent draws of probes."),
     "false_selections": Parameter(POSITIVE, "Expected number of false selections that is accepted."),

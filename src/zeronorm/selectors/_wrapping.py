@@ -97,7 +97,7 @@ def fit_inside(
 # -- Base class of selectors that limit false selections --
 
 
-class ErrorControlSelector(MetaSelector, SplittingSelector):
+class PossiblyEmptySelector(BaseSelector):
     """A selector that may select no feature.
 
     ``support_`` is empty when no feature passes; ``path_`` still has subsets of every size.
@@ -118,6 +118,10 @@ class ErrorControlSelector(MetaSelector, SplittingSelector):
                 "estimator=None to accept an empty selection."
             )
         super()._retrain(X, y, problem, routed)
+
+
+class ErrorControlSelector(PossiblyEmptySelector, MetaSelector, SplittingSelector):
+    """A selector that limits the false selections of the wrapped one, and may select no feature."""
 
     def _refuse_column_settings(self) -> None:
         """Raise an error if the wrapped selector has column settings, which would refer to the wrong columns."""

@@ -1,0 +1,242 @@
+"""Selection of features that enter forward paths before dummies: control of the false discovery rate (T-Rex)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines._dummy_calibration import Calibration, Round, best_round
+from zeronorm.engines._dummy_neighbours import told_from_neighbours
+from zeronorm.engines._dummy_paths import DummyExperiment, LeastAngleExperiment
+from zeronorm.engines._dummy_screening import (
+    ForwardData,
+    between_shares,
+    common_factors,
+    group_codes,
+    run_on_working_set,
+)
+from zeronorm.engines._virtual_dummies import (
+    DummyDistribution,
+    DummyPool,
+    GroupedDummies,
+    UniformDummies,
+)
+from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
+from zeronorm.selection._path import SelectionPath, order_by_score
+from zeronorm.selection._problem import Problem
+from zeronorm.selectors._wrapping import PossiblyEmptySelector
+
+N_SHARES = 16  # values of the share of variance between groups of samples that dummies have
+PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
+
+
+@register(
+    "dummy-selector",
+    family="meta",
+    tasks=("binary", "regression"),
+    reference="Machkour et al. 2025",
+    cost="two to five passes over the data; the number of dummies costs nothing",
+    oracle="scikit-learn's LARS on features and explicit dummies, and the false discovery rate in simulations",
+    avoid="nonlinear effects; several classes; neighbours correlated by 0.9, which exceed the level",
+    test_params=(
+        {"n_features_to_select": 0.2, "random_state": 0},
+        {"n_features_to_select": 0.2, "task": "regression", "path": "least_angle", "random_state": 0},
+    ),
+)
+class DummySelector(PossiblyEmptySelector):
+    r"""Control the false discovery rate by features that compete with columns of noise (the T-Rex selector).
+
+    In each of K experiments L dummies, columns of standardised normal noise, are added to the p features, and a
+    forward path on all of them stops when T dummies have entered. :math:`\Phi_T(j)` is the share of the experiments
+    in which feature j entered before. The features with :math:`\Phi_T(j) > v` are kept, and the share of false ones
+    among them is estimated by
+
+    .. math:: \widehat{\mathrm{FDP}}(v, T, L) =
+              \frac{\sum_{j: \Phi_T(j) > v} (1 - \Phi'_T(j))}{\#\{j: \Phi_T(j) > v\}},
+
+    .. math:: \Phi'_T(j) = \sum_{t \le T} \Bigl(1 - \frac{p - \sum_i \Phi_t(i)}{L - t + 1} \Big/
+              \sum_{i: \Phi_T(i) > 1/2} \Delta\Phi_t(i)\Bigr) \Delta\Phi_t(j).
+
+    L is p, 2p, … until the estimate at v = 0.75 and T = 1 is within the level; then T grows while that at the highest
+    v is; at last T and v are chosen such that most features are kept with an estimate within the level. It can happen
+    that no feature passes; ``support_`` is then empty.
+
+    Dummies are virtual: only those are drawn that exceed the features in some step, from their distribution given
+    that they do, so that 10 p dummies for millions of features take neither time nor memory. Of wide data only
+    the columns that can enter are kept in memory; a last pass over all columns confirms that no other could.
+
+    Correlated features are told apart by the path: ``path="orthogonal"`` refits after each step, so that neighbours of
+    an entered relevant feature lose their advantage. In simulations it keeps the level where the least-angle path of
+    the paper does not (blocks correlated by 0.5). Dummies cannot show that a neighbour entered in place of a relevant
+    feature, so ``neighbors="tested"`` drops a feature that is not significant, at ``level``, given the other kept ones
+    and any one feature correlated with it by 0.5 or more. With neighbours correlated by 0.9 the rate still exceeds the
+    level. What all features share is removed first (``n_factors``). With ``groups`` in ``fit`` the dummies vary between
+    groups of samples as the features do, so that repeated samples of one patient do not count as independent.
+
+    Parameters
+    ----------
+    n_features_to_select
+        None: as many as ``level`` allows.
+    level
+        Here: the false discovery rate.
+    path
+        "orthogonal": the column with the largest product with the residual of the least-squares fit (orthogonal
+        matching pursuit). "least_angle": least-angle regression, as in the paper.
+    neighbors
+        "tested": features that a neighbour may stand for are dropped. "ignored": they are kept, as in the paper.
+    n_factors
+        "auto": those before the largest gap between eigenvalues, if they act on many features; none with ``groups``.
+
+    Attributes
+    ----------
+    relative_occurrences_ : ndarray of shape (n_features_in_,)
+        :math:`\Phi_T(j)`; ``scores_`` adds 1 for selected features, and a small multiple of the correlation with the
+        target to order equal ones.
+    q_values_ : ndarray of shape (n_features_in_,)
+        Smallest estimated share of false features in a selection at this T that contains the feature; 1 for features
+        without a majority of the experiments, and for those that a neighbour may stand for.
+    estimated_fdp_ : float
+        Estimated share of false features among the selected ones; 0 if there are none.
+    voting_level_ : float
+        The share v.
+    n_dummies_ : int
+        The number L of dummies of an experiment.
+    stop_after_ : int
+        The number T of dummies after which a path stops.
+    n_factors_ : int
+        Number of common factors that were removed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zeronorm import DummySelector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 500))
+    >>> y = X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=80)  # the first three features are relevant
+    >>> selector = DummySelector(level=0.2, task="regression", random_state=0).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_features_to_select: int | float | None = None,
+        level: float = 0.1,
+        path: Literal["orthogonal", "least_angle"] = "orthogonal",
+        neighbors: Literal["tested", "ignored"] = "tested",
+        n_experiments: int = 20,
+        most_dummies: int = 10,
+        n_factors: int | Literal["auto"] = "auto",
+        task: Literal["classification", "regression"] = "classification",
+        estimator: Any = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.level = level
+        self.path = path
+        self.neighbors = neighbors
+        self.n_experiments = n_experiments
+        self.most_dummies = most_dummies
+        self.n_factors = n_factors
+        self.task = task
+        self.estimator = estimator
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
+        y : labels of any type, or real targets with ``task="regression"``.
+        groups : one label per sample; samples of one group, such as those of one patient, may depend on each other.
+        **fit_params : routed to ``fit`` of ``estimator``.
+        """
+        return self._fit(X, y, fit_params, groups=groups)
+
+    def _select(self, problem: Problem) -> SelectionPath:
+        data, distribution = self._forward_data(problem)
+        seed = int(problem.rng.integers(2**63))
+        calibration = Calibration(
+            problem.n_features, self.level, self.most_dummies, max(1, -(-distribution.dimension // 2))
+        )
+        rounds: list[Round] = []
+
+        def run(columns: FloatArray, chosen: IntArray) -> list[DummyExperiment]:
+            started: list[DummyExperiment] = []
+
+            def start(multiple: int) -> list[DummyExperiment]:
+                streams = np.random.default_rng([seed, multiple]).spawn(self.n_experiments)
+                pools = (DummyPool(distribution, multiple * problem.n_features, rng) for rng in streams)
+                begun = [
+                    PATHS[self.path](columns, data.products[chosen], data.target, pool) for pool in pools
+                ]
+                started.extend(begun)
+                return begun
+
+            rounds[:] = calibration.rounds(start, columns)
+            return started
+
+        with problem.progress.task("Running random experiments"):
+            chosen = run_on_working_set(data, run)
+        return self._path_of(rounds, chosen, data)
+
+    def _forward_data(self, problem: Problem) -> tuple[ForwardData, DummyDistribution]:
+        """The columns and the target without common factors, and the distribution of the dummies."""
+        design = problem.shared.standardized(problem.design)
+        target = np.asarray(problem.y, dtype=np.float64)
+        target = target - target.mean()
+        if not np.any(np.abs(target) > 0.0):
+            raise ValueError(
+                "The target y must vary, but all its values are the same: there is nothing for a feature to "
+                "explain. Check y, or the samples that were chosen."
+            )
+        removed = np.full((problem.n_samples, 1), problem.n_samples**-0.5)
+        distribution: DummyDistribution
+        codes = None if problem.sample_groups is None else group_codes(problem.sample_groups)
+        if codes is not None and 1 < int(codes.max()) + 1 < codes.size:
+            self._refuse_factors()
+            plain = GroupedDummies(codes, np.empty(0))
+            distribution = GroupedDummies(codes, between_shares(design, plain.group_means, N_SHARES))
+        else:
+            factors = common_factors(design, None if self.n_factors == "auto" else int(self.n_factors))
+            removed = np.column_stack([removed, factors])
+            distribution = UniformDummies(removed)
+        self.n_factors_ = removed.shape[1] - 1
+        return ForwardData(design, removed, target), distribution
+
+    def _refuse_factors(self) -> None:
+        if self.n_factors not in ("auto", 0):
+            raise parameter_error(self, "n_factors", "'auto' or 0 with 'groups' of samples", self.n_factors)
+
+    def _path_of(self, rounds: list[Round], chosen: IntArray, data: ForwardData) -> SelectionPath:
+        best, self.voting_level_ = best_round(rounds, self.level)
+        p = data.design.n_features
+        self.n_dummies_, self.stop_after_ = best.n_dummies, best.stop_after
+        self.relative_occurrences_ = np.zeros(p)
+        self.relative_occurrences_[chosen] = best.occurrences
+        self.q_values_ = np.ones(p)
+        self.q_values_[chosen] = best.q_values()
+        passing = chosen[best.occurrences > self.voting_level_]
+        if self.neighbors == "tested" and passing.size:
+            dropped = passing[~told_from_neighbours(data, passing, chosen, self.level)]
+            self.q_values_[dropped] = 1.0
+            passing = np.setdiff1d(passing, dropped)
+        is_kept = np.zeros(p, dtype=bool)
+        is_kept[passing] = True
+        position = np.flatnonzero(best.votes == self.voting_level_)
+        self.estimated_fdp_ = float(best.false_share[position[0]]) if passing.size else 0.0
+        # Occurrences differ by 1/K or more, so that the correlations order equal ones only.
+        scores = is_kept + self.relative_occurrences_ + np.abs(data.products) / (2 * self.n_experiments)
+        return SelectionPath(
+            order=order_by_score(scores, sort=data.design.by_descending_value),
+            scores=scores,
+            selected_size=int(passing.size),
+            n_iter=len(rounds),
+        )
