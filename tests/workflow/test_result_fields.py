@@ -144,6 +144,7 @@ def test_each_selected_feature(selection):
 def test_what_is_said_about_a_selection(selection):
     assert [note[:30] for note in selection.notes] == [
         "The target 'state' holds text,",
+        "Permutations exchange the labe",
         "The p_value and q_value of a f",
     ]
     assert [text[:25] for text in selection.warnings] == [
