@@ -90,7 +90,7 @@ def test_a_published_figure_of_one_division_has_an_error_of_its_own(n_test, verd
 
 @pytest.mark.parametrize(("decimals", "verdict"), [(2, "differs"), (1, "agrees"), (0, "agrees")])
 def test_on_one_split_ours_must_round_to_the_printed_number(decimals, verdict):
-    figure = PublishedFigure("x", "toy", "a", 1, 7.3, width=0.0, decimals=decimals)
+    figure = PublishedFigure("x", "toy", "a", 1, 7.3, is_fixed=True, decimals=decimals)
     assert figure.compare(results_with({"a": [0.0734]})).verdict == verdict
     assert figure.compare(results_with({"a": [0.083]})).verdict == "differs"
 
