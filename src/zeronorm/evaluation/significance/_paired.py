@@ -41,9 +41,6 @@ COMMON_VARIANCE = 0.35
 EXCESS_OF_SELECTION, EXCESS_PER_FOLD = 0.6, 0.25  # for errors and areas
 EXCESS_OF_REPEATS = 1.6  # times as much, where repetitions average out what the folds show
 UNSTABLE_EXCESS = 2.25  # with more than ten folds, where all selections are alike whatever the procedure
-RESIDUAL_EXCESS = (
-    1.5  # the same for residuals, before the test-train ratio is added; with many folds half of it
-)
 
 Rows = Sequence[Row]
 
@@ -156,13 +153,14 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     """Two-sided p-value and difference (a minus b) of two methods on the same test folds.
 
     The normal test (for residuals and groups of samples the t test) of the mean of paired differences, one per sample,
-    with the variance for overlapping training sets. Half a difference of each sign is added, so that equal differences
+    with the variance for overlapping training sets. Half the square of one difference is added, so that equal ones
     do not give a variance of zero. For errors and areas the variance of independent samples is multiplied by
     1 + c u q. Here u is the mean share of the selected features that another fold does not select (1 where the records
     do not hold selections), q is 4p(1 - p) with the mean error p of both methods, or (4a(1 - a))^1.5 with their mean
     area a, and c = 0.6 + 0.25 k for k folds, 1.6 times that with repetitions: methods that err often and select other
     features in other folds would select others still on other data. With more than ten folds, which hardly
-    differ, c u is replaced by 2.25 or, if larger, by 0.2 k, at most 8 (docs/trust).
+    differ, c u is replaced by 2.25 or, if larger, by 0.2 k, at most 8. For residuals q is 1 (1/2 with more than ten
+    folds), and n_test / n_train is added (docs/trust).
 
     Parameters
     ----------
@@ -218,16 +216,17 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
 def _paired_moments(metric: Metric, difference: FloatArray, labels: NDArray[Any]) -> tuple[float, float]:
     """The mean difference and its variance for independent samples under equality, as when signs are flipped.
 
-    Differences of both signs are added, together one of a sample, divided among the classes.
+    Half the square of one difference is added, divided among the classes, so that the variance is never zero.
     """
-    added = 1.0 if metric.bounds == (0.0, 1.0) else float(np.sqrt(np.mean(difference**2)))
+    is_error = metric.bounds == (0.0, 1.0) and metric.outcomes != "ranks"
+    added = 1.0 if is_error else float(np.sqrt(np.mean(difference**2)))
     kinds = np.unique(labels)
     centers, variances = [], []
     for kind in kinds:
         inside = labels == kind
         n = int(inside.sum())
         centers.append(difference[inside].sum() / n)
-        variances.append((np.sum(difference[inside] ** 2) + added**2 / kinds.size) / n**2)
+        variances.append((np.sum(difference[inside] ** 2) + added**2 / (2 * kinds.size)) / n**2)
     # A mean over the classes weighs each by 1 / C; an area is the mean of the placements of either class.
     weight = 1.0 if metric.outcomes == "ranks" else 1.0 / kinds.size**2
     return float(np.mean(centers)), weight * float(np.sum(variances))
@@ -236,7 +235,11 @@ def _paired_moments(metric: Metric, difference: FloatArray, labels: NDArray[Any]
 def _paired_overlap(metric: Metric, a: Rows, b: Rows, level: float) -> float:
     """The factor for overlapping training sets at the mean error or area of two methods."""
     if metric.sample_outcomes in LEAST_SCALE:
-        return 1 + max(RESIDUAL_EXCESS + ratio_of_folds(a), excess_of_folds(0.0, a) / 2)
+        return (
+            1
+            + ratio_of_folds(a)
+            + _excess_of_selections(a, b) / (1 if number_of_folds(a) <= MANY_FOLDS else 2)
+        )
     # For outcomes that are not shares, the level does not show how much the methods may vary.
     varied = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
     return 1 + _excess_of_selections(a, b) * float(varied ** (1.5 if metric.outcomes == "ranks" else 1.0))
