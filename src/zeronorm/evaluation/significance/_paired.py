@@ -40,7 +40,6 @@ COMMON_VARIANCE = 0.35
 # with the number of folds: the more the training sets overlap, the less of the variation they show.
 EXCESS_OF_SELECTION, EXCESS_PER_FOLD = 0.6, 0.25  # for errors and areas
 EXCESS_OF_REPEATS = 1.6  # times as much, where repetitions average out what the folds show
-UNSTABLE_EXCESS = 2.25  # with more than ten folds, where all selections are alike whatever the procedure
 
 Rows = Sequence[Row]
 
@@ -159,7 +158,7 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     do not hold selections), q is 4p(1 - p) with the mean error p of both methods, or (4a(1 - a))^1.5 with their mean
     area a, and c = 0.6 + 0.25 k for k folds, 1.6 times that with repetitions: methods that err often and select other
     features in other folds would select others still on other data. With more than ten folds, which hardly
-    differ, c u is replaced by 2.25 or, if larger, by 0.2 k, at most 8. For residuals q is 1 (1/2 with more than ten
+    differ, c u is replaced by 3.1 or, if larger, by 0.2 k, at most 8. For residuals q is 1 (1/2 with more than ten
     folds), and n_test / n_train is added (docs/trust).
 
     Parameters
@@ -246,10 +245,10 @@ def _paired_overlap(metric: Metric, a: Rows, b: Rows, level: float) -> float:
 
 
 def _excess_of_selections(a: Rows, b: Rows) -> float:
-    n_folds = number_of_folds(a)
-    if n_folds > MANY_FOLDS:
-        return excess_of_folds(UNSTABLE_EXCESS, a)
-    excess = EXCESS_OF_SELECTION + EXCESS_PER_FOLD * n_folds
+    """The excess of the variance; with more than ten folds all selections are alike, whatever the procedure."""
+    excess = EXCESS_OF_SELECTION + EXCESS_PER_FOLD * min(number_of_folds(a), MANY_FOLDS)
+    if number_of_folds(a) > MANY_FOLDS:
+        return excess_of_folds(excess, a)
     is_repeated = (
         sum(row["n_test"] for row in a) > np.unique(np.concatenate([r["test_rows"] for r in a])).size
     )
