@@ -12,10 +12,12 @@ from zeronorm.datasets._generators import (
     make_reusable_features,
     make_twonorm,
 )
+from zeronorm.datasets._nonlinear import NonlinearProblem, nonlinear_problems
 from zeronorm.datasets._table import DataError, Table
 
 __all__ = [
     "DataError",
+    "NonlinearProblem",
     "SyntheticData",
     "Table",
     "TableOptions",
@@ -28,6 +30,7 @@ __all__ = [
     "make_polynomial_toy",
     "make_reusable_features",
     "make_twonorm",
+    "nonlinear_problems",
     "read_feature_groups",
     "read_table",
 ]
