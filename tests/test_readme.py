@@ -41,6 +41,35 @@ def test_the_ratios_follow_from_the_times(readme_table):
     assert checked >= 8
 
 
+def test_the_documentation_quotes_the_measured_ratio_to_abess(readme_table):
+    (ratio,) = (row["ratio"].split()[0] for row in readme_table.measured()["rows"] if "abess" in row["peer"])
+    page = (README.parent / "docs" / "coming_from.rst").read_text(encoding="utf-8")
+    assert re.findall(r"take ([\d.]+) times as long as with abess", page) == [ratio]
+
+
+def test_the_cost_of_auto_is_the_same_wherever_it_is_quoted():
+    """Against the slowest of its methods, and against the consensus."""
+    quoted = {"slowest method": set(), "consensus": set()}
+    folders = (README.parent / "src", README.parent / "docs")
+    files = [
+        README,
+        *(f for folder in folders for ending in ("py", "rst") for f in folder.rglob(f"*.{ending}")),
+    ]
+    counts = dict.fromkeys(quoted, 0)
+    for file in files:
+        text = re.sub(r"[\s\"]+f?", " ", file.read_text(encoding="utf-8"))
+        for kind, pattern in (
+            ("slowest method", r"auto\b[^.]*\.?[^.]{0,60}up to (\w+) times as long"),
+            ("slowest method", r"two to (\w+) times (?:as long as )?the slowest"),
+            ("consensus", r"one to (\w+) times (?:as long as )?(?:``consensus``|the consensus|a consensus)"),
+        ):
+            found = re.findall(pattern, text)
+            quoted[kind].update(found)
+            counts[kind] += len(found)
+    assert quoted == {"slowest method": {"ten"}, "consensus": {"nine"}}
+    assert min(counts.values()) >= 3
+
+
 def test_the_example_runs(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
     with warnings.catch_warnings():

@@ -114,7 +114,8 @@ def classification_runs(
             weights, offset = fit_classifier(X, y, ~test)
             decision = np.einsum("bnp,bp->bn", X, weights) + offset[:, None]
             for b in range(sets):
-                records[b].append(_classified(y[b], decision[b], np.flatnonzero(test[b]), len(records[b]), n))
+                row = _classified(y[b], decision[b], np.flatnonzero(test[b]), len(records[b]), n)
+                records[b].append({**row, "selected": np.flatnonzero(weights[b])})
             for name, found in true_values(weights, offset, center, share).items():
                 truth[name].append(found)
     return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
@@ -176,7 +177,13 @@ def many_fits(
         decision = measured @ weights.T + offset
         n, share = labels.size, float(labels.mean())
         records.append(
-            [_classified(labels, decision[:, j], np.flatnonzero(test), j, n) for j, test in enumerate(tests)]
+            [
+                {
+                    **_classified(labels, decision[:, j], np.flatnonzero(test), j, n),
+                    "selected": np.flatnonzero(weights[j]),
+                }
+                for j, test in enumerate(tests)
+            ]
         )
         for name, found in values(weights, offset, center, share).items():
             truth.setdefault(name, []).append(float(np.mean(found)))
@@ -230,7 +237,8 @@ def linear_runs(
             truth["r2"].append(1 - mse / (beta @ beta + hidden + 1))
             for b in range(len(y)):
                 rows = np.flatnonzero(test[b])
-                records[b].append(_fitted(y[b], predictions[b, rows], rows, len(records[b])))
+                row = _fitted(y[b], predictions[b, rows], rows, len(records[b]))
+                records[b].append({**row, "selected": np.flatnonzero(weights[b])})
     return Runs(records, {name: np.mean(found, axis=0) for name, found in truth.items()})
 
 

@@ -14,7 +14,7 @@ from zeronorm.evaluation.significance._pooled import excess_of_folds, placements
 
 @pytest.mark.parametrize(("n_folds", "factor"), [(20, 5.0), (200, 9.0)])
 def test_more_than_ten_folds_widen_a_difference(n_folds, factor):
-    """The factor is one more for every five folds, nine at most; at p = 1/2 it is 3.25 with ten folds."""
+    """The factor is one more for every five folds, nine at most; at p = 1/2 it is 4.1 with ten folds."""
     y = np.arange(200) % 2
     wrong = [np.where((np.arange(200) // 2 + shift) % 4 < 2, 1 - y, y) for shift in (0, 1)]
     width = {}
@@ -22,7 +22,7 @@ def test_more_than_ten_folds_widen_a_difference(n_folds, factor):
         a, b = (fold_rows(y, predicted, n_folds=k) for predicted in wrong)
         effect = paired_test(METRICS["error_rate"], a, b)[1]
         width[k] = effect.high - effect.low
-    assert width[n_folds] / width[10] == pytest.approx(np.sqrt(factor / 3.25))
+    assert width[n_folds] / width[10] == pytest.approx(np.sqrt(factor / 4.1))
 
 
 def test_equal_differences_are_not_certainty():
@@ -38,7 +38,7 @@ def test_equal_differences_are_not_certainty():
 
 @pytest.mark.parametrize("name", ["error_rate", "balanced_error_rate", "mse"])
 def test_the_paired_test_by_hand(name):
-    """Two passes over 60 samples of 20 patients: the moments with a pair of differences added, and both factors."""
+    """Two passes over 60 samples of 20 patients: the moments with half a square added, and both factors."""
     rng = np.random.default_rng(8)
     y = np.arange(60) % 3 // 2  # 40 and 20
     patients, is_residual = np.arange(60) // 3, name == "mse"
@@ -48,22 +48,18 @@ def test_the_paired_test_by_hand(name):
     a, b = ([r for one in passes for r in fold_rows(y, one, test_groups=patients)] for passes in predictions)
     for row in (*a, *b):
         row["mse"] = np.mean((row["predictions"] - row["truth"]) ** 2)
-    by_pass = outcomes[0] - outcomes[1]
-    d = by_pass.mean(axis=0)
-    squares, added = (d**2, np.mean(d**2)) if is_residual else (np.mean(by_pass**2, axis=0), 1.0)
+    d = (outcomes[0] - outcomes[1]).mean(axis=0)
+    added = np.mean(d**2) if is_residual else 1.0
     classes = [y == 0, y == 1] if name == "balanced_error_rate" else [np.ones(60, bool)]
-    more = 2 / len(classes)  # one difference of each sign, divided among the classes
-    means = [d[c].sum() / (c.sum() + more) for c in classes]
-    variances = [
-        ((squares[c].sum() + more * added) / (c.sum() + more) - m**2) / (c.sum() + more)
-        for c, m in zip(classes, means, strict=True)
-    ]
+    means = [d[c].mean() for c in classes]
+    variances = [(np.sum(d[c] ** 2) + added / 2 / len(classes)) / c.sum() ** 2 for c in classes]
     level = np.mean([outcomes.mean(axis=(0, 1))[c].mean() for c in classes])
-    overlap = 1 + 1.5 + 12 / 48 if is_residual else 1 + 2.25 * 4 * level * (1 - level)
+    excess = 1.6 * (0.6 + 0.25 * 5)  # the selections are not known
+    overlap = 1 + 12 / 48 + excess if is_residual else 1 + excess * 4 * level * (1 - level)
     sums = np.bincount(patients, weights=d - d.mean())
     together = max(1.0, 20 / 19 * np.sum(sums**2) / np.sum((d - d.mean()) ** 2))
     error = np.sqrt(overlap * together * np.sum(variances)) / len(classes)
-    scale = stats.t(59) if is_residual else stats.norm
+    scale = stats.t(19)
     p_value, effect = paired_test(METRICS[name], a, b, confidence=0.9)
     assert p_value == pytest.approx(2 * scale.sf(abs(np.mean(means)) / error))
     assert effect.low == pytest.approx(np.mean(means) - scale.ppf(0.95) * error)
@@ -96,8 +92,8 @@ def area_rows(y, decision, passes):
 
 
 @pytest.mark.parametrize("name", ["error_rate", "auc"])
-def test_further_passes_do_not_make_a_difference_more_certain(name):
-    """Ten repetitions average out the noise between them, not what a new data set would change."""
+def test_further_passes_average_out_noise_only(name):
+    """Ten repetitions average out the noise between them, but not all: a new data set would change more."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     noise = rng.normal(size=(2, 10, 60))
@@ -106,11 +102,26 @@ def test_further_passes_do_not_make_a_difference_more_certain(name):
         a, b = (area_rows(y, 0.5 * (2 * y - 1) + part, passes) for part in noise)
         effect = paired_test(METRICS[name], a, b)[1]
         width[passes] = effect.high - effect.low
-    assert 0.9 < width[10] / width[1] < 1.1  # 0.4 from mean outcomes
+    assert np.sqrt(0.1) < width[10] / width[1] < 0.9
+
+
+@pytest.mark.parametrize(("shared", "unlike"), [(4, 0.0), (3, 0.25), (0, 1.0)])
+def test_methods_that_select_the_same_in_all_folds_have_the_variance_of_independent_samples(shared, unlike):
+    y = np.arange(100) % 2
+    wrong = [np.where((np.arange(100) // 2 + shift) % 4 < 2, 1 - y, y) for shift in (0, 1)]
+    a, b = (fold_rows(y, predicted) for predicted in wrong)
+    for fold, rows in enumerate(zip(a, b, strict=True)):
+        for row in rows:
+            row["selected"] = [*range(shared), *range(10 + 4 * fold, 14 + 4 * fold - shared)]
+    d = (wrong[0] != y).astype(float) - (wrong[1] != y)
+    p = np.mean([predicted != y for predicted in wrong])
+    error = np.sqrt((1 + 1.85 * unlike * 4 * p * (1 - p)) * (np.sum(d**2) + 0.5)) / 100
+    _, effect = paired_test(METRICS["error_rate"], a, b)
+    assert effect.high - effect.low == pytest.approx(2 * stats.norm.ppf(0.975) * error)
 
 
 def test_the_test_of_areas_widens_where_methods_are_unstable():
-    """By hand: placements of either class, half a pair of differences of 1 added, 1 + 2.25 (4a(1 - a))^1.5."""
+    """By hand: placements of either class, half the mean square added, the factor 1 + 1.85 (4a(1 - a))^1.5."""
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
     decision = rng.normal(size=(2, 1, 80)) + 1.5 * y
@@ -118,8 +129,9 @@ def test_the_test_of_areas_widens_where_methods_are_unstable():
     p_value, _ = paired_test(METRICS["auc"], a, b)
     placed = [placements(rows[0]) for rows in (a, b)]
     differences = [np.r_[placed[0] - placed[1]][y == label] for label in (0, 1)]
-    means = [d.sum() / (d.size + 1) for d in differences]
-    variances = [(np.sum(d**2) + 1) / (d.size + 1) - m**2 for d, m in zip(differences, means, strict=True)]
+    means = [d.mean() for d in differences]
+    added = np.mean(np.concatenate(differences) ** 2) / 4
+    variances = [(np.sum(d**2) + added) / d.size**2 for d in differences]
     area = (a[0]["auc"] + b[0]["auc"]) / 2
-    error = np.sqrt((1 + 2.25 * (4 * area * (1 - area)) ** 1.5) * sum(variances) / 41)
+    error = np.sqrt((1 + 1.85 * (4 * area * (1 - area)) ** 1.5) * sum(variances))
     assert p_value == pytest.approx(2 * stats.norm.sf(abs(np.mean(means)) / error))

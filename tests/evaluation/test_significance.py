@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from itertools import permutations
 from unittest.mock import patch
 
 import numpy as np
@@ -161,16 +162,18 @@ def test_adjusted_p_values_match_statsmodels(p_values):
 
 
 def _paired_p_value(records, a, b):
-    """By hand: one difference of the errors per sample, one of either sign added, the variance 1 + 9p(1 - p) times."""
-    differences, errors = np.zeros(60), 0
+    """By hand: one difference of the errors per sample, the variance of flipped signs times 1 + 1.85 u 4p(1 - p)."""
+    differences, errors, selected = np.zeros(60), 0, {a: [], b: []}
     for row in records.filter(records["size"] == 1).iter_rows(named=True):
         wrong = np.asarray(row["truth"]) != np.asarray(row["predictions"])
         sign = {a: 1, b: -1}.get(row["method"], 0)
         differences[row["test_rows"]] += sign * wrong
         errors += abs(sign) * wrong.sum()
+        selected.get(row["method"], []).append(set(row["selected"]))
     p = errors / 120
-    d = np.concatenate([differences, [1.0, -1.0]])
-    return 2 * stats.norm.sf(abs(d.mean()) / np.sqrt((1 + 9 * p * (1 - p)) * d.var() / d.size))
+    unlike = np.mean([len(x - y) / len(x) for sets in selected.values() for x, y in permutations(sets, 2)])
+    variance = (1 + 1.85 * unlike * 4 * p * (1 - p)) * (np.sum(differences**2) + 0.5) / 60**2
+    return 2 * stats.norm.sf(abs(differences.mean()) / np.sqrt(variance))
 
 
 def test_comparison_of_records():

@@ -181,6 +181,30 @@ def test_the_sentence_claims_no_more_than_the_tests():
     assert only.worse == ()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "sentence"),
+    [
+        (
+            {"a": 3, "b": 3, "c": 1},
+            "All methods that are not significantly worse use the same number of features (3).",
+        ),
+        (
+            {"a": 3, "b": 2.5, "c": 1},
+            "Of the methods that are not significantly worse, b uses the fewest features (2.5).",
+        ),
+    ],
+)
+def test_the_sentence_on_sizes_names_ties_and_no_method_that_is_worse(sizes, sentence):
+    p_values = {frozenset(pair): p for pair, p in ((("a", "b"), 0.3), (("a", "c"), 0.01), (("b", "c"), 0.2))}
+    scores = {"a": [0.9, 0.8, 0.9], "b": [0.8, 0.8, 0.9], "c": [0.5, 0.4, 0.5]}
+    choice = choose_method(scores, sizes, n_train=20, n_test=10, p_values=p_values)
+    assert choice.sentence.endswith(sentence)
+    without = choose_method(
+        scores, {"a": 5, "b": 2, "c": 2}, n_train=20, n_test=10, p_values=dict.fromkeys(p_values, 1.0)
+    )
+    assert without.sentence.endswith("Of the methods, b and c use the fewest features (2).")
+
+
 def test_the_choice_corrects_for_all_pairs_by_holm():
     """Six pairs of four methods: an uncorrected test of the best against one other would claim more."""
     rng = np.random.default_rng(3)

@@ -88,6 +88,8 @@ def test_a_chart_is_asked_for_by_name(comparison):
         figure("pie", comparison[1])
     with pytest.raises(ValueError, match="nothing to show"):
         figure("path", comparison[1])
+    with pytest.raises(ValueError, match=r"nothing to show.*metric='auc'"):
+        figure("roc", comparison[1])
 
 
 def test_a_fitted_selector_has_figures_of_its_own():

@@ -171,7 +171,7 @@ LEVEL = 0.05
 class Choice:
     """The method with the best mean, those significantly worse than it, and the preferred one.
 
-    ``is_tested`` is False where the folds allow no test.
+    ``sizes`` are the mean numbers of features by method. ``is_tested`` is False where the folds allow no test.
     """
 
     methods: tuple[str, ...]
@@ -179,6 +179,7 @@ class Choice:
     worse: tuple[str, ...]
     preferred: str
     is_tested: bool
+    sizes: Mapping[str, float]
 
     @property
     def equals(self) -> tuple[str, ...]:
@@ -187,7 +188,7 @@ class Choice:
 
     @property
     def sentence(self) -> str:
-        """The choice as a sentence that claims no more than the tests show."""
+        """The choice in sentences that claim no more than the tests show."""
         rest = [name for name in self.equals if name != self.best]
         if not self.is_tested:
             start = f"{self.best} has the best mean; there are too few test folds to test the differences"
@@ -200,12 +201,19 @@ class Choice:
                 f"{self.best} is significantly better than {_listed(self.worse)}; between it and {_listed(rest)} "
                 "no significant difference was found"
             )
-        if not rest:
-            return f"{start}."
-        return (
-            f"{start}. Of the methods within one standard error of the best mean, {self.preferred} uses the fewest "
-            "features."
-        )
+        return f"{start}. {self._sizes_sentence}" if rest else f"{start}."
+
+    @property
+    def _sizes_sentence(self) -> str:
+        """Which of the methods that are not significantly worse use the fewest features."""
+        fewest = min(self.sizes[name] for name in self.equals)
+        smallest = [name for name in self.equals if self.sizes[name] == fewest]
+        among = "" if not self.worse else " that are not significantly worse"
+        count = f"{fewest:.1f}".removesuffix(".0")
+        if len(smallest) == len(self.equals):
+            return f"All methods{among} use the same number of features ({count})."
+        verb = "uses" if len(smallest) == 1 else "use"
+        return f"Of the methods{among}, {_listed(smallest)} {verb} the fewest features ({count})."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -247,7 +255,8 @@ def choose_method(
     lowest = means[best] - scale
     near = [n for n in values if n not in worse and means[n] >= lowest - 1e-12 * abs(lowest)]
     preferred = min(near, key=lambda name: (sizes[name], -means[name], name))
-    return Choice(tuple(values), best, worse, preferred, is_tested=bool(p_values) or len(values) < 2)
+    is_tested = bool(p_values) or len(values) < 2
+    return Choice(tuple(values), best, worse, preferred, is_tested, dict(sizes))
 
 
 def _test_all_pairs(values: Mapping[str, Any], n_train: float, n_test: float) -> dict[frozenset[str], float]:

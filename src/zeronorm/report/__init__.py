@@ -21,6 +21,13 @@ __all__ = [
 ]
 
 
+REMEDY = "Pass the result of select or compare as 'result', or draw another chart."
+REMEDIES = {
+    "roc": "It needs two classes and decision values, which are recorded for the area under the curve: use "
+    "metric='auc' in select or compare, or metrics='auc' in evaluate."
+}
+
+
 def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> Any:
     """One chart of the report as a matplotlib figure.
 
@@ -61,7 +68,9 @@ def figure(name: str, records: Any, result: Any = None, *, ax: Any = None) -> An
             report_data_of(records) if result is None else ReportData(result, records)
         )
     if chart is None:
-        raise ValueError(f"The chart {name!r} has nothing to show for this result.")
+        raise ValueError(
+            f"The chart {name!r} has nothing to show for this result. {REMEDIES.get(name, REMEDY)}"
+        )
     return chart.plot(ax)
 
 

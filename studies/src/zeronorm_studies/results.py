@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from zeronorm.evaluation.significance import corrected_resampled_t, signed_rank
 from zeronorm.evaluation.significance._effects import standard_error
@@ -128,7 +130,13 @@ class Results:
 
 
 Origin = Literal["figure", "claim", "from memory", "expected here"]
-Verdict = Literal["agrees", "differs", "not measured"]
+Verdict = Literal["agrees", "differs", "too few trials to tell", "not measured"]
+
+CONFIDENCE = 0.95
+"""Confidence level of the interval around our mean that must hold the published figure."""
+
+WIDEST_INTERVAL = 1 / 3
+"""Half-width of that interval, as a share of the larger of both figures, above which agreement would mean nothing."""
 
 ROUNDING_SLACK = 0.02
 """Share of half a unit in the last digit that rounding on another computer may add."""
@@ -165,8 +173,8 @@ class ClaimCheck(NamedTuple):
 class PublishedFigure:
     """A published mean of a metric, compared with ours by standard errors.
 
-    ``scale`` turns our value into the published unit (100 for per cent); a ``width`` of 0 is for one fixed split,
-    where ours must round to the printed number, which has so many ``decimals``. A share of errors in one random
+    ``scale`` turns our value into the published unit (100 for per cent). With ``is_fixed``, for one fixed split, ours
+    must round to the printed number, which has so many ``decimals``. A share of errors in one random
     division of ``one_division_of`` test samples has a standard error of its own, which counts too.
     """
 
@@ -178,7 +186,7 @@ class PublishedFigure:
     metric: str = "error_rate"
     scale: float = 100.0
     unit: str = " %"
-    width: float = 2.0
+    is_fixed: bool = False
     decimals: int = 2
     origin: Origin = "figure"
     in_quick: bool = False
@@ -187,9 +195,9 @@ class PublishedFigure:
 
     @property
     def rule(self) -> str:
-        if self.width == 0.0:
+        if self.is_fixed:
             return "equal to the printed decimals"
-        rule = f"|ours − published| ≤ {self.width:g} standard errors, corrected for resplits"
+        rule = f"within the {CONFIDENCE:.0%} t interval of ours, corrected for resplits"
         if self.one_division_of is None:
             return rule
         return f"{rule}, with that of the published one ({self.error_of_published:.2f}, {self.one_division_of} samples)"
@@ -209,15 +217,40 @@ class PublishedFigure:
             return Finding(self.what, self.origin, shown, str(reason), "not measured", rule, self.note)
         mean, error = mean * self.scale, error * self.scale
         values = results.values(self.data, self.config, self.size, self.metric)
-        reach = self.width * float(np.hypot(error, self.error_of_published))
-        if self.width == 0.0:
-            reach = (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals
-        verdict: Verdict = "agrees" if abs(mean - self.value) <= reach else "differs"
+        verdict = self.verdict(mean, error, values.size)
         ours = f"{mean:.2f}{self.unit}"
         if values.size > 1:
             plain = self.scale * float(values.std(ddof=1)) / np.sqrt(values.size)
             ours = f"{mean:.2f} ± {error:.2f}{self.unit} (sd/√J: {plain:.2f})"
         return Finding(self.what, self.origin, shown, ours, verdict, rule, self.note)
+
+    def verdict(self, mean: float, error: float, n_trials: int) -> Verdict:
+        """Whether our mean over the trials, with its standard error, agrees with the published figure.
+
+        The interval has the t quantile of n_trials - 1 degrees of freedom; where the published figure has an error
+        of its own, they are those of Welch and Satterthwaite. An interval that is wide compared with the figures
+        holds almost any number, so it shows no agreement.
+        """
+        gap = abs(mean - self.value)
+        if self.is_fixed:
+            return "agrees" if gap <= (1.0 + ROUNDING_SLACK) * 0.5 * 10.0**-self.decimals else "differs"
+        reach = interval_reach(error, n_trials, self.error_of_published)
+        if gap > reach:
+            return "differs"
+        return (
+            "agrees"
+            if reach <= WIDEST_INTERVAL * max(abs(mean), abs(self.value))
+            else "too few trials to tell"
+        )
+
+
+def interval_reach(error: float, n_trials: int, other: float = 0.0) -> float:
+    """Half-width of the t interval of a mean over some trials; ``other`` is a further standard error that is known."""
+    if n_trials < 2:
+        return math.inf
+    total = math.hypot(error, other)
+    df = (n_trials - 1) * (total / error) ** 4 if error > 0.0 else math.inf
+    return float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, df)) * total
 
 
 @dataclass(frozen=True)

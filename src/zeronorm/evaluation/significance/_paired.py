@@ -17,12 +17,14 @@ from zeronorm.evaluation._records import frame_of_rows, rows_by_method
 from zeronorm.evaluation.significance._effects import EffectSize, paired_differences
 from zeronorm.evaluation.significance._pooled import (
     LEAST_SCALE,
+    MANY_FOLDS,
     POOLED_COLUMNS,
     PooledOutcomes,
     Row,
     excess_of_folds,
     explained_unit,
     has_outcomes,
+    number_of_folds,
     outcomes_of,
     pool_outcomes,
     ratio_of_folds,
@@ -33,12 +35,11 @@ FEWEST_FOLDS, FEWEST_IN_FOLD = 3, 4  # for the corrected t-test
 # In the corrected t-test: the share of the variance of a difference that all folds of a data set have in common.
 COMMON_VARIANCE = 0.35
 
-# In the paired test: variance with overlapping training sets over that of independent samples. Simulated in
-# docs/trust with procedures that choose one of 500 features; a factor of 2 rejected 0.13 of equal ones.
-UNSTABLE_EXCESS = 2.25  # the excess over 1 for errors and areas of the two least stable procedures
-RESIDUAL_EXCESS = (
-    1.5  # the same for residuals, before the test-train ratio is added; with many folds half of it
-)
+# In the paired test: variance with overlapping training sets over that of independent samples, simulated in
+# docs/trust. The excess over 1 grows with the share of the selected features that another fold does not select, and
+# with the number of folds: the more the training sets overlap, the less of the variation they show.
+EXCESS_OF_SELECTION, EXCESS_PER_FOLD = 0.6, 0.25  # for errors and areas
+EXCESS_OF_REPEATS = 1.6  # times as much, where repetitions average out what the folds show
 
 Rows = Sequence[Row]
 
@@ -150,13 +151,15 @@ def corrected_resampled_t(
 def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -> tuple[float, EffectSize]:
     """Two-sided p-value and difference (a minus b) of two methods on the same test folds.
 
-    The normal test (for residuals the t test) of the mean of paired differences, one per sample, with the variance for
-    overlapping training sets. One difference of each sign is added to each class, so that equal differences do not
-    give a variance of zero. For errors and areas the variance is that of one repetition of cross-validation, times
-    1 + 2.25 · 4p(1 - p) with the mean error p of both methods, or 1 + 2.25 (4a(1 - a))^1.5 with their mean area a:
-    methods that err often may choose other features on other data, and one data set does not show how much that
-    matters. Further repetitions make the difference less variable, but the test not more powerful; with more than ten
-    test folds the excess over 1 grows with their number (docs/trust).
+    The normal test (for residuals and groups of samples the t test) of the mean of paired differences, one per sample,
+    with the variance for overlapping training sets. Half the square of one difference is added, so that equal ones
+    do not give a variance of zero. For errors and areas the variance of independent samples is multiplied by
+    1 + c u q. Here u is the mean share of the selected features that another fold does not select (1 where the records
+    do not hold selections), q is 4p(1 - p) with the mean error p of both methods, or (4a(1 - a))^1.5 with their mean
+    area a, and c = 0.6 + 0.25 k for k folds, 1.6 times that with repetitions: methods that err often and select other
+    features in other folds would select others still on other data. With more than ten folds, which hardly
+    differ, c u is replaced by 3.1 or, if larger, by 0.2 k, at most 8. For residuals q is 1 (1/2 with more than ten
+    folds), and n_test / n_train is added (docs/trust).
 
     Parameters
     ----------
@@ -193,14 +196,14 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     unit = explained_unit(metric, a)
     difference = unit * (first.mean - second.mean)
     is_residual = metric.sample_outcomes in LEAST_SCALE
-    squares = difference**2 if is_residual else _squares_of_one_pass(metric, a, b)
     by_class = metric.outcomes in ("class mean", "ranks")
     labels = first.labels if by_class else np.zeros(first.n)
-    center, variance = _paired_moments(metric, difference, squares, labels)
+    center, variance = _paired_moments(metric, difference, labels)
     clustering = PooledOutcomes(difference, labels, None, first.groups).clustering
     level = np.mean([(first.mean + second.mean)[labels == kind].mean() / 2 for kind in np.unique(labels)])
-    error = float(np.sqrt(_paired_overlap(metric, a, float(level)) * clustering * variance))
-    scale = stats.t(first.n - 1) if is_residual else stats.norm
+    error = float(np.sqrt(_paired_overlap(metric, a, b, float(level)) * clustering * variance))
+    n_units = first.n if first.groups is None else np.unique(first.groups).size
+    scale = stats.t(n_units - 1) if is_residual or first.groups is not None else stats.norm
     estimate = float(np.mean([row[metric.name] for row in a]) - np.mean([row[metric.name] for row in b]))
     half = float(scale.ppf((1 + confidence) / 2)) * error
     p_value = 1.0 if error == 0.0 else float(2 * scale.sf(abs(center) / error))
@@ -209,43 +212,62 @@ def paired_test(metric: Metric, a: Rows, b: Rows, *, confidence: float = 0.95) -
     )
 
 
-def _squares_of_one_pass(metric: Metric, a: Rows, b: Rows) -> FloatArray:
-    """Mean squared difference of each sample over the repetitions, not the square of its mean difference.
+def _paired_moments(metric: Metric, difference: FloatArray, labels: NDArray[Any]) -> tuple[float, float]:
+    """The mean difference and its variance for independent samples under equality, as when signs are flipped.
 
-    Repetitions average out the share of the variance that they show, but not what a new data set would add.
+    Half the square of one difference is added, divided among the classes, so that the variance is never zero.
     """
-    outcomes = outcomes_of(metric)
-    both = [{**row, "other": other} for row, other in zip(a, b, strict=True)]
-    return pool_outcomes(both, lambda row: (outcomes(row) - outcomes(row["other"])) ** 2).mean
-
-
-def _paired_moments(
-    metric: Metric, difference: FloatArray, squares: FloatArray, labels: NDArray[Any]
-) -> tuple[float, float]:
-    """The mean difference and its variance for independent samples, a pair of differences added to each class."""
-    added = 1.0 if metric.bounds == (0.0, 1.0) else float(np.sqrt(np.mean(difference**2)))
+    is_error = metric.bounds == (0.0, 1.0) and metric.outcomes != "ranks"
+    added = 1.0 if is_error else float(np.sqrt(np.mean(difference**2)))
     kinds = np.unique(labels)
-    pseudo = 1.0 / kinds.size
     centers, variances = [], []
     for kind in kinds:
         inside = labels == kind
-        n = int(inside.sum()) + 2 * pseudo
+        n = int(inside.sum())
         centers.append(difference[inside].sum() / n)
-        variances.append(((squares[inside].sum() + 2 * pseudo * added**2) / n - centers[-1] ** 2) / n)
+        variances.append((np.sum(difference[inside] ** 2) + added**2 / (2 * kinds.size)) / n**2)
     # A mean over the classes weighs each by 1 / C; an area is the mean of the placements of either class.
     weight = 1.0 if metric.outcomes == "ranks" else 1.0 / kinds.size**2
     return float(np.mean(centers)), weight * float(np.sum(variances))
 
 
-def _paired_overlap(metric: Metric, rows: Rows, level: float) -> float:
+def _paired_overlap(metric: Metric, a: Rows, b: Rows, level: float) -> float:
     """The factor for overlapping training sets at the mean error or area of two methods."""
     if metric.sample_outcomes in LEAST_SCALE:
-        return 1 + max(RESIDUAL_EXCESS + ratio_of_folds(rows), excess_of_folds(0.0, rows) / 2)
-    if metric.outcomes == "ranks":
-        return 1 + excess_of_folds(UNSTABLE_EXCESS, rows) * float((4 * level * (1 - level)) ** 1.5)
-    # For outcomes that are not shares, the level does not show how stable the methods are.
-    instability = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
-    return 1 + excess_of_folds(UNSTABLE_EXCESS, rows) * instability
+        return (
+            1
+            + ratio_of_folds(a)
+            + _excess_of_selections(a, b) / (1 if number_of_folds(a) <= MANY_FOLDS else 2)
+        )
+    # For outcomes that are not shares, the level does not show how much the methods may vary.
+    varied = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
+    return 1 + _excess_of_selections(a, b) * float(varied ** (1.5 if metric.outcomes == "ranks" else 1.0))
+
+
+def _excess_of_selections(a: Rows, b: Rows) -> float:
+    """The excess of the variance; with more than ten folds all selections are alike, whatever the procedure."""
+    excess = EXCESS_OF_SELECTION + EXCESS_PER_FOLD * min(number_of_folds(a), MANY_FOLDS)
+    if number_of_folds(a) > MANY_FOLDS:
+        return excess_of_folds(excess, a)
+    is_repeated = (
+        sum(row["n_test"] for row in a) > np.unique(np.concatenate([r["test_rows"] for r in a])).size
+    )
+    unlike = (_unlikeness([row.get("selected") for row in rows]) for rows in (a, b))
+    return excess * (EXCESS_OF_REPEATS if is_repeated else 1.0) * float(np.mean(list(unlike)))
+
+
+def _unlikeness(selections: Sequence[Any]) -> float:
+    """Mean share of the features of one fold that another fold does not select; 1 where it is not known.
+
+    Over J folds a feature that c of them select is common to c(c - 1) of the J(J - 1) ordered pairs.
+    """
+    if len(selections) < 2 or any(selected is None for selected in selections):
+        return 1.0
+    features = np.concatenate([np.asarray(selected, dtype=np.intp) for selected in selections])
+    _, counts = np.unique(features, return_counts=True)
+    if counts.size == 0:
+        return 0.0  # nothing is selected, always
+    return 1.0 - float(np.sum(counts * (counts - 1.0))) / ((len(selections) - 1.0) * float(counts.sum()))
 
 
 # -- All pairs of methods in the records of ``evaluate`` --
@@ -308,7 +330,8 @@ def compare_methods(
             f"The 'test' parameter must be 'auto', 'paired' or 'corrected_t'. Got {written(test)} instead."
         )
     measure = as_metric(metric)
-    by_method = rows_by_method(records, size, (measure.name, "n_train", "n_test"), POOLED_COLUMNS)
+    optional = (*POOLED_COLUMNS, "selected")
+    by_method = rows_by_method(records, size, (measure.name, "n_train", "n_test"), optional)
     has_samples = measure.outcomes != "none" and all(
         has_outcomes(measure, rows) for rows in by_method.values()
     )

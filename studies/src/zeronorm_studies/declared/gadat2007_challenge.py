@@ -432,7 +432,7 @@ STUDY = Study(
                 None,
                 value,
                 metric=BER,
-                width=0.0,
+                is_fixed=True,
                 note="one fixed split, so no standard error",
             )
             for name, value in PLAIN.items()
@@ -445,7 +445,7 @@ STUDY = Study(
                 None,
                 value,
                 metric=BER,
-                width=0.0,
+                is_fixed=True,
                 note="one fixed split, so no standard error",
             )
             for name, value in OFW.items()

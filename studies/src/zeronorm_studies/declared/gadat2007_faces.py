@@ -107,7 +107,7 @@ def _learning_lowers(results: Results) -> ClaimCheck:
 
 def _one_split(value: float) -> dict[str, Any]:
     """One test set: ours must round to the printed number, which has a decimal unless it is whole."""
-    return {"width": 0.0, "decimals": 0 if value.is_integer() else 1, "note": ONE_SPLIT}
+    return {"is_fixed": True, "decimals": 0 if value.is_integer() else 1, "note": ONE_SPLIT}
 
 
 def _figures() -> tuple[PublishedFigure, ...]:
