@@ -152,7 +152,7 @@ def _spirals(n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDA
 def _corral(n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Class 1 where (x₁ and x₂) or (x₃ and x₄), all binary."""
     X = rng.integers(0, 2, size=(n, 4)).astype(np.float64)
-    return X, X[:, :2].all(axis=1) | X[:, 2:].all(axis=1)
+    return X, np.logical_or(X[:, :2].all(axis=1), X[:, 2:].all(axis=1)).astype(bool)
 
 
 def _shell(n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
