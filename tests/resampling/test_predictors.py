@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from zeronorm.resampling._metrics import as_metric, scoring_metric
+from zeronorm.resampling._metrics import METRICS, as_metric, scoring_metric
 from zeronorm.resampling.predictors import _pairwise_svm as pairwise_svm
 from zeronorm.resampling.predictors._default import default_estimator, gaussian_estimator
 from zeronorm.selection.target import TASKS, Labels, Real
@@ -179,3 +179,37 @@ def test_targets_with_the_same_bytes_and_other_types_are_distinguished():
     as_numbers = whole.view(np.float64)
     assert pairwise_svm._members_of_classes(whole)[0].tolist() == [0, 1]
     assert pairwise_svm._members_of_classes(as_numbers)[0].tolist() == [0.0, 5e-324]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("largest", [500, 20])
+def test_balanced_weights_are_those_of_scikit_learn(n_classes, kernel, largest, monkeypatch):
+    """For few samples, for many (two classes), and where LIBSVM does it."""
+    monkeypatch.setattr(pairwise_svm, "LARGEST_FOR_LIBSVM", largest)
+    monkeypatch.setattr(pairwise_svm, "LARGEST_NONLINEAR", largest)
+    rng = np.random.default_rng(n_classes)
+    y = np.repeat(np.arange(3), [60, 9, 18] if n_classes == 3 else [60, 0, 18])
+    X = rng.normal(size=(y.size, 5)) + y[:, None]
+    metric = METRICS["balanced_error_rate"]
+    if kernel == "linear":
+        ours = default_estimator(Labels, n_samples=y.size, metric=metric)
+    else:
+        ours = gaussian_estimator(Labels, metric=metric)
+    reference = make_pipeline(StandardScaler(), SVC(kernel=kernel, class_weight="balanced", tol=1e-9)).fit(
+        X, y
+    )
+    near = {"atol": 1e-4} if ours.fit(X, y).pairs_ is not None else {"atol": 1e-2}
+    np.testing.assert_allclose(ours.decision_function(X), reference.decision_function(X), **near)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_balanced_weights_change_nothing_where_the_classes_have_the_same_size(n_classes, kernel):
+    y = np.arange(45 if n_classes == 3 else 46) % n_classes
+    X = np.random.default_rng(0).normal(size=(y.size, 5)) + 0.5 * y[:, None]
+    plain, weighted = (
+        pairwise_svm.StandardizedSVC(kernel=kernel, class_weight=weight).fit(X, y).decision_function(X)
+        for weight in (None, "balanced")
+    )
+    np.testing.assert_array_equal(plain, weighted)

@@ -50,7 +50,8 @@ def test_a_model_predicts_like_the_predictor_it_came_from(n_classes, tmp_path):
     X, y = make_classification(150, 12, n_informative=6, n_classes=n_classes, class_sep=0.6, random_state=1)
     result = zeronorm.select(X, y, method="fisher", features=5, cv=3, permutations=0)
     columns = [feature.index for feature in result.selected]
-    reference = make_pipeline(StandardScaler(), SVC(kernel="linear", tol=1e-10)).fit(X[:, columns], y)
+    svm = SVC(kernel="linear", class_weight="balanced", tol=1e-10)  # the metric is the balanced error rate
+    reference = make_pipeline(StandardScaler(), svm).fit(X[:, columns], y)
     result.save(tmp_path / "out", model=True)
     model = LinearModel.load(tmp_path / "out")
     np.testing.assert_array_equal(model.predict(X[:, columns]), reference.predict(X[:, columns]))

@@ -18,6 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import zeronorm
 from zeronorm.cli._main import run
+from zeronorm.report._chart import ReportData
+from zeronorm.report._text import methods_section
+from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow._inputs import DataOptions, load_data
 from zeronorm.workflow._models import LinearModel, apply_model
@@ -74,7 +77,12 @@ def test_a_saved_model_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_c
     assert model.scheme == scheme
     assert all(feature.coefficient is None for feature in result.selected)
     columns = [feature.index for feature in result.selected]
-    svm = SVC(decision_function_shape="ovo", gamma=1 / len(columns), tol=1e-10 if few else 1e-3)
+    svm = SVC(
+        decision_function_shape="ovo",
+        class_weight="balanced",
+        gamma=1 / len(columns),
+        tol=1e-10 if few else 1e-3,
+    )
     theirs = make_pipeline(StandardScaler(), svm).fit(X[:, columns], y)
     new = np.random.default_rng(5).normal(size=(40, len(columns)))
     decision = theirs.decision_function(new).reshape(40, -1)
@@ -107,7 +115,9 @@ def test_a_model_of_sparse_data_predicts_as_that_of_scikit_learn(name, kernel):
     y = (X[:, 0] + X[:, 1] > 4).astype(int)
     result = zeronorm.select(sparse.csr_matrix(X), y, method="fisher", predictor=name, **QUICK)
     chosen = X[:, [feature.index for feature in result.selected]]
-    theirs = make_pipeline(StandardScaler(with_mean=False), SVC(kernel=kernel)).fit(chosen, y)
+    theirs = make_pipeline(StandardScaler(with_mean=False), SVC(kernel=kernel, class_weight="balanced")).fit(
+        chosen, y
+    )
     np.testing.assert_allclose(
         result.model.decision(chosen)[:, 0], theirs.decision_function(chosen), atol=1e-6
     )
@@ -219,3 +229,79 @@ def test_a_predictor_other_than_the_linear_one_has_a_note():
     assert [len(predictor_notes(Settings(predictor=p))) for p in ("linear", "gaussian", own)] == [0, 1, 1]
     assert "Gaussian kernel" in predictor_notes(Settings(predictor="gaussian"))[0]
     assert "LogisticRegression()" in predictor_notes(Settings(predictor=own))[0]
+
+
+def rare_class(seed, n_positive=12):
+    """120 samples, few of them positive; three of five features differ by one standard deviation."""
+    y = np.zeros(120, dtype=int)
+    y[:n_positive] = 1
+    X = np.random.default_rng(seed).normal(size=(120, 5))
+    X[:, :3] += y[:, None]
+    return X, y
+
+
+def balanced_error(seed, **options):
+    X, y = rare_class(seed)
+    return zeronorm.select(X, y, method="fisher", features=3, permutations=0, **options).procedure["value"]
+
+
+def test_the_balanced_error_of_a_rare_class_is_that_of_a_predictor_with_balanced_weights():
+    """Without weights the mean is about 40 %: the predictor gives all samples to the large class."""
+    assert np.mean([balanced_error(seed) for seed in range(10)]) <= 0.28
+    plain = SVC(kernel="linear")
+    assert np.mean([balanced_error(seed, predictor=plain) for seed in range(10)]) > 0.35
+
+
+@pytest.mark.parametrize("predictor", ["linear", "gaussian"])
+@pytest.mark.parametrize(
+    ("metric", "weight"),
+    [
+        (None, "balanced"),
+        ("balanced_error_rate", "balanced"),
+        ("balanced_accuracy", "balanced"),
+        ("recall_macro", "balanced"),
+        ("error_rate", None),
+        ("auc", None),
+    ],
+)
+def test_the_class_weights_follow_the_metric_in_the_folds_inside_them_and_at_the_end(
+    tmp_path, metric, weight, predictor
+):
+    X, y = rare_class(0)
+    result = zeronorm.select(
+        X,
+        y,
+        method="fisher",
+        predictor=predictor,
+        metric=metric,
+        out=tmp_path / "out",
+        save_model=True,
+        **QUICK,
+    )
+    chosen = X[:, [feature.index for feature in result.selected]]
+    kernel = "linear" if predictor == "linear" else "rbf"
+    tol = 1e-10 if kernel == "linear" else 1e-3  # LIBSVM fits 120 samples with a Gaussian kernel
+    svm = SVC(kernel=kernel, class_weight=weight, tol=tol)
+    theirs = make_pipeline(StandardScaler(), svm).fit(chosen, y)
+    decision = LinearModel.load(tmp_path / "out").decision(chosen)[:, 0]
+    np.testing.assert_allclose(decision, theirs.decision_function(chosen), atol=1e-5)
+    described = result.provenance["predictor"]
+    assert ("balanced class weights" in described) == (weight == "balanced")
+    assert described in methods_section(ReportData(result, result.records))
+
+
+def test_auto_and_the_choice_of_a_size_weigh_the_classes_as_the_folds_do(monkeypatch):
+    X, y = rare_class(0)
+    found = []
+    fit = StandardizedSVC.fit_standardized
+
+    def spy(self, *args):
+        found.append(self.class_weight)
+        return fit(self, *args)
+
+    monkeypatch.setattr(StandardizedSVC, "fit_standardized", spy)
+    for method in ("fisher", "auto"):
+        for metric, weight in ((None, "balanced"), ("error_rate", None)):
+            found.clear()
+            zeronorm.select(X, y, method=method, metric=metric, permutations=0, cv=3)
+            assert set(found) == {weight}

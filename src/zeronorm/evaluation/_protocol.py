@@ -66,7 +66,8 @@ def evaluate(
         Numbers of features. None, alone or in the list, means the size that the selector chooses.
     estimator : estimator or None, default=None
         Predictor that scores the subsets. None: a linear support vector machine on standardised columns
-        (ridge regression with ``task="regression"``).
+        (ridge regression with ``task="regression"``); its class weights are balanced if the first of ``metrics``
+        is a balanced metric, such as "balanced_error_rate".
     metrics : str, Metric, list or dict, default=None
         Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
         task. "r2" of a test fold is one minus its mean squared error over the variance of the whole ``y``.
@@ -113,8 +114,10 @@ def evaluate(
         warn_about_target_outliers("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
     splits = make_splits(cv, y, groups, target=target, seed=seed)
+    measured = _check_metrics(metrics, target, y)
     if estimator is None:
-        estimator = default_estimator(target, n_samples=len(y), is_sparse=hasattr(X, "tocsr"))
+        is_sparse = hasattr(X, "tocsr")
+        estimator = default_estimator(target, n_samples=len(y), is_sparse=is_sparse, metric=measured[0])
     plan = FoldPlan(
         X=X,
         y=y,
@@ -122,7 +125,7 @@ def evaluate(
         sizes=_check_sizes(sizes, int(X.shape[1])),
         estimator=estimator,
         unset_in_estimator=unset_random_states(estimator),
-        metrics=_check_metrics(metrics, target, y),
+        metrics=measured,
         seed=seed,
         threads_per_task=threads_per_task,
         journal=None if journal is None else Journal(journal),

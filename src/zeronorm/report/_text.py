@@ -249,8 +249,8 @@ def _evaluation_sentence(report_data: ReportData) -> str:
     stratified = "stratified " if TASKS[result.data["task"]].is_stratified else ""
     return (
         f"The {report_data.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
-        f"cross-validation{kept}, with selection, scaling and tuning repeated inside every fold; a linear "
-        f"predictor was trained on the selected features."
+        f"cross-validation{kept}, with selection, scaling and tuning repeated inside every fold; "
+        f"{run.get('predictor', 'a linear predictor')} was trained on the selected features."
     )
 
 

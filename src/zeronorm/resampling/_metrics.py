@@ -52,6 +52,9 @@ class Metric:
         ``f(y_true, predictions)`` with one outcome per sample.
     tasks : tuple of str, default=('classification', 'regression')
         The tasks that it can be used for.
+    is_balanced : bool, default=False
+        Whether all classes count the same, whatever their sizes. The default predictors then have balanced class
+        weights.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Metric:
     outcomes: Outcomes = "none"
     sample_outcomes: Callable[[ArrayLike, ArrayLike], FloatArray] | None = None
     tasks: tuple[str, ...] = tuple(TASKS)
+    is_balanced: bool = False
 
     @property
     def text(self) -> str:
@@ -317,6 +321,7 @@ METRICS: dict[str, Metric] = {
             outcomes="class mean",
             sample_outcomes=sample_errors,
             tasks=(Labels.task,),
+            is_balanced=True,
         ),
         Metric(
             "error_rate",
@@ -411,7 +416,11 @@ def as_metric(metric: Any, parameter: str = "metrics") -> Metric:
         if metric in SHARES:
             return SHARES[metric]
         if metric in get_scorer_names():
-            return replace(_of_scorer(get_scorer(metric), metric), bounds=_bounds_of_scorer(metric))
+            return replace(
+                _of_scorer(get_scorer(metric), metric),
+                bounds=_bounds_of_scorer(metric),
+                is_balanced=metric.endswith("_macro"),
+            )
         raise ValueError(
             f"The '{parameter}' parameter names {written(metric)}, which is not known. Use one of {sorted(METRICS)}, "
             "a scorer name of scikit-learn, or a Metric (register_metric makes its name known)."
@@ -452,6 +461,7 @@ SHARES = {
         bounds=(0.0, 1.0),
         outcomes="class mean",
         sample_outcomes=sample_hits,
+        is_balanced=True,
     ),
 }
 BETWEEN_0_AND_1 = ("average_precision", "f1", "jaccard", "precision", "recall", "roc_auc", "top_k_accuracy")

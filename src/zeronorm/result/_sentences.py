@@ -43,10 +43,17 @@ def _untested(found: dict[str, Any]) -> str:
     metric = found["metric"]
     at_chance = found["chance"]
     beside = "" if at_chance is None else f" ({summary.format_metric(at_chance, metric)} without any feature)"
+    needed = f"at least {FEWEST_PERMUTATIONS} permutations"
     return (
         f"{found['label']} {summary.format_metric(found['value'], metric)}{beside}. Not tested against chance: that "
-        f"needs at least {FEWEST_PERMUTATIONS} permutations"
+        f"needs {'more sample groups' if are_exchanges_few(found) else needed}"
     )
+
+
+def are_exchanges_few(found: dict[str, Any]) -> bool:
+    """Whether the sample groups allow too few permutations for a p-value of ``LEVEL``."""
+    smallest = found.get("smallest_p_value")
+    return smallest is not None and smallest > LEVEL
 
 
 def error_sentence(found: dict[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,11 +14,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from zeronorm._messages import Message, parameter
 from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import get_method
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import RunBar
+from zeronorm.selection._sample_groups import ENOUGH_EXCHANGES
 from zeronorm.selection.target import TASKS
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
@@ -145,10 +148,12 @@ class PermutationTest:
     ----------
     p_value : (1 + b) / (1 + m), with b of m permutations at least as good as the observed value.
     values : the metric on each permutation.
+    smallest_p_value : the p-value that all different permuted targets together could give at best.
     """
 
     p_value: float
     values: tuple[float, ...]
+    smallest_p_value: float
 
 
 def permutation_count(
@@ -207,23 +212,25 @@ def permutation_test(
     journal: Any = None,
     bar: RunBar | None = None,
 ) -> PermutationTest | None:
-    """The permutation test of the whole procedure, including the choice of a size.
+    """The permutation test of the whole procedure, including the choice of a size; None without any permutation.
 
     Under the hypothesis that target and features are independent, the observed value and those of the
-    permutations are exchangeable, so the p-value is exact.
+    permutations are exchangeable, so the p-value is exact. The permuted targets all differ from each other and from
+    the observed one; where there are fewer than ``count``, all of them are used.
     """
+    exchange = table.target.exchange(table.sample_groups, settings.group_design)
+    count = int(min(count, exchange.count - 1))
     if count == 0:
         return None
     metric, sign = procedures.primary_metric_of(table, settings), direction(table, settings)
-    values = []
-    for number in range(count):
+    smallest, values = max(exchange.smallest_p_value, 1 / (1 + count)), []
+    for number, target in enumerate(permuted_targets(table, settings, count)):
         if bar is not None:
-            bar.stage = f"permutation {number + 1} of {count}"
-        permuted = replace(table, y=permuted_target(table, settings.random_state, number))
+            bar.stage = f"permutation {number + 1} of {count} (smallest possible p = {smallest:.2g})"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits on meaningless targets may fail to converge
             records = training.evaluate_procedures(
-                {label: procedure}, permuted, settings, [], journal=journal, bar=bar
+                {label: procedure}, replace(table, y=target), settings, [], journal=journal, bar=bar
             )
         measured = (
             records[metric].drop_nulls()
@@ -234,7 +241,7 @@ def permutation_test(
     if bar is not None:
         bar.stage = ""
     as_good = sum(sign * value >= sign * observed - 1e-12 * abs(observed) for value in values)
-    return PermutationTest((1 + as_good) / (1 + count), tuple(values))
+    return PermutationTest((1 + as_good) / (1 + count), tuple(values), exchange.smallest_p_value)
 
 
 def direction(table: Table, settings: Settings) -> int:
@@ -242,10 +249,44 @@ def direction(table: Table, settings: Settings) -> int:
     return 1 if procedures.metrics_of(table, settings)[0].greater_is_better else -1
 
 
-def permuted_target(table: Table, seed: int, number: int) -> NDArray[Any]:
-    """The target with its values permuted; samples of a group stay together."""
+def permuted_targets(table: Table, settings: Settings, count: int) -> Iterator[NDArray[Any]]:
+    """Permuted targets that differ from each other and from the observed one; there must be ``count`` of them."""
+    seen, number = {_digest(table.y)}, 0
+    while len(seen) <= count:
+        permuted = permuted_target(table, settings.random_state, number, settings.group_design)
+        number += 1
+        if _digest(permuted) not in seen:
+            seen.add(_digest(permuted))
+            yield permuted
+
+
+def _digest(values: NDArray[Any]) -> bytes:
+    data = values.astype(str) if values.dtype.kind == "O" else np.ascontiguousarray(values)
+    return hashlib.blake2b(data.tobytes(), digest_size=16).digest()
+
+
+def permuted_target(table: Table, seed: int, number: int, design: str = "auto") -> NDArray[Any]:
+    """The target with its labels exchanged as the sample groups allow."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, number)))
-    return table.target.permuted(rng, table.sample_groups).labels()
+    return table.target.permuted(rng, table.sample_groups, design).labels()
+
+
+def exchange_notes(table: Table, settings: Settings) -> list[str]:
+    """What permutations exchange where there are sample groups, and the smallest p-value if exchanges are few."""
+    if table.sample_groups is None or settings.permutations == 0:
+        return []
+    exchange = table.target.exchange(table.sample_groups, settings.group_design)
+    text = f"Permutations exchange {exchange.text} ({parameter('group_design')})."
+    if exchange.count >= ENOUGH_EXCHANGES:
+        return [Message(text)]
+    if exchange.count < 2:
+        return [Message(f"{text} Here this changes nothing, so there is no permutation test.")]
+    return [
+        Message(
+            f"{text} Only {exchange.count:.0f} different targets result, so that no p-value can be below "
+            f"{exchange.smallest_p_value:.2g}."
+        )
+    ]
 
 
 def chance_level(baseline: Mapping[str, list[Any]], metric: str) -> float | None:

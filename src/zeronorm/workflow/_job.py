@@ -65,6 +65,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
+            predictor=procedures.described_predictor(self.table, s),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
@@ -320,6 +321,7 @@ def _method_name(fitted: Fitted) -> str:
 def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
     notes = [] if job.settings.method else procedures.default_notes(job.whole)
     notes += procedures.predictor_notes(job.settings)
+    notes += chance.exchange_notes(job.table, job.settings)
     notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
     return [*notes, AFTER_SELECTION] if selected else notes
@@ -383,6 +385,7 @@ def compare_methods(job: Job) -> Result:
             [
                 *table.notes,
                 *procedures.predictor_notes(settings),
+                *chance.exchange_notes(table, settings),
                 *([comparison.verdict] if comparison is not None else []),
             ]
         ),

@@ -11,7 +11,7 @@ from zeronorm._messages import Message, parameter, setting
 from zeronorm.evaluation import _summary as summary
 from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.resampling._metrics import METRICS, as_metric
-from zeronorm.result._sentences import FEWEST_PERMUTATIONS, LEVEL
+from zeronorm.result._sentences import FEWEST_PERMUTATIONS, LEVEL, are_exchanges_few
 from zeronorm.workflow._chance import BASELINE, PermutationTest, chance_level, direction
 from zeronorm.workflow._options import Settings
 from zeronorm.workflow._procedures import primary_metric_of
@@ -48,6 +48,7 @@ def measure(
         "n_splits": 0 if own is None else own.n_splits,
         "chance": chance,
         "p_value": None if permuted is None else permuted.p_value,
+        "smallest_p_value": None if permuted is None else permuted.smallest_p_value,
         "n_permutations": 0 if permuted is None else len(permuted.values),
         "permutation_values": None if permuted is None else list(permuted.values),
         "also": _other_metrics(rows, metric),
@@ -62,7 +63,7 @@ def beats_chance(measured: dict[str, Any]) -> bool | None:
     """Whether the procedure predicts: p at most 0.05 or, without permutations, chance outside the interval.
 
     None where it was not tested: no interval and no permutations, or too few permutations for a p-value of 0.05
-    although none of them was as good.
+    although none of them was as good, or sample groups that allow no such p-value.
     """
     value, chance, p_value = measured["value"], measured["chance"], measured["p_value"]
     if value is None:
@@ -71,6 +72,8 @@ def beats_chance(measured: dict[str, Any]) -> bool | None:
     if chance is not None and sign * value <= sign * chance:
         return False
     if p_value is not None:
+        if are_exchanges_few(measured):
+            return None
         is_least = p_value * (1 + measured["n_permutations"]) < 1.5
         return True if p_value <= LEVEL else None if is_least else False
     worse_end = measured["low"] if sign > 0 else measured["high"]
@@ -146,11 +149,17 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
     p_value, count = found["p_value"], found["n_permutations"]
     if found["beats_chance"] is None:
         reason = f"the {found['label']} has no interval, and no permutations were made"
+        remedy = f"raise {parameter('permutations', 'the name')} to {FEWEST_PERMUTATIONS} or more"
         if count:
             reason = f"{count} permutations cannot give a p-value of {LEVEL}"
+        if are_exchanges_few(found):
+            reason, remedy = (
+                f"the sample groups allow only {count + 1} different targets, and no p-value below "
+                f"{found['smallest_p_value']:.2g}",
+                "add sample groups",
+            )
         return [
-            f"Whether the features predict better than chance was not tested: {reason}. To test it, raise "
-            f"{parameter('permutations', 'the name')} to {FEWEST_PERMUTATIONS} or more."
+            f"Whether the features predict better than chance was not tested: {reason}. To test it, {remedy}."
         ]
     sign = 1.0 if found["greater_is_better"] else -1.0
     if found["chance"] is not None and sign * found["value"] <= sign * found["chance"]:

@@ -231,7 +231,8 @@ class Settings(DataOptions):
         Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
         "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
         "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
-        "grows with the square of the number of samples), or a scikit-learn estimator.",
+        "grows with the square of the number of samples), or a scikit-learn estimator. An SVM has balanced class "
+        "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
         "The model on the selected features. gaussian: an SVM with nonlinear boundaries.",
     )
     max_features: int | None = option(
@@ -260,6 +261,15 @@ class Settings(DataOptions):
         "else can test the result, 19 if that takes less than two minutes.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",
+    )
+    group_design: str = option(
+        "auto",
+        OneOf('{"auto", "between", "block"}', "choice", values=("auto", "between", "block")),
+        'What permutations exchange where there are ``sample_groups``: "between" the label patterns of whole groups, '
+        '"block" the labels within each group (paired samples, such as tumour and normal tissue of each patient). '
+        '"auto": within groups if nearly all of them have the same mix of labels, otherwise between groups.',
+        "What permutations exchange with --groups: labels of whole groups (between), labels within each group (block: "
+        "paired samples), or what the labels show (auto).",
     )
     n_jobs: int | None = option(
         None,

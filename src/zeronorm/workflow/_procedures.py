@@ -13,7 +13,7 @@ from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
-from zeronorm.resampling.predictors._default import default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
 
@@ -58,15 +58,37 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     is_sparse = hasattr(table.X, "tocsr")
     if not isinstance(settings.predictor, str):
         return settings.predictor
+    metric = metrics_of(table, settings)[0]
     if settings.predictor == "linear":
-        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse)
+        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
             f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "
             f"{table.n_samples}. Use 'linear' or fewer samples.",
             "predictor",
         )
-    return gaussian_estimator(table.target, is_sparse=is_sparse)
+    return gaussian_estimator(table.target, is_sparse=is_sparse, metric=metric)
+
+
+def described_predictor(table: Table, settings: Settings) -> str:
+    """The predictor in a few words, for the methods section of the report."""
+    if not isinstance(settings.predictor, str):
+        return " ".join(repr(settings.predictor).split())
+    if not table.target.has_classes:
+        return (
+            "ridge regression"
+            if settings.predictor == "linear"
+            else "support vector regression, Gaussian kernel,"
+        )
+    kind = "a linear support vector machine"
+    if settings.predictor == "gaussian":
+        kind = "a support vector machine with a Gaussian kernel"
+    metric = metrics_of(table, settings)[0]
+    if class_weight_for(metric) == "balanced":
+        return f"{kind} with balanced class weights, as the {metric.text} counts all classes the same,"
+    if metric.name == "auc":
+        return f"{kind} without class weights, whose decision values rank the samples,"
+    return f"{kind} without class weights"
 
 
 def predictor_notes(settings: Settings) -> list[str]:

@@ -53,7 +53,7 @@ def test_nonlinearity_is_reported_where_it_is_clearly_better(gain, sizes, n_spli
     ranked = [{"relief": None, "fisher": None}] * n_splits
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        auto.AutoSelector()._warn_of_nonlinearity(Plan(sizes=sizes), ranked, splits, scores)
+        auto.AutoSelector()._warn_of_nonlinearity(Plan(sizes=sizes, metrics=(None,)), ranked, splits, scores)
     assert bool(caught) is is_told
     if sizes[0] == 2 and n_splits > 1:
         assert asked == [((size,), [["relief"]]) for size in (2, 50) for _ in range(n_splits)]

@@ -52,7 +52,7 @@ class _PairModel(SVC):  # type: ignore[misc]
         """The SVMs of all pairs of classes; None leaves the fit, and errors about the data, to LIBSVM."""
         n_classes, is_linear = self.classes_.size, self.kernel == "linear"
         known = is_linear or (self.kernel == "rbf" and self.gamma == "scale")
-        known = known and self.class_weight is None
+        known = known and self.class_weight in (None, "balanced")
         known = known and self.decision_function_shape == "ovr" and not self.break_ties
         if not known or self.probability is True or n_classes < 2 or not _are_labels(y) or len(X) != len(y):
             return None
@@ -64,18 +64,25 @@ class _PairModel(SVC):  # type: ignore[misc]
             return None
         X = X.astype(np.float64, copy=False)
         if is_large:
-            solution = self._solve_tall(X, y == self.classes_[1])
+            solution = self._solve_tall(X, y == self.classes_[1], members)
             return (
                 _Pairs(solution.weights[None], np.atleast_1d(solution.bias)) if solution.converged else None
             )
-        return (
-            _solve_pairs(X, members, float(self.C))
-            if is_linear
-            else _solve_nonlinear(X, members, float(self.C))
-        )
+        return (_solve_pairs if is_linear else _solve_nonlinear)(X, members, self._costs(members))
 
-    def _solve_tall(self, X: FloatArray, is_second: NDArray[np.bool_]) -> TallSolution:
-        costs = np.full(is_second.size, float(self.C))
+    def _costs(self, members: tuple[IntArray, ...]) -> FloatArray:
+        """C of each class: with balanced weights C n / (q n_c), so that the costs of all q classes have one sum."""
+        n_classes = len(members)
+        if self.class_weight is None:
+            return np.full(n_classes, float(self.C))
+        counts = np.asarray([rows.size for rows in members])
+        return np.asarray(float(self.C) * (counts.sum() / (n_classes * counts)))
+
+    def _solve_tall(
+        self, X: FloatArray, is_second: NDArray[np.bool_], members: tuple[IntArray, ...]
+    ) -> TallSolution:
+        first, second = self._costs(members)
+        costs = np.where(is_second, second, first)
         problem = BoxDual.classification(np.where(is_second, 1.0, -1.0), costs, squared=False)
         return solve_linear_loss(as_design(np.ascontiguousarray(X)), problem, beyond=False)
 
@@ -134,12 +141,12 @@ def _gaussian(X: FloatArray, Z: FloatArray, gamma: float) -> FloatArray:
     return np.asarray(np.exp(-gamma * np.maximum(squared, 0.0)))
 
 
-def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pairs | None:
+def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: FloatArray) -> _Pairs | None:
     """Linear SVMs of all pairs of classes, whose samples are given; None where one did not converge."""
     weights, bias = [], []
-    for rows, labels in _pairs_of_classes(members):
+    for rows, labels, costs in _pairs_of_classes(members, C):
         part = X[rows]
-        solution = solve_svm_dual(part @ part.T, labels, C=C)
+        solution = solve_svm_dual(part @ part.T, labels, C=costs)
         if not solution.converged:
             return None
         weights.append(solution.dual_coef @ part)
@@ -147,14 +154,14 @@ def _solve_pairs(X: FloatArray, members: tuple[IntArray, ...], C: float) -> _Pai
     return _Pairs(np.asarray(weights), np.asarray(bias))
 
 
-def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: float) -> NonlinearPairs | None:
+def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: FloatArray) -> NonlinearPairs | None:
     """Gaussian SVMs of all pairs of classes, with γ="scale" of scikit-learn; None where one did not converge."""
     variance = float(X.var())
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     K = _gaussian(X, X, gamma)
     coefficients, bias = [], []
-    for rows, labels in _pairs_of_classes(members):
-        solution = solve_svm_dual(K[np.ix_(rows, rows)], labels, C=C)
+    for rows, labels, costs in _pairs_of_classes(members, C):
+        solution = solve_svm_dual(K[np.ix_(rows, rows)], labels, C=costs)
         if not solution.converged:
             return None
         coefficients.append(np.zeros(len(X)))
@@ -164,11 +171,18 @@ def _solve_nonlinear(X: FloatArray, members: tuple[IntArray, ...], C: float) -> 
     return NonlinearPairs(X[used], np.asarray(coefficients)[:, used], np.asarray(bias), gamma)
 
 
-def _pairs_of_classes(members: tuple[IntArray, ...]) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Samples and labels of each pair; +1 is the second of two classes, but the first of a pair with more classes."""
+def _pairs_of_classes(
+    members: tuple[IntArray, ...], C: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Samples, labels and costs of each pair; ``C`` has one cost per class.
+
+    The label +1 is the second of two classes, but the first of a pair with more classes.
+    """
     sign = 1.0 if len(members) > 2 else -1.0
-    for first, second in combinations(members, 2):
-        yield np.concatenate([first, second]), sign * np.repeat([1.0, -1.0], [first.size, second.size])
+    for first, second in combinations(range(len(members)), 2):
+        sizes = [members[first].size, members[second].size]
+        labels = sign * np.repeat([1.0, -1.0], sizes)
+        yield np.concatenate([members[first], members[second]]), labels, np.repeat(C[[first, second]], sizes)
 
 
 def _members_of_classes(y: NDArray[Any]) -> tuple[NDArray[Any], tuple[IntArray, ...]]:

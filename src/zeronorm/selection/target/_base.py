@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.selection._sample_groups import Exchange, exchange_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,22 +112,15 @@ class Target(ABC):
         strata = self.strata()
         return np.array([self.n_samples]) if strata is None else np.unique(strata, return_counts=True)[1]
 
-    def permuted(self, rng: np.random.Generator, groups: NDArray[Any] | None = None) -> Self:
-        """The target in random order; with sample groups, permuted between whole groups or within each group.
+    def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
+        """How labels are exchanged in a permutation test; samples of one group are not independent."""
+        return exchange_of(self.values, groups, design)
 
-        Samples of one group are not exchangeable with those of others. Where the target is the same within
-        every group (one diagnosis per patient), it is permuted between groups; otherwise within them.
-        """
-        if groups is None:
-            return self.take(rng.permutation(self.n_samples))
-        _, first, codes = np.unique(groups.astype(str), return_index=True, return_inverse=True)
-        if np.array_equal(self.values[first][codes], self.values):
-            return self.take(rng.permutation(first)[codes])
-        rows = np.arange(self.n_samples)
-        for code in range(len(first)):
-            members = np.flatnonzero(codes == code)
-            rows[members] = rng.permutation(members)
-        return self.take(rows)
+    def permuted(
+        self, rng: np.random.Generator, groups: NDArray[Any] | None = None, design: str = "auto"
+    ) -> Self:
+        """The target in random order; with sample groups, exchanged between whole groups or within each group."""
+        return self.take(self.exchange(groups, design).draw(rng))
 
     # -- text --------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from sklearn.model_selection import (
 
 from zeronorm._types import written
 from zeronorm.registry import register
+from zeronorm.resampling._metrics import as_metric
 from zeronorm.resampling._splits import make_splits, require_two_classes
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.selection._path import SelectionPath
@@ -182,7 +183,8 @@ class IntervalSelector(SplittingSelector):
         if self.learner is not None:
             return self.learner
         # Without scaling, the training time of the support vector machine grows with the scale of the data.
-        return default_estimator(problem.target, n_samples=problem.n_samples)
+        metric = None if self.scoring is None else as_metric(self.scoring, "scoring")
+        return default_estimator(problem.target, n_samples=problem.n_samples, metric=metric)
 
     def _splitter(self, problem: Problem) -> BaseCrossValidator:
         is_stratified = problem.target.is_stratified

@@ -23,6 +23,7 @@ from zeronorm.registry import register
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
+from zeronorm.resampling.predictors._default import class_weight_for
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedTunedRidge
 from zeronorm.selection._kinds import parameter_error
@@ -378,9 +379,8 @@ class AutoSelector(SplittingSelector):
         sizes = tuple(plan.sizes[i] for i in few)
         if not few or len(splits) < 2:
             return
-        nonlinear = replace(
-            plan, sizes=sizes, estimator=StandardizedSVC(random_state=0), unset_in_estimator=[]
-        )
+        model = StandardizedSVC(class_weight=class_weight_for(plan.metrics[0]), random_state=0)
+        nonlinear = replace(plan, sizes=sizes, estimator=model, unset_in_estimator=[])
         relief = [{"relief": paths["relief"]} for paths in ranked]
         linear = chosen[:, few]
         found = np.full(linear.shape, np.inf if self.scoring is not None else 1.0)  # largest possible scores

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.registry import Registered, register
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
-from zeronorm.resampling._metrics import scoring_metric
+from zeronorm.resampling._metrics import as_metric, scoring_metric
 from zeronorm.resampling._seeds import unset_random_states
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling.predictors._default import default_estimator
@@ -55,7 +55,8 @@ class SelectorCV(MetaSelector, SplittingSelector):
         None: cross-validation chooses it.
     estimator
         It also scores the subsets. None: a linear support vector machine on standardised columns scores them
-        (ridge regression for regression), and there is no ``predict``.
+        (ridge regression for regression), and there is no ``predict``. Its class weights are balanced if ``scoring``
+        is a balanced metric, such as "balanced_accuracy".
     cv
         A number of folds is shuffled.
     scoring
@@ -177,7 +178,8 @@ def plan_of_sizes(
     """The plan for scoring the sizes, from ``estimator``, ``scoring`` and ``sizes`` of the selector ``chooser``."""
     predictor = chooser.estimator
     if predictor is None:
-        predictor = default_estimator(problem.target, n_samples=problem.n_samples)
+        metric = None if chooser.scoring is None else as_metric(chooser.scoring, "scoring")
+        predictor = default_estimator(problem.target, n_samples=problem.n_samples, metric=metric)
     return FoldPlan(
         X=X,
         y=target,
