@@ -256,7 +256,8 @@ class OptimalFeatureWeighting(SplittingSelector):
         seed = int(problem.rng.integers(2**63))
         runs = [self._run(replace(experiment, subset_size=k), seed, problem) for k in self._sizes(experiment)]
         best = int(np.argmin([state.last_error for state, _, _ in runs]))
-        state, outcome, self.subset_size_ = runs[best]
+        state, outcome, kept = runs[best]
+        self._resolve_sizes(kept)
         self._keep(state, outcome, active, problem.n_features)
         return self._path(scores, active, problem, state.step, outcome)
 
@@ -267,7 +268,9 @@ class OptimalFeatureWeighting(SplittingSelector):
             return (experiment.subset_size,)
         return default_subset_sizes(experiment.learner, experiment.subset_size)
 
-    def _run(self, experiment: Experiment, seed: int, problem: Problem) -> tuple[RunState, Outcome, int]:
+    def _run(
+        self, experiment: Experiment, seed: int, problem: Problem
+    ) -> tuple[RunState, Outcome, Experiment]:
         """One run with one subset size."""
         p = experiment.n_features
         state = RunState(seed, np.full(p, 1.0 / p))
@@ -276,7 +279,7 @@ class OptimalFeatureWeighting(SplittingSelector):
             outcome = self._run_exact(experiment, state)
         else:
             state, outcome = self._run_stochastic(experiment, state, problem)
-        return state, outcome, experiment.subset_size
+        return state, outcome, experiment
 
     def _run_stochastic(
         self, experiment: Experiment, state: RunState, problem: Problem
@@ -352,6 +355,7 @@ class OptimalFeatureWeighting(SplittingSelector):
     def _resolve_sizes(self, experiment: Experiment) -> None:
         """Set the numbers of features, subsets and steps that are None."""
         p, k = experiment.n_features, experiment.subset_size
+        self.subset_size_ = k
         if self.method in EXACT:
             self.batch_size_, self.max_iter_ = EXACT_BATCH, self.max_iter or EXACT_STEPS
         else:
