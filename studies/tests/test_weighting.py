@@ -4,8 +4,9 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from zeronorm.datasets import load_dataset
@@ -13,9 +14,11 @@ from zeronorm.selectors.stochastic._ofw import OptimalFeatureWeighting
 from zeronorm_studies.declared.gadat2007_spam import FIGURE_18, SPAM_WORDS
 from zeronorm_studies.declared.gadat2007_usps import ClassVoters, error_of_each_model, error_of_each_vote
 from zeronorm_studies.models import (
+    GaussianSVC,
     energy_after,
     energy_before,
     mean_energy,
+    mean_squared_distance,
     mean_voter_error,
     not_learned,
     voters,
@@ -128,3 +131,16 @@ def test_the_words_are_in_the_order_of_the_columns():
     }
     words = [name.removeprefix("word_freq_").removeprefix("char_freq_") for name in names]
     assert [signs.get(word, word) for word in words] == list(SPAM_WORDS)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_the_gaussian_width_follows_the_distances_and_not_the_means(make):
+    rng = np.random.default_rng(0)
+    X, y = np.round(rng.normal(size=(40, 5)), 1), np.arange(40) % 2
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    moved = X + 100.0 * np.arange(5)
+    assert mean_squared_distance(make(moved)) == pytest.approx(distances.mean())
+    centred = X - X.mean(axis=0)
+    expected = SVC(gamma=0.5 / (5 * centred.var())).fit(centred, y).decision_function(centred)
+    model = GaussianSVC(width=0.5).fit(make(moved), y)
+    np.testing.assert_allclose(model.decision_function(make(moved)), expected, atol=1e-3)

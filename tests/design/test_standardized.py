@@ -85,6 +85,20 @@ def test_only_centred_or_only_scaled(make):
     np.testing.assert_allclose(scaled.block(slice(None)), X / scale, rtol=1e-14)
 
 
+@pytest.mark.parametrize("make", [np.ascontiguousarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [1.0, 1e-12, 1e150])
+def test_a_common_scale_is_the_root_of_the_mean_variance(make, unit):
+    X = np.round(np.random.default_rng(0).exponential(size=(30, 6)) * [1, 1, 5, 5, 20, 0], 1)
+    kept = X[:, :5]
+    expected = (kept - kept.mean(axis=0)) / np.sqrt(np.mean((kept - kept.mean(axis=0)) ** 2))
+    view = as_design(make(X * unit)).standardized(common=True)
+    np.testing.assert_allclose(view.block(slice(5)), expected, atol=1e-12)
+    np.testing.assert_allclose(view.gram(), expected @ expected.T, atol=1e-10)
+    np.testing.assert_allclose(view.squared_norms(), [*(expected**2).sum(axis=0), 0.0], atol=1e-10)
+    assert view.zero_columns.tolist() == [False] * 5 + [True]
+    assert not view.has_unit_variance
+
+
 def test_selections_keep_mean_and_scale():
     X = np.random.default_rng(0).standard_normal((20, 5))
     view = as_design(X).standardized()

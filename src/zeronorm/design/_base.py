@@ -520,11 +520,17 @@ class Design(ABC):
         return np.where(missing, np.nan, stats.minimum), np.where(missing, np.nan, stats.maximum)
 
     def standardized(
-        self, with_mean: bool = True, with_scale: bool = True, sample_weight: ArrayLike | None = None
+        self,
+        with_mean: bool = True,
+        with_scale: bool = True,
+        sample_weight: ArrayLike | None = None,
+        *,
+        common: bool = False,
     ) -> StandardizedDesign:
         """Return a view with columns of mean zero and population standard deviation one.
 
-        Columns that are constant up to rounding get scale 1 and, if centred, are exactly zero.
+        With a ``common`` scale all columns are divided by one number instead, the root of the mean variance of those
+        that are not constant. Columns that are constant up to rounding get scale 1 and, if centred, are exactly zero.
         """
         from zeronorm.design._standardized import StandardizedDesign
 
@@ -533,13 +539,17 @@ class Design(ABC):
         constant = stats.is_constant(self.dtype)
         mean = stats.mean if with_mean else np.zeros(self.n_features)
         scale = roots(stats.variance) if with_scale else np.ones(self.n_features)
+        if common and not constant.all():
+            # In units of the largest deviation: the squares of small or large deviations leave the range of numbers.
+            largest = scale[~constant].max()
+            scale[:] = largest * np.sqrt(np.mean((scale[~constant] / largest) ** 2))
         scale[constant] = 1.0
         return StandardizedDesign(
             self,
             mean,
             scale,
             zero_columns=constant if with_mean else None,
-            unit_variance=with_mean and with_scale and sample_weight is None,
+            unit_variance=with_mean and with_scale and sample_weight is None and not common,
         )
 
 

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zeronorm._types import IntArray, written
-from zeronorm.design import in_memory
+from zeronorm.design import as_design, in_memory
 from zeronorm.engines.weighting.learners import resolve_learner
 from zeronorm.registry import register
 from zeronorm.resampling._seeds import generator_from, seeded_clone
@@ -145,7 +145,7 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
         rng = generator_from(self.random_state)
         base = OptimalFeatureWeighting() if self.selector is None else self.selector
         self.selector_ = seeded_clone(base, rng).fit(X, y)
-        self._voter = self._make_voter(base)
+        self._voter = self._make_voter(base, X)
         self.subset_size_ = self._resolve_size(X, codes, rng)
         self.subsets_ = self._draw_subsets(self.subset_size_, rng)
         self.estimators_ = self._train(X, codes, self.subsets_, rng)
@@ -181,14 +181,18 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
                 f"OFWClassifier needs samples of at least two classes in y. Got one class: {written(self.classes_[0])}."
             )
 
-    def _make_voter(self, base: OptimalFeatureWeighting) -> Any:
+    def _make_voter(self, base: OptimalFeatureWeighting, X: Any) -> Any:
         if self.estimator is not None:
             voter = clone(self.estimator)
         else:
-            learner = resolve_learner(base.learner, bootstrap_size=10**9)
+            learner = resolve_learner(base.learner)
             voter = learner.as_estimator()
             if learner.is_binary and len(self.classes_) > 2:
                 voter = OneVsRestClassifier(voter)
+        if base.standardize == "common":
+            common = float(as_design(X).standardized(common=True).scale.max())
+            units = FunctionTransformer(_divided, kw_args={"by": common})
+            return make_pipeline(StandardScaler(with_std=False), units, voter)
         return make_pipeline(StandardScaler(), voter) if base.standardize else voter
 
     def _resolve_size(self, X: Any, codes: IntArray, rng: np.random.Generator) -> int:
@@ -236,3 +240,7 @@ def _dense(X: Any, columns: IntArray) -> NDArray[Any]:
     """The few columns of a voter as a dense array."""
     part = X[:, columns]
     return cast("NDArray[Any]", part.toarray() if hasattr(part, "toarray") else part)
+
+
+def _divided(X: NDArray[Any], by: float) -> NDArray[Any]:
+    return X / by

@@ -333,6 +333,7 @@ _WEIGHTING = {
     ),
     "batch_size": Parameter(count(), "Number of subsets per step."),
     "window": Parameter(count(2), "Convergence is checked against the state 1/window of the steps earlier."),
+    "stopping": Parameter(None, "Rule that ends the run."),
     "cost": Parameter(None, "Error that is minimised."),
     "fisher_threshold": Parameter(
         NOT_NEGATIVE, "Features with a smaller Fisher score are removed before the search."

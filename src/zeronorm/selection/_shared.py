@@ -39,11 +39,14 @@ class SharedValues:
         known.append((inputs, value))
         return value
 
-    def standardized(self, design: Design, sample_weight: Any = None) -> StandardizedDesign:
-        """The standardised view of a design; for an array in memory all fits share one view and its cached values."""
+    def standardized(
+        self, design: Design, sample_weight: Any = None, *, how: bool | str = True
+    ) -> StandardizedDesign:
+        """The view that ``standardize=how`` means; for an array in memory all fits share one and its cached values."""
+        common = how == "common"
         if sample_weight is not None or not design._in_one_array:
-            return design.standardized(sample_weight=sample_weight)
-        return self.once("standardized", (design,), design.standardized)
+            return design.standardized(sample_weight=sample_weight, common=common)
+        return self.once("standardized", (design, common), lambda: design.standardized(common=common))
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -206,8 +206,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
         design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
         target = self._encode_target(y)
-        if getattr(self, "standardize", False):
-            design = shared.standardized(design, sample_weight)
+        if how := getattr(self, "standardize", False):
+            design = shared.standardized(design, sample_weight, how=how)
         return Problem(
             design=design,
             target=target,

@@ -112,6 +112,9 @@ def test_shared_samples_are_those_of_every_subset_and_no_sample_is_tested_twice(
         assert np.array_equal(draws.test, np.tile(draws.test[0], (3, 1)))
         assert np.array_equal(draws.redraws[1:], [0, 0])
         counts[draws.test[0]] += 1
+        shared = np.intersect1d(draws.test[0], draws.train[0]).size
+        n_left_out = n_samples - np.unique(draws.train[0]).size
+        assert n_samples == 1000 or shared == max(0, 9 - n_left_out)
         # If nine are a negligible share of the samples, some may be drawn twice.
         assert n_samples == 1000 or np.unique(draws.test[0]).size == 9
     if n_samples == 9:

@@ -15,10 +15,11 @@ from zeronorm.engines.weighting._steps import (
     AdaptiveSteps,
     CollapseWatch,
     GivenSteps,
-    StoppingRule,
-    next_grid_step,
+    default_max_iter,
+    planned_steps,
     record_steps,
 )
+from zeronorm.engines.weighting._stopping import StoppingRule, next_grid_step
 from zeronorm.engines.weighting._updates import common_share, make_rule
 
 FEATURES = np.array([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [1, 3, 5, 7, 9], [2, 2, 4, 4, 19]])
@@ -34,6 +35,35 @@ def after_pilot(steps, errors, p=20):
     while steps.signals(state, np.asarray(errors), FEATURES) is None:
         state.step += 1
     return state
+
+
+def test_a_run_ends_when_the_features_that_hold_weight_were_drawn_often_enough():
+    assert default_max_iter(24_900, 100, 32) == -(-996_000 // 32)  # 4000 draws of each of the features
+    assert planned_steps(31_125, 32) == 12_500  # 400 000 subsets
+    steps = adaptive(planned=1000)
+    state = RunState(0, np.full(20, 1 / 20), step=1000)
+    assert not steps.is_enough(state)  # with the weights on all features they go on
+    state.draws_per_feature = 4000.0
+    assert steps.is_enough(state)
+    state.step = 999
+    assert not steps.is_enough(state)
+    assert not GivenSteps(1.0, 1.0).is_enough(state)
+
+
+def test_draws_are_counted_per_feature_that_holds_weight():
+    """The oracle adds k B over 1 / sum P², the effective number of features, from weights that stay uniform."""
+    X, y = gaussian_classes(40, 6, 2, 0)
+    counted = []
+
+    class Counting(OptimalFeatureWeighting):
+        def _keep(self, state, *parts):
+            counted.append(state.draws_per_feature)
+            super()._keep(state, *parts)
+
+    never = {"step_size": 1e-12, "step_offset": 1.0, "noise": 0.0, "tol": 1e-9}
+    with pytest.warns(match="did not converge"):
+        Counting(2, subset_size=3, batch_size=5, max_iter=30, random_state=0, **never).fit(X, y)
+    assert counted[0] == pytest.approx(30 * 3 * 5 / 6)
 
 
 def test_given_steps_decrease_as_one_over_n():

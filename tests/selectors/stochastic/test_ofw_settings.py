@@ -42,7 +42,8 @@ def test_the_parts_of_a_run(monkeypatch):
         selector._resolve_sizes(experiment)
         state = ofw.RunState(3, np.full(41, 1 / 41))
         assert selector._run_stochastic(experiment, state, problem) == (state, "outcome")
-        run_state, _, _, steps, stopping, watch, max_iter, checkpoint, every = made[-1]
+        run_state, _, _, steps, stopping, watch, max_iter, checkpoint, every, held_out = made[-1]
+        assert held_out is None
         assert (stopping.window, stopping.tol, stopping.first_lag) == (7, ofw.DEFAULT_TOL, lag)
         assert stopping.first_settled == steps.first_settled
         assert (run_state, max_iter, checkpoint, every) == (state, 30, None, 50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -102,18 +103,20 @@ class Source:
     """
 
     def __init__(self, design: Design, pool: Pool, *, largest_copy_bytes: int = LARGEST_COPY_BYTES) -> None:
-        self.design = design
+        self.design, self.test_design = design, design
         self.is_held = _bytes_of(design) <= largest_copy_bytes
         if self.is_held:
             columns = _columns_of(design)
             pool = pool._replace(columns=columns, test_columns=columns)
         self.pool = pool
 
-    @classmethod
-    def with_test_set(cls, design: Design, pool: Pool, test_design: Design) -> Source:
-        """Create from one design with training samples and another with test samples, both in memory."""
-        source = cls(design, pool, largest_copy_bytes=2**62)
-        source.pool = source.pool._replace(test_columns=_columns_of(test_design))
+    def tested_on(self, test_design: Design, test_codes: Int64Array) -> Source:
+        """The same training samples with separate test samples, in the same units; the training samples are shared."""
+        source = copy.copy(self)
+        source.test_design = test_design
+        source.pool = self.pool._replace(test_codes=np.ascontiguousarray(test_codes, dtype=np.int64))
+        if self.is_held:
+            source.pool = source.pool._replace(test_columns=_columns_of(test_design))
         return source
 
     def pool_for(self, draws: Draws) -> tuple[Pool, Draws]:
@@ -121,12 +124,13 @@ class Source:
         if self.is_held:
             return self.pool, draws
         features, in_features = _positions(draws.features)
-        rows, in_rows = _positions(np.concatenate([draws.train, draws.test], axis=1))
-        size = draws.train.shape[1]
-        columns = _columns_of(self.design.take_rows(rows).take(features))
-        codes = self.pool.codes[rows]
-        pool = self.pool._replace(columns=columns, codes=codes, test_columns=columns, test_codes=codes)
-        train, test = np.ascontiguousarray(in_rows[:, :size]), np.ascontiguousarray(in_rows[:, size:])
+        (rows, train), (test_rows, test) = _positions(draws.train), _positions(draws.test)
+        pool = self.pool._replace(
+            columns=_columns_of(self.design.take_rows(rows).take(features)),
+            codes=self.pool.codes[rows],
+            test_columns=_columns_of(self.test_design.take_rows(test_rows).take(features)),
+            test_codes=self.pool.test_codes[test_rows],
+        )
         return pool, draws._replace(features=in_features, train=train, test=test)
 
 

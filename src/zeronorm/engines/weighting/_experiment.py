@@ -19,10 +19,7 @@ from zeronorm.resampling._seeds import generator_from
 from zeronorm.selection._kinds import parameter_error
 
 LARGEST_DEFAULT_SUBSET = 100
-SMALLEST_DEFAULT_BOOTSTRAP, LARGEST_DEFAULT_BOOTSTRAP = 20, 100
-# A test sample that many subsets share has this many times the size of a bootstrap sample. The mean error does not
-# depend on it, its variance does.
-TEST_SAMPLES = 2
+SMALLEST_DEFAULT_BOOTSTRAP = 20
 
 
 def resolve_subset_size(owner: Any, n_features: int) -> int:
@@ -36,11 +33,17 @@ def resolve_subset_size(owner: Any, n_features: int) -> int:
     return int(owner.subset_size)
 
 
-def resolve_bootstrap_size(owner: Any, n_samples: int, n_classes: int) -> int:
-    """Number of samples in a bootstrap sample: by default a quarter of all, between 20 and 100."""
+def default_subset_sizes(learner: Learner, usual: int) -> tuple[int, ...]:
+    """The usual number of features in a subset, after a smaller one that suits the learner."""
+    small = learner.small_subset
+    return (usual,) if small is None or usual <= small else (small, usual)
+
+
+def resolve_bootstrap_size(owner: Any, learner: Learner, n_samples: int, n_classes: int) -> int:
+    """Number of samples in a bootstrap sample: by default a share of all, at least 20."""
     if owner.bootstrap_size is None:
-        usual = min(LARGEST_DEFAULT_BOOTSTRAP, max(SMALLEST_DEFAULT_BOOTSTRAP, n_samples // 4))
-        return max(usual, 2 * n_classes)
+        usual = max(SMALLEST_DEFAULT_BOOTSTRAP, int(learner.bootstrap_share * n_samples))
+        return max(min(learner.largest_bootstrap, usual), 2 * n_classes)
     return int(owner.bootstrap_size)
 
 
@@ -128,8 +131,9 @@ class Experiment:
     ) -> Experiment:
         """Create from the parameters of a selector; ``n_features`` if subsets are drawn from more than the design."""
         subset_size = resolve_subset_size(selector, n_features or design.n_features)
-        bootstrap_size = resolve_bootstrap_size(selector, design.n_samples, len(classes))
-        learner = resolve_learner(selector.learner, bootstrap_size)
+        learner = resolve_learner(selector.learner)
+        bootstrap_size = resolve_bootstrap_size(selector, learner, design.n_samples, len(classes))
+        learner.check(bootstrap_size)
         coding, n_labels = model_coding(len(classes), selector.multi_class, learner.is_binary, rng)
         costs = class_costs(selector, classes, codes)
         none: FloatArray = np.empty((0, 0))
@@ -151,12 +155,25 @@ class Experiment:
             test_design = StandardizedDesign(
                 test_design, view.mean, view.scale, zero_columns=view.zero_columns
             )
-        pool = self.source.pool._replace(test_codes=np.ascontiguousarray(test_codes, dtype=np.int64))
-        return replace(self, source=Source.with_test_set(self.design, pool, test_design))
+        return replace(self, source=self.source.tested_on(test_design, test_codes))
+
+    def kept_out(self, learning: Int64Array, others: Int64Array) -> tuple[Experiment, Experiment]:
+        """Two experiments that train on the first samples; one tests on them too, the other on the other samples."""
+        pool = self.source.pool
+        codes = np.ascontiguousarray(pool.codes[learning])
+        design = self.design.take_rows(learning)
+        source = Source(design, pool._replace(codes=codes, test_codes=codes))
+        first = replace(self, design=design, source=source)
+        tester = source.tested_on(self.design.take_rows(others), pool.codes[others])
+        return first, replace(first, source=tester)
 
     def evaluator(self, batch_size: int, *, shares_samples: bool = False) -> BatchEvaluator:
-        """Create a tester of batches of subsets, with separate bootstrap samples for each or common samples."""
-        test_size = min(TEST_SAMPLES * self.bootstrap_size, self.source.pool.test_codes.size)
+        """Create a tester of batches of subsets, with separate bootstrap samples for each or common samples.
+
+        Common test samples are drawn from those that are not in the training sample.
+        """
+        wanted = int(self.learner.test_samples * self.bootstrap_size)
+        test_size = min(wanted, self.source.pool.test_codes.size)
         return BatchEvaluator(
             self.source,
             self.learner,
@@ -199,7 +216,7 @@ def estimate_energy(
     active = np.flatnonzero(weights)
     design = _columns(train[0], weights.size, active)
     if selector.standardize:
-        design = design.standardized()
+        design = design.standardized(common=selector.standardize == "common")
     classes, codes = np.unique(np.asarray(train[1]), return_inverse=True)
     experiment = Experiment.of(
         selector, design, codes.astype(np.int64), classes, rng, n_features=weights.size

@@ -139,7 +139,7 @@ def draw_batch(cumulative, codes, test_codes, seed, step, first, last, two_class
         elif b == first:
             shared = open_stream(seed, step, SHARED_STREAM)
             draw_train(shared, codes, two_classes, draws, b)
-            draw_distinct_rows(shared, test_codes.shape[0], draws.test[b])
+            draw_rows_left_out(shared, test_codes.shape[0], draws.train[b], draws.test[b])
         else:
             copy_row(draws.train, b - 1, b)
             copy_row(draws.test, b - 1, b)
@@ -210,21 +210,34 @@ def draw_rows(state, n_samples, out):
         out[i] = next_index(state, n_samples)
 
 
-# If so small a share of the samples is drawn, repeated draws make no difference.
+# If so small a share of the samples is drawn, samples that are drawn twice make no difference.
 NEGLIGIBLE_SHARE = 0.02
 
 
 @kernel
-def draw_distinct_rows(state, n_samples, out):
-    """Draw different sample indices uniformly; all of them, in order, if there are no more."""
-    if out.shape[0] < NEGLIGIBLE_SHARE * n_samples:
+def draw_rows_left_out(state, n_samples, train, out):
+    """Draw different sample indices uniformly from those that are not in the training set, from all if too few."""
+    if train.shape[0] + out.shape[0] < NEGLIGIBLE_SHARE * n_samples:
         draw_rows(state, n_samples, out)
         return
-    indices = np.arange(n_samples)
+    is_used = np.zeros(n_samples, np.bool_)
+    for i in train:
+        is_used[i] = True
+    indices = np.empty(n_samples, np.int64)
+    size = 0
+    for i in range(n_samples):
+        if not is_used[i]:
+            indices[size] = i
+            size += 1
+    n_left_out = size
+    for i in range(n_samples):
+        if is_used[i]:
+            indices[size] = i
+            size += 1
     for i in range(out.shape[0]):
-        if out.shape[0] < n_samples:
-            other = i + next_index(state, n_samples - i)
-            indices[i], indices[other] = indices[other], indices[i]
+        last = n_left_out if i < n_left_out else n_samples
+        other = i + next_index(state, last - i)
+        indices[i], indices[other] = indices[other], indices[i]
         out[i] = indices[i]
 
 

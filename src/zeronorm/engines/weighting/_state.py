@@ -73,7 +73,8 @@ class RunState:
     stopping rule, whose ``windows`` (step, mean error, variance of the mean, largest weight), ``lagged`` weights and
     ``next_test`` follow. The rest belongs to adaptive steps: the errors
     of the ``pilot``, the running ``mean_error``, ``effects`` of the features, ``variance`` of the residuals and their
-    ``covariance`` between subsets of a step, ``shrinkage`` and ``n_steps_back``.
+    ``covariance`` between subsets of a step, ``shrinkage``, ``n_steps_back``, and the ``draws_per_feature`` that holds
+    weight.
     """
 
     seed: int
@@ -86,6 +87,7 @@ class RunState:
     shrinkage: float = 1.0
     variance: float = 0.0
     covariance: float = 0.0
+    draws_per_feature: float = 0.0
     recent: ErrorSums = field(default_factory=ErrorSums)
     current: ErrorSums = field(default_factory=ErrorSums)
     pilot: ErrorSums = field(default_factory=ErrorSums)
@@ -94,6 +96,11 @@ class RunState:
     windows: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
     lagged: FloatArray | None = None
     history: History = field(default_factory=History)
+
+    @property
+    def last_error(self) -> float:
+        """Mean error of the subsets in the last window, or in the last row of the trajectory before any window."""
+        return float(self.windows[-1, 1] if len(self.windows) else self.history.mean_error[-1])
 
     @property
     def correlation(self) -> float:
@@ -188,7 +195,7 @@ def data_digest(design: Design, codes: Int64Array) -> str:
 
 
 COUNTERS = ("step", "n_redrawn", "next_test", "n_steps_back")
-NUMBERS = ("mean_error", "shrinkage", "variance", "covariance")
+NUMBERS = ("mean_error", "shrinkage", "variance", "covariance", "draws_per_feature")
 SUMS = ("recent", "current", "pilot", "pilot_means")
 
 

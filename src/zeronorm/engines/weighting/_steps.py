@@ -1,7 +1,8 @@
-"""The loop of a run (draw, test, update), its step sizes and its stopping rule."""
+"""The loop of a run (draw, test, update) and its step sizes."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.engines.weighting._batches import BatchEvaluator
+from zeronorm.engines.weighting._held_out import HeldOutEnergy
 from zeronorm.engines.weighting._state import Checkpoint, RunState
+from zeronorm.engines.weighting._stopping import PrintedRule, StoppingRule
 from zeronorm.engines.weighting._updates import UpdateRule, centre_errors, common_share, learn_effects
 from zeronorm.selection._problem import Advance, Progress
 
@@ -36,6 +39,10 @@ class GivenSteps:
 
     def signals(self, state: RunState, errors: FloatArray, features: Int64Array) -> FloatArray | None:
         return errors
+
+    def is_enough(self, state: RunState) -> bool:
+        """Whether the run may end before its largest number of steps: never."""
+        return False
 
     def describe(self) -> dict[str, float]:
         """Settings that must agree with those of a checkpoint."""
@@ -145,6 +152,10 @@ class AdaptiveSteps:
         state.covariance = whole - state.variance
         state.effects = np.zeros(self.n_features)
 
+    def is_enough(self, state: RunState) -> bool:
+        """Whether the planned steps are done and features that hold weight were drawn often enough."""
+        return state.step >= self.planned_steps and state.draws_per_feature >= DRAWS_PER_FEATURE
+
     def describe(self) -> dict[str, float]:
         """Settings that must agree with those of a checkpoint."""
         return {"planned_steps": self.planned_steps}
@@ -160,9 +171,9 @@ def _forgotten(memory: int, n_draws: int) -> float:
 
 # -- Number of steps and batch size --
 
-# How often the planned run would draw each feature under the uniform distribution.
+# How often a run draws each feature that holds weight, under the uniform distribution all of them.
 DRAWS_PER_FEATURE = 4000
-FEWEST_DRAWS, MOST_DRAWS = 20_000, 400_000
+FEWEST_DRAWS, PLANNED_DRAWS, MOST_DRAWS = 20_000, 400_000, 4_000_000
 SMALLEST_BATCH, LARGEST_BATCH = 4, 32
 
 
@@ -172,72 +183,18 @@ def default_batch_size(n_features: int, subset_size: int) -> int:
 
 
 def default_max_iter(n_features: int, subset_size: int, batch_size: int) -> int:
-    """Steps in which a uniform distribution draws each feature 4000 times, with 20 000 to 400 000 subsets in all."""
+    """Steps in which a uniform distribution draws each feature 4000 times, with 20 000 to 4 000 000 subsets in all."""
     draws = np.clip(DRAWS_PER_FEATURE * n_features / subset_size, FEWEST_DRAWS, MOST_DRAWS)
     return int(np.ceil(draws / batch_size))
 
 
-# -- The stopping rule --
+def planned_steps(max_iter: int, batch_size: int) -> int:
+    r"""Steps that the step sizes are planned for, with at most 400 000 subsets.
 
-DEFAULT_TOL = 0.25
-# A decrease of the errors by less than this fraction over half of the run does not count.
-SMALL_FALL = 0.02
-
-
-@dataclass(frozen=True)
-class StoppingRule:
-    """Stops a run when the weights changed little in its last part and the errors no longer decrease.
-
-    After n steps the paper's test is max |P_n - P_{n - ⌊n/μ⌋}| ≤ a max P_n, with the window μ and the tolerance a.
-    The test is made on a geometric grid of n, each point the lagged step of the next, so that one snapshot is
-    enough. It starts at a lag that draws every feature about once, because a single batch without errors
-    changes nothing. Thousands of small weights can change together although each changes little: so the mean
-    error in the last window must not be significantly, and by 2 %, below that at half of the run.
+    A run goes on after them while features that hold weight were drawn fewer than 4000 times. These are counted by
+    :math:`\sum_n k B \sum_\delta P_n(\delta)^2`: the weight is on about :math:`1 / \sum P^2` features.
     """
-
-    window: int
-    tol: float
-    first_lag: int
-    first_settled: int = 0
-
-    @property
-    def first_test(self) -> int:
-        return self.window * max(1, self.first_lag)
-
-    def is_due(self, state: RunState) -> bool:
-        """Whether the step is on the grid."""
-        return state.step == (self.first_test if state.next_test < 0 else state.next_test)
-
-    def is_met(self, state: RunState) -> bool:
-        """Whether the distribution has converged; stores a snapshot and the mean error of the window in the state."""
-        state.close_window()
-        settled = False
-        if state.lagged is not None and state.step >= self.first_settled:
-            change = float(np.abs(state.weights - state.lagged).max())
-            settled = change <= self.tol * float(state.weights.max()) and not self._errors_fall(state)
-        state.lagged = state.weights.copy()
-        state.next_test = next_grid_step(state.step, self.window)
-        return settled
-
-    @staticmethod
-    def _errors_fall(state: RunState) -> bool:
-        """Whether the errors decreased since half of the run, or no error is known from then."""
-        steps, means, variances, _ = state.windows.T
-        before = int(np.searchsorted(steps, state.step / 2, side="right")) - 1
-        if before < 0:
-            return True
-        chance = 2.0 * float(np.sqrt(variances[before] + variances[-1]))
-        return bool(means[before] - means[-1] > max(chance, SMALL_FALL * means[before]))
-
-
-def next_grid_step(n: int, window: int) -> int:
-    """The smallest m with m - ⌊m/window⌋ = n."""
-    m = n * window // (window - 1)
-    while m - m // window < n:
-        m += 1
-    while (m - 1) - (m - 1) // window >= n:
-        m -= 1
-    return m
+    return min(max_iter, -(-PLANNED_DRAWS // batch_size))
 
 
 # -- Recovery from a collapse --
@@ -325,15 +282,18 @@ class WeightingRun:
     evaluator: BatchEvaluator
     rule: UpdateRule
     steps: Steps
-    stopping: StoppingRule
+    stopping: StoppingRule | PrintedRule
     watch: CollapseWatch
     max_iter: int
     checkpoint: Checkpoint | None = None
     checkpoint_every: int = 1000
+    held_out: HeldOutEnergy | None = None
 
     def go(self, progress: Progress, n_jobs: int | None) -> Outcome:
         """Run to the end; a killed run leaves its last checkpoint, a finished one deletes it."""
-        with self.evaluator.workers(n_jobs), progress.task("Weighting features", self.max_iter) as advance:
+        testers = nullcontext() if self.held_out is None else self.held_out.workers(n_jobs)
+        task = progress.task("Weighting features", self.max_iter)
+        with self.evaluator.workers(n_jobs), testers, task as advance:
             advance(self.state.step)
             outcome = self._loop(advance)
         if self.checkpoint is not None:
@@ -355,6 +315,10 @@ class WeightingRun:
             if self.stopping.is_due(state) and self._settles():
                 state.record()
                 return self._end(f"the weights settled after {state.step} steps")
+            if self.held_out is not None and self.held_out.stops(state, self.rule.cumulative):
+                break
+            if self.steps.is_enough(state):
+                break
             if self.checkpoint is not None and state.step % self.checkpoint_every == 0:
                 self.checkpoint.save(state)
         return self._end(None)
@@ -374,6 +338,7 @@ class WeightingRun:
                     return False
                 state.n_steps_back += 1
                 state.shrinkage /= 2.0
+        state.draws_per_feature += float(evaluator.draws.features.size) * self.rule.typical_weight
         state.step += 1
         return True
 
@@ -387,6 +352,9 @@ class WeightingRun:
 
     def _end(self, settled: str | None) -> Outcome:
         state = self.state
+        if self.held_out is not None and self.held_out.restore(state):
+            self.rule.refresh()
+            return Outcome(True, self.held_out.reason)
         if self.watch.is_collapsed(state):
             return Outcome(
                 False,
@@ -395,4 +363,4 @@ class WeightingRun:
             )
         if settled is not None:
             return Outcome(True, settled)
-        return Outcome(False, f"the weights still moved after {self.max_iter} steps; raise max_iter or tol.")
+        return Outcome(False, f"the weights still moved after {state.step} steps; raise max_iter or tol.")

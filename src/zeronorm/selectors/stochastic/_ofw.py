@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,31 +16,34 @@ from zeronorm.engines.weighting._exact import run_exact, tabulate_energy
 from zeronorm.engines.weighting._experiment import (
     Experiment,
     MultiClass,
+    default_subset_sizes,
     estimate_energy,
 )
+from zeronorm.engines.weighting._held_out import HeldOutEnergy, split_off
 from zeronorm.engines.weighting._state import Checkpoint, RunState, data_digest
 from zeronorm.engines.weighting._steps import (
-    DEFAULT_TOL,
     AdaptiveSteps,
     CollapseWatch,
     GivenSteps,
     Outcome,
     Steps,
-    StoppingRule,
     WeightingRun,
     default_batch_size,
     default_max_iter,
+    planned_steps,
 )
+from zeronorm.engines.weighting._stopping import DEFAULT_TOL, PrintedRule, StoppingRule
 from zeronorm.engines.weighting._updates import make_rule
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
-from zeronorm.selectors._base import BaseSelector
+from zeronorm.selectors._base import SplittingSelector
 
 METHODS = ("exponential", "euclidean", "diffusion", "exact", "exact_euclidean")
 EXACT = {"exact": "exponential", "exact_euclidean": "euclidean"}
 EXACT_STEPS, EXACT_BATCH = 1000, 1024
+LARGEST_MEMORY_BYTES = 1 << 30
 
 
 @register(
@@ -56,7 +60,7 @@ EXACT_STEPS, EXACT_BATCH = 1000, 1024
         {"method": "exponential", "learner": "centroid", "max_iter": 40, "random_state": 0},
     ),
 )
-class OptimalFeatureWeighting(BaseSelector):
+class OptimalFeatureWeighting(SplittingSelector):
     r"""Select by optimal feature weighting (OFW), from the errors of classifiers on random subsets.
 
     OFW learns a probability distribution P over the features that minimises the mean error of classifiers built on k
@@ -106,13 +110,16 @@ class OptimalFeatureWeighting(BaseSelector):
     n_features_to_select
         None: all features with a weight above the uniform one, 1 / (number of features under study).
     subset_size
-        None: the square root of the number of features, at most 100.
+        None: the square root of the number of features, at most 100; with nearest neighbours, a second run with four
+        features is made (without a ``checkpoint`` or ``step_size``), and the run whose subsets have the lower error in
+        the end is kept.
     learner
         "linear_svm", "knn", "cart", "lda" and "centroid" are compiled; an instance
         with other settings (``SubsetSVM(C=10)``) or any scikit-learn classifier is possible too.
     bootstrap_size
         It is the size of the training sample of a subset; the test sample has the same size with a ``step_size``, and
-        twice the size without. None: a quarter of the samples, between 20 and 100.
+        twice the size without (half for nearest neighbours). None: a quarter of the samples, between 20 and 100; half
+        of them, between 20 and 200, for nearest neighbours.
     step_size
         The ε of the paper's formulas. None: the steps follow from the data.
     step_offset
@@ -122,12 +129,22 @@ class OptimalFeatureWeighting(BaseSelector):
         4 and 32.
     max_iter
         One iteration is one step. None: 4000 draws of each feature under the uniform distribution, between 20,000 and
-        400,000 subsets in all. Adaptive steps are shorter in longer runs.
+        4,000,000 subsets in all. Adaptive steps are shorter in longer runs, and end after 400,000 subsets if each of
+        the :math:`1/\sum P^2` features that hold weight was drawn 4000 times by then.
     tol
         The run ends when max|P_n − P_{n−⌊n/window⌋}| ≤ tol·max P_n and the mean error no longer
         decreases; only then it has converged. None: 0.25; in the exact methods 1e-6, over one step.
     window
         See ``tol``.
+    stopping
+        "settled": the rule of ``tol``. "held_out": a quarter of the samples (by class, whole groups where ``fit`` gets
+        ``groups``) is kept out, and the run ends when the smoothed mean error on them has not decreased for half
+        of the steps; the weights are those of its minimum. "printed": the paper's rule to the letter,
+        max|P_n − P_{n−⌊n/window⌋}| ≤ tol after any step from ``window`` on, with a given ``step_size``; tol=None is a
+        quarter of the uniform weight.
+    standardize
+        "common": columns of mean 0, all divided by the root of their mean variance, for columns in one unit such as
+        intensities of a spectrum, where the large ones carry the signal.
     cost
         "balanced": the mean of the error rates of the classes.
     class_weight
@@ -186,6 +203,7 @@ class OptimalFeatureWeighting(BaseSelector):
         max_iter: int | None = None,
         tol: float | None = None,
         window: int = 10,
+        stopping: Literal["settled", "held_out", "printed"] = "settled",
         cost: Literal["error", "balanced"] = "error",
         class_weight: Literal["balanced"] | Any = None,
         multi_class: MultiClass = "auto",
@@ -193,7 +211,7 @@ class OptimalFeatureWeighting(BaseSelector):
         n_evaluations: int = 50,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1000,
-        standardize: bool = True,
+        standardize: bool | Literal["common"] = True,
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -213,6 +231,7 @@ class OptimalFeatureWeighting(BaseSelector):
         self.max_iter = max_iter
         self.tol = tol
         self.window = window
+        self.stopping = stopping
         self.cost = cost
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -234,18 +253,41 @@ class OptimalFeatureWeighting(BaseSelector):
         scores, active = self._preselect(problem)
         codes = np.asarray(problem.y, dtype=np.int64)
         experiment = Experiment.of(self, problem.design.take(active), codes, self.classes_, problem.rng)
-        state = RunState(int(problem.rng.integers(2**63)), np.full(active.size, 1.0 / active.size))
+        seed = int(problem.rng.integers(2**63))
+        runs = [self._run(replace(experiment, subset_size=k), seed, problem) for k in self._sizes(experiment)]
+        best = int(np.argmin([state.last_error for state, _, _ in runs]))
+        state, outcome, kept = runs[best]
+        self._resolve_sizes(kept)
+        self._keep(state, outcome, active, problem.n_features)
+        return self._path(scores, active, problem, state.step, outcome)
+
+    def _sizes(self, experiment: Experiment) -> tuple[int, ...]:
+        """Subset sizes of the runs, of which the one with the lowest error is kept; one size in most cases."""
+        is_one = self.subset_size is not None or self.step_size is not None or self.checkpoint is not None
+        if is_one or self.method in EXACT:
+            return (experiment.subset_size,)
+        return default_subset_sizes(experiment.learner, experiment.subset_size)
+
+    def _run(
+        self, experiment: Experiment, seed: int, problem: Problem
+    ) -> tuple[RunState, Outcome, Experiment]:
+        """One run with one subset size."""
+        p = experiment.n_features
+        state = RunState(seed, np.full(p, 1.0 / p))
         self._resolve_sizes(experiment)
         if self.method in EXACT:
             outcome = self._run_exact(experiment, state)
         else:
             state, outcome = self._run_stochastic(experiment, state, problem)
-        self._keep(state, outcome, active, problem.n_features)
-        return self._path(scores, active, problem, state.step, outcome)
+        return state, outcome, experiment
 
     def _run_stochastic(
         self, experiment: Experiment, state: RunState, problem: Problem
     ) -> tuple[RunState, Outcome]:
+        tester = None
+        if self.stopping == "held_out":
+            rows = split_off(problem.target, problem.sample_groups, state.seed % 2**32)
+            experiment, tester = experiment.kept_out(*rows)
         steps = self._steps(experiment)
         checkpoint = self._open_checkpoint(experiment, steps, state, problem.design)
         if checkpoint is not None:
@@ -258,13 +300,23 @@ class OptimalFeatureWeighting(BaseSelector):
             experiment.evaluator(self.batch_size_, shares_samples=steps.is_relative),
             make_rule(self.method, state.weights, noise=self.noise, first_step=first_step),
             steps,
-            StoppingRule(self.window, self.tol or DEFAULT_TOL, lag, steps.first_settled),
+            self._stopping_rule(p, lag, steps),
             CollapseWatch(k, can_go_back=steps.is_relative),
             self.max_iter_,
             checkpoint,
             self.checkpoint_every,
+            None if tester is None else HeldOutEnergy(tester.evaluator(self.batch_size_), self.window * lag),
         )
         return state, run.go(problem.progress, self.n_jobs)
+
+    def _stopping_rule(self, n_features: int, lag: int, steps: Steps) -> StoppingRule | PrintedRule:
+        if self.stopping != "printed":
+            return StoppingRule(self.window, self.tol or DEFAULT_TOL, lag, steps.first_settled)
+        if PrintedRule.bytes_needed(n_features, self.max_iter_, self.window) > LARGEST_MEMORY_BYTES:
+            raise parameter_error(
+                self, "window", "larger with stopping='printed', which holds max_iter / window distributions"
+            )
+        return PrintedRule(self.window, self.tol or DEFAULT_TOL / n_features)
 
     def _run_exact(self, experiment: Experiment, state: RunState) -> Outcome:
         evaluator = experiment.evaluator(self.batch_size_)
@@ -279,6 +331,13 @@ class OptimalFeatureWeighting(BaseSelector):
             raise parameter_error(self, "checkpoint", f"None with method={self.method!r}")
         if self.step_offset is not None and self.step_size is None:
             raise parameter_error(self, "step_offset", "None when 'step_size' is None")
+        if self.stopping == "printed" and (self.step_size is None or self.method in EXACT):
+            # The first adaptive steps are of length zero, and the exact methods have their own test.
+            raise parameter_error(self, "stopping", "another with an exact method or without 'step_size'")
+        if self.stopping == "held_out" and self.method in EXACT:
+            raise parameter_error(self, "stopping", f"'settled' with method={self.method!r}")
+        if self.checkpoint is not None and self.stopping != "settled":
+            raise parameter_error(self, "checkpoint", f"None with stopping={self.stopping!r}")
 
     def _preselect(self, problem: Problem) -> tuple[FloatArray, Int64Array]:
         """Fisher scores (zeros when not needed) and the features above the threshold."""
@@ -310,7 +369,7 @@ class OptimalFeatureWeighting(BaseSelector):
             experiment.n_features,
             experiment.subset_size,
             self.batch_size_,
-            self.max_iter_,
+            planned_steps(self.max_iter_, self.batch_size_),
             1.0 / experiment.bootstrap_size,
         )
 

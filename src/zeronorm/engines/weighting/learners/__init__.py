@@ -33,8 +33,8 @@ COMPILED: dict[str, type[CompiledLearner]] = {
 }
 
 
-def resolve_learner(given: Any, bootstrap_size: int) -> Learner:
-    """Return the learner that the user named or gave, with checked settings."""
+def resolve_learner(given: Any, bootstrap_size: int = 10**9) -> Learner:
+    """Return the learner that the user named or gave, with settings checked for training sets of the given size."""
     learner: Learner
     if isinstance(given, str):
         learner = COMPILED[given]()

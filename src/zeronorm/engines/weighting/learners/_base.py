@@ -17,11 +17,17 @@ class CompiledLearner(BaseEstimator):
     """A classifier that is trained and tested on whole batches of subsets in compiled code.
 
     ``is_binary`` learners treat more than two classes as one-against-all problems; learners that
-    ``need_two_classes`` never get a training set of one class.
+    ``need_two_classes`` never get a training set of one class. The sizes are defaults: the share of the samples in a
+    training set, its largest size, the test samples for each training sample where many subsets share both, and a
+    small number of features in a subset that is worth a second run.
     """
 
     is_binary: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False
+    bootstrap_share: ClassVar[float] = 0.25
+    largest_bootstrap: ClassVar[int] = 100
+    test_samples: ClassVar[float] = 2.0
+    small_subset: ClassVar[int | None] = None
 
     def check(self, bootstrap_size: int) -> None:
         """Raise an error for settings that cannot work with training sets of the given size."""
@@ -65,6 +71,8 @@ class ScikitLearner:
     """
 
     needs_two_classes = True
+    bootstrap_share, largest_bootstrap = CompiledLearner.bootstrap_share, CompiledLearner.largest_bootstrap
+    test_samples, small_subset = CompiledLearner.test_samples, CompiledLearner.small_subset
 
     def __init__(self, estimator: Any) -> None:
         is_usable = hasattr(estimator, "fit") and hasattr(estimator, "predict") and is_classifier(estimator)
