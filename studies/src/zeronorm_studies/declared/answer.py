@@ -222,7 +222,8 @@ def _about(judged: tuple[str, ...], chosen_on: tuple[str, ...], peers: str) -> s
     return (
         f"Each configuration chooses its own number of features and its predictor on the training samples. The rules "
         f"of auto were chosen on {', '.join(chosen_on)}; this page shows {len(judged)} other data sets: "
-        f"{', '.join(judged)}. Missing values (two sets) are medians. {N_FOLDS} folds; a task may take {CAP_S:g} s. {peers}"
+        f"{', '.join(judged)}. Missing values (two sets) are medians. {N_FOLDS} folds; a task may take {CAP_S:g} s. "
+        f"{peers}"
     )
 
 
