@@ -236,7 +236,7 @@ class Settings(DataOptions):
         'grows with the square of the number of samples), or a scikit-learn estimator. "auto": the model that the '
         "method auto has chosen together with its features; for all other methods linear. An SVM has balanced class "
         "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
-        "The model on the selected features. gaussian: an SVM with nonlinear boundaries; auto: the choice of the method, "
+        "The model on the selected features. gaussian: an SVM with nonlinear boundaries; auto: what the method chose, "
         "else linear.",
     )
     max_features: int | None = option(
