@@ -588,10 +588,10 @@ def names_of_candidates(task: str) -> tuple[str, ...]:
 def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:
     """The sizes that are tried: every one with few columns, otherwise nearly equally spaced on a logarithmic scale."""
     if n_features <= FEW_COLUMNS:
-        return np.arange(1, n_features + 1)
+        return np.arange(1, min(n_features, largest) + 1)
     n_larger = int(np.log(largest / EVERY_SIZE) / np.log(NEXT_SIZE)) + 1
     larger = np.round(EVERY_SIZE * NEXT_SIZE ** np.arange(1, n_larger + 1))
-    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features]]).astype(np.intp)
+    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features, largest]]).astype(np.intp)
     return np.unique(grid[grid <= min(n_features, largest)])
 
 
