@@ -302,7 +302,7 @@ def inner_folds(table: Table, settings: Settings) -> int:
 
 def folds_of_auto(table: Table, settings: Settings) -> int:
     """Number of folds in which auto compares its methods."""
-    from zeronorm.selectors.meta._inner_folds import usual_folds
+    from zeronorm.engines.pipeline_choice._inner_folds import usual_folds
 
     return min(inner_folds(table, settings), usual_folds(table.n_samples, table.sample_groups))
 
