@@ -26,7 +26,7 @@ def check_plain(text):
 
 
 # What to do: a verb in the imperative, an option of the command, or a question.
-VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Write"
+VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Set|Use|Write"
 REMEDY = re.compile(rf"\b({VERBS})\b|\bmust be\b|Did you mean")
 
 
