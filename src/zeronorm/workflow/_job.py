@@ -14,6 +14,7 @@ import numpy as np
 
 from zeronorm._messages import OptionError, rendered
 from zeronorm._types import written
+from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.result import _files as files
 from zeronorm.result._folder import output_folder
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
@@ -59,8 +60,8 @@ class Job:
     caller: Caller
     journal: Path | None = None
 
-    def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
-        """Versions, settings and the seeds of all folds."""
+    def provenance(self, built: Mapping[str, Any], selector: Any = None) -> dict[str, Any]:
+        """Versions, settings, the predictor for the fitted selector, and the seeds of all folds."""
         s = self.settings
         return provenance(
             self.clock,
@@ -68,7 +69,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
-            predictor=procedures.described_predictor(self.table, s),
+            predictor=procedures.described_predictor(self.table, s, chosen_predictor(selector)),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
@@ -281,7 +282,7 @@ def _selection_result(
 
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
-    model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
+    model = fit_model(table, fitted.columns, settings, selector=fitted.selector, with_gaps=job.table)
     q_values = getattr(fitted.selector, "q_values_", None)
     selected = describe_selected(
         table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values
@@ -305,7 +306,7 @@ def _selection_result(
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
         notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
-        provenance=job.provenance({fitted.label: fitted.procedure}),
+        provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,
         model=model,

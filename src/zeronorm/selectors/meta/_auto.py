@@ -17,8 +17,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
-from zeronorm.registry import register
+from zeronorm.engines.elimination._work import work_of_elimination
+from zeronorm.engines.pipeline_choice._inner_folds import thinned, usual_folds, usual_repeats
+from zeronorm.engines.pipeline_choice._nonlinear import (
+    CLEARLY,
+    CONSENSUS,
+    RELIEF,
+    Pipeline,
+    clearly_better_pipeline,
+    is_searched,
+    nonlinear_order,
+    standard_errors_ahead,
+)
+from zeronorm.registry import get_method, register
 from zeronorm.resampling._folds import FoldPlan, smallest_size
+from zeronorm.resampling._scored_paths import Paths, score_paths
+from zeronorm.resampling._size_rules import SizeRule, choose_sizes, smoothed
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
@@ -36,21 +50,8 @@ from zeronorm.selectors.meta._consensus import (
     named_selectors,
     quick_elimination,
     refined,
-    work_of_elimination,
 )
-from zeronorm.selectors.meta._inner_folds import thinned, usual_folds, usual_repeats
-from zeronorm.selectors.meta._nonlinear import (
-    CONSENSUS,
-    RELIEF,
-    Pipeline,
-    clearly_better_pipeline,
-    is_searched,
-    nonlinear_order,
-    standard_errors_ahead,
-)
-from zeronorm.selectors.meta._scored_paths import Paths, score_paths
 from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
-from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, smoothed
 
 # Left out of the consensus in repeats, where they take up to half of the time.
 SLOW_METHODS = ("l1-svm", "lasso")
@@ -132,8 +133,8 @@ class AutoSelector(SplittingSelector):
     n_features_to_select
         None: cross-validation chooses it.
     estimator
-        It also scores the subsets, and no nonlinear candidate is tried. None, for a real target: ridge regression with
-        a penalty chosen by leave-one-out scores them.
+        It also scores the subsets of the consensus and of relief; no other predictor is tried. None, for a real
+        target: ridge regression with a penalty chosen by leave-one-out scores them.
     cv
         None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
         two below 300. A number of folds is shuffled.
@@ -165,7 +166,8 @@ class AutoSelector(SplittingSelector):
     selector_ : Consensus
         The methods, fitted on all samples; ``selector_.ranks_`` has their rankings.
     method_scores_ : dict
-        Score of each candidate in each fold, at its best size.
+        Score of each candidate in each fold, at its best size: the consensus, and the nonlinear one if it was kept; or
+        all methods of ``selectors`` and their consensus.
     cv_results_ : dict
         Sizes, scores and subsets of the candidate that was kept, as in ``SelectorCV``.
 
@@ -176,7 +178,7 @@ class AutoSelector(SplittingSelector):
     >>> y = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(60, 8))
     >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
-    >>> selector = AutoSelector(cv=3, random_state=0).fit(X, y)
+    >>> selector = AutoSelector(cv=3, random_state=1).fit(X, y)
     >>> selector.chosen_, selector.get_support(indices=True).tolist()
     ('consensus', [0, 1])
     """
@@ -230,15 +232,19 @@ class AutoSelector(SplittingSelector):
 
     def _verdict_on_pipelines(self) -> str:
         names = [name for name, _ in self._named_selectors({})]
-        linear = f"the consensus of {', '.join(names[:-1])} and {names[-1]} with a linear model"
-        if isinstance(self.predictor_, StandardizedSVC) and self.predictor_.kernel == "rbf":
-            ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
+        consensus = f"the consensus of {', '.join(names[:-1])} and {names[-1]}"
+        ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
+        ahead = "by more than one standard error: the classes depend on the features nonlinearly."
+        if self.estimator is None and len(self.method_scores_) > 1:
             return (
                 f"A support vector machine with a Gaussian kernel on the features of {ranking} predicted the inner "
-                f"folds better than {linear}, by more than one standard error: the classes depend on the features "
-                "nonlinearly."
+                f"folds better than a linear one on those of {consensus}, {ahead}"
             )
-        return f"The features are those of {linear}; no nonlinear candidate was clearly better on the inner folds."
+        if self.chosen_ == RELIEF:
+            return (
+                f"The features of relief predicted the inner folds better than those of {consensus}, {ahead}"
+            )
+        return f"The features are those of {consensus}; nothing else was clearly better on the inner folds."
 
     def _select(self, problem: Problem) -> SelectionPath:
         target, seed = problem.target.labels(), int(problem.rng.integers(2**31))
@@ -285,12 +291,14 @@ class AutoSelector(SplittingSelector):
         chosen, best = Pipeline(CONSENSUS, linear), _at_best(plan, scores)
         self.method_scores_ = {CONSENSUS: best}
         plan = replace(plan, estimator=linear)
-        if self.estimator is None and is_searched(problem, first):
+        if is_searched(problem, first):
             orders = self._nonlinear_orders(problem, first, inner)
             ranked = [{**paths, RELIEF: path} for paths, path in zip(ranked, orders, strict=True)]
-            better = clearly_better_pipeline(plan, ranked, first, best, self.n_jobs)
+            better = self._better_pipeline(plan, ranked, first, best, problem)
             if better is not None:
-                chosen, self.method_scores_[f"{better[0].ranking}, gaussian"] = better
+                chosen = better[0]
+                kind = ", gaussian" if self.estimator is None else ""
+                self.method_scores_[f"{chosen.ranking}{kind}"] = better[1]
                 plan = replace(plan, estimator=chosen.predictor, unset_in_estimator=[])
                 ranked = [{chosen.ranking: paths[chosen.ranking]} for paths in ranked]
                 scores, selected = self._scored(plan, ranked, first, problem)[chosen.ranking]
@@ -314,6 +322,17 @@ class AutoSelector(SplittingSelector):
             some = replace(plan, estimator=predictor)
             found.append((predictor, *self._scored(some, ranked, splits, problem)[CONSENSUS]))
         return max(found, key=lambda entry: float(_at_best(plan, entry[1]).mean()))
+
+    def _better_pipeline(
+        self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], linear: FloatArray, problem: Problem
+    ) -> tuple[Pipeline, FloatArray] | None:
+        """A clearly better nonlinear pipeline and its scores: relief with the given predictor, or a Gaussian SVM."""
+        if self.estimator is None:
+            return clearly_better_pipeline(plan, ranked, splits, linear, self.n_jobs)
+        scores, _ = self._scored(plan, [{RELIEF: paths[RELIEF]} for paths in ranked], splits, problem)[RELIEF]
+        at_best = _at_best(plan, scores)
+        is_better = standard_errors_ahead(at_best, linear) > CLEARLY
+        return (Pipeline(RELIEF, plan.estimator), at_best) if is_better else None
 
     def _scored(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
@@ -350,7 +369,8 @@ class AutoSelector(SplittingSelector):
 
     def _nonlinear_orders(self, problem: Problem, splits: list[Split], inner: _Inner) -> list[SelectionPath]:
         orders = Parallel(n_jobs=self.n_jobs)(
-            delayed(nonlinear_order)(problem, inner.target, split.train) for split in splits
+            delayed(nonlinear_order)(get_method(RELIEF).cls, problem, inner.target, split.train)
+            for split in splits
         )
         return [self._constrained(SelectionPath(order=order), problem) for order in orders]
 
@@ -360,7 +380,9 @@ class AutoSelector(SplittingSelector):
         """The ranking on all samples: of the consensus, by the mean log ranks of all folds and a joint elimination."""
         whole = self.selector_.path_
         if ranking == RELIEF:
-            order = nonlinear_order(problem, inner.target, np.arange(problem.n_samples))
+            order = nonlinear_order(
+                get_method(RELIEF).cls, problem, inner.target, np.arange(problem.n_samples)
+            )
         elif inner.is_subsample:
             order = whole.order
         else:
@@ -566,10 +588,10 @@ def names_of_candidates(task: str) -> tuple[str, ...]:
 def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:
     """The sizes that are tried: every one with few columns, otherwise nearly equally spaced on a logarithmic scale."""
     if n_features <= FEW_COLUMNS:
-        return np.arange(1, n_features + 1)
+        return np.arange(1, min(n_features, largest) + 1)
     n_larger = int(np.log(largest / EVERY_SIZE) / np.log(NEXT_SIZE)) + 1
     larger = np.round(EVERY_SIZE * NEXT_SIZE ** np.arange(1, n_larger + 1))
-    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features]]).astype(np.intp)
+    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features, largest]]).astype(np.intp)
     return np.unique(grid[grid <= min(n_features, largest)])
 
 

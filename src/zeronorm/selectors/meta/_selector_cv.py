@@ -14,6 +14,7 @@ from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling._metrics import as_metric, scoring_metric
 from zeronorm.resampling._seeds import unset_random_states
+from zeronorm.resampling._size_rules import SizeRule, choose_sizes, standard_errors
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.selection._kinds import parameter_error
@@ -21,7 +22,6 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import MetaSelector
-from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, standard_errors
 
 LENGTH_OF_DEFAULT_GRID = 20
 

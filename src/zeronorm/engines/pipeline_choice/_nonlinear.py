@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.resampling._folds import FoldPlan
+from zeronorm.resampling._scored_paths import Paths, score_paths
 from zeronorm.resampling._splits import Split
 from zeronorm.resampling.predictors._default import class_weight_for
-from zeronorm.resampling.predictors._pairwise_svm import GaussianSVC
+from zeronorm.resampling.predictors._pairwise_svm import StandardizedGaussianSVC
 from zeronorm.selection._problem import Problem, Progress
-from zeronorm.selectors.filters._relief import Relief
-from zeronorm.selectors.meta._scored_paths import Paths, score_paths
 
 CONSENSUS, RELIEF = "consensus", "relief"
 MOST_DISTANCES = 1e11  # multiplications for the distances between all samples; beyond, relief is left out
@@ -58,15 +57,15 @@ def _n_neighbors(problem: Problem) -> int:
     return min(10, int(problem.target.strata_sizes().min()) // 2 - 1)
 
 
-def nonlinear_order(problem: Problem, target: NDArray[Any], rows: IntArray) -> IntArray:
-    """The features by relief on some of the samples, the first of them ranked again by elimination."""
+def nonlinear_order(relief: Any, problem: Problem, target: NDArray[Any], rows: IntArray) -> IntArray:
+    """The features by the class ``relief`` on some of the samples, the first of them ranked again by elimination."""
     design: Design = problem.design.take_rows(rows).in_one_piece()
     settings: dict[str, Any] = {"n_neighbors": _n_neighbors(problem), "n_features_to_select": 1.0}
     order = np.arange(design.n_features)
     if design.n_features > SHORTLIST:
-        order = Relief(**settings)._fit(design, target[rows], {}).path_.order
+        order = relief(**settings)._fit(design, target[rows], {}).path_.order
     first = np.sort(order[:SHORTLIST])
-    again = Relief(step=STEP, **settings)._fit(design.take(first), target[rows], {}).path_.order
+    again = relief(step=STEP, **settings)._fit(design.take(first), target[rows], {}).path_.order
     return np.concatenate([first[again], order[SHORTLIST:]])
 
 
@@ -87,7 +86,7 @@ def clearly_better_pipeline(
         some = replace(plan, sizes=sizes, estimator=predictor, unset_in_estimator=[])
         return score_paths(some, rankings, splits, n_jobs, Progress())[0]
 
-    first = GaussianSVC(class_weight=weight)
+    first = StandardizedGaussianSVC(class_weight=weight)
     found = scores(first, sizes, ranked)
     at_best = {name: by_size[:, by_size.mean(axis=0).argmax()] for name, by_size in found.items()}
     name = max(at_best, key=lambda name: float(at_best[name].mean()))
@@ -100,7 +99,7 @@ def clearly_better_pipeline(
     alone = [{name: paths[name]} for paths in ranked]
     best, top = first, found[name][:, at]
     for C, factor in product(COSTS, GAMMA_FACTORS):
-        other = GaussianSVC(C=C, gamma_factor=factor, class_weight=weight)
+        other = StandardizedGaussianSVC(C=C, gamma_factor=factor, class_weight=weight)
         by_size = scores(other, near, alone)[name]
         column = by_size[:, by_size.mean(axis=0).argmax()]
         if column.mean() > top.mean():
