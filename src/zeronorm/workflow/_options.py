@@ -342,7 +342,7 @@ class RunOptions(Settings):
         None,
         OptionKind("path or None", "path"),
         "Folder for the results. It also keeps finished folds if the run is interrupted.",
-        "Folder for the results.",
+        "Folder for the results. Default: a new one, named after the data and the time.",
         "-o FOLDER",
     )
     force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")

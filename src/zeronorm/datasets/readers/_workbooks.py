@@ -150,7 +150,7 @@ def _named_sheet(sheet: str, names: list[str], file: Opened) -> str:
 def _no_table(file: Opened, where: str, names: list[str]) -> DataError:
     return DataError(
         f"{where} of {file} holds a table with a header, a row and at least two columns. Its sheets are "
-        f"{shown_list(names, 20)}: name one ({parameter('sheet')}), and the row of its header "
+        f"{shown_list(names, 20)}. Name one ({parameter('sheet')}), and the row of its header "
         f"({parameter('header_row')})."
     )
 
