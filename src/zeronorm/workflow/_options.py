@@ -233,7 +233,7 @@ class Settings(DataOptions):
         ),
         "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
         "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
-        "grows with the square of the number of samples), or a scikit-learn estimator. \"auto\": the model that the "
+        'grows with the square of the number of samples), or a scikit-learn estimator. "auto": the model that the '
         "method auto has chosen together with its features; for all other methods linear. An SVM has balanced class "
         "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
         "The model on the selected features. gaussian: an SVM with nonlinear boundaries; auto: the choice of the method, "
