@@ -156,6 +156,7 @@ COLUMNS: dict[str, Columns] = {
 def _measured(name: str) -> np.ndarray:
     X = load_dataset(name).X
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     return X[:, X.std(axis=0) > 0]
 
 
