@@ -96,7 +96,11 @@ def possible_folds(
     """
     if not isinstance(cv, numbers.Integral) or isinstance(cv, bool) or cv < 2:
         return cv
-    most = int(np.unique(labels, return_counts=True)[1].max()) if is_stratified else len(labels) // least_per_fold
+    most = (
+        int(np.unique(labels, return_counts=True)[1].max())
+        if is_stratified
+        else len(labels) // least_per_fold
+    )
     found = f"the largest class has {most} samples" if is_stratified else f"there are {len(labels)} samples"
     if groups is not None and len(np.unique(groups)) < most:
         most = len(np.unique(groups))
