@@ -103,6 +103,14 @@ class DataOptions(Options):
         "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
         "FILE",
     )
+    annotation: Any = option(
+        None,
+        OptionKind("path, data frame or None", "path"),
+        "A table with one row per feature that describes the features, such as symbols and titles of genes. The "
+        "descriptions of the selected features are in the result, in selected.csv and in the report.",
+        "File that describes the features, one row per feature, for selected.csv and the report.",
+        "FILE",
+    )
     keep: tuple[str, ...] = option(
         (),
         NAMES,
