@@ -86,6 +86,10 @@ def print_selection(result: ResultData, folder: Path) -> None:
         for feature in result.selected[:MOST_ROWS]
     ]
     of_all = counted(result.data["n_features"], "feature")
+    verdict = f"{result.headline}.", error_sentence(result.procedure)
+    is_noise = result.procedure.get("beats_chance") is False
+    for sentence in verdict if is_noise else ():  # before names that nobody should remember
+        say(sentence)
     title = f"{len(result.selected)} of {of_all} selected by {result.methods[0]['name']}"
     if rows:
         heads = ["rank", "feature", "score", "selected in folds", "direction", _effect(result.selected)]
@@ -93,8 +97,8 @@ def print_selection(result: ResultData, folder: Path) -> None:
     left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")
-    say(f"{result.headline}.")
-    say(error_sentence(result.procedure))
+    for sentence in () if is_noise else verdict:
+        say(sentence)
     say(size_sentence(result))
     _print_end(result, folder)
 

@@ -96,9 +96,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
     with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
-        job = _job(
-            data, settings, clock, caller, bar
-        )  # a mistake in the input is reported before any in the folder
+        job = _job(data, settings, clock, caller, bar)  # mistakes in the input come before those in the folder
         if settings.out is None:
             with on_cluster(settings.dask):
                 return work(job)
@@ -294,6 +292,8 @@ def _selection_result(
     named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}
     rule = _rule_of(fitted.label, settings)
+    n_made = found["n_permutations"]
+    not_tested = chance.left_out_notes(job.table, settings, sizes, fitted.label, n_made)
     result = Result(
         kind="selection",
         data=_describe_data(job),
@@ -308,7 +308,7 @@ def _selection_result(
         procedure=found,
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
+        notes=job.rendered([*table.notes, *_notes(job, fitted, selected), *not_tested]),
         provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,
@@ -396,13 +396,23 @@ def compare_methods(job: Job) -> Result:
                 *table.notes,
                 *procedures.predictor_notes(settings),
                 *chance.exchange_notes(table, settings),
-                *([comparison.verdict] if comparison is not None else []),
+                *_advice(comparison, rows),
             ]
         ),
         warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
         provenance=job.provenance(built),
         records=records,
     )
+
+
+def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which method to prefer; none where the preferred one is not shown to be better than chance."""
+    if comparison is None:
+        return []
+    name = comparison.preferred
+    if any(row["method"] == name and row["beats_chance"] is False for row in rows):
+        return [f"No method is preferred: {name}, which has the best scores, is not shown to be better than chance."]
+    return [comparison.verdict]
 
 
 def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:
