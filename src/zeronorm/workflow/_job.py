@@ -38,10 +38,13 @@ if TYPE_CHECKING:
 ALWAYS_COMPARED = "random"  # with the baseline, the reference that a method must beat
 RULES = {
     "fixed": "was set in advance",
-    "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
-    "best": "was chosen by the best mean score on inner cross-validation",
+    "fewest": "is the smallest within one standard error of the best mean score on inner cross-validation",
+    "recommended": "is the smallest with nearly the best smoothed score on inner cross-validation (within half a "
+    "standard error, or within a fiftieth of the range of all sizes)",
+    "all": "is the one with the best smoothed score on inner cross-validation",
     "own": "was chosen by the method's own control of false selections",
 }
+CHOSEN_INSIDE = ("fewest", "recommended", "all")  # rules that choose by inner cross-validation
 
 
 @dataclass(frozen=True)
@@ -297,7 +300,7 @@ def _selection_result(
             "chosen": len(selected),
             "rule": RULES[rule],
             "tried": sizes,
-            "at_largest": rule in ("one_se", "best") and len(selected) >= sizes[-1] < table.n_features,
+            "at_largest": rule in CHOSEN_INSIDE and len(selected) >= sizes[-1] < table.n_features,
         },
         procedure=found,
         selected=selected,

@@ -145,13 +145,20 @@ def default_method(table: Table) -> str:
 
 
 def default_notes(table: Table) -> list[str]:
-    """A note on the methods that are compared if none is named."""
+    """A note on what is done if no method is named."""
     methods = candidates(table)
     if not methods:
         return []
-    names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    names = (
+        f"the consensus of {', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    )
+    nonlinear = (
+        ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
+        if table.target.has_classes
+        else ""
+    )
     return [
-        f"No method was named, so auto compares {names} inside the folds. That takes up to ten times as "
+        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to ten times as "
         "long as the slowest of them, or longer with small tables; name a method to save time."
     ]
 

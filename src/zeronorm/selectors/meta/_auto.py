@@ -148,7 +148,8 @@ class AutoSelector(SplittingSelector):
         None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
         two below 300. A number of folds is shuffled.
     scoring
-        None: the estimator's own ``score``; for a real target R², at least -1.
+        None: the balanced accuracy of classes; for a real target R², at least -1; with an ``estimator`` its own
+        ``score``.
     rule
         "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
         good, within half a standard error. "fewest": the smallest size within one standard error. For a real

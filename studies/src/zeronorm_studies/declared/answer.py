@@ -49,10 +49,8 @@ def complete(name: str) -> Sample:
 
 def _configurations(task: Literal["classification", "regression"]) -> tuple[Configuration, ...]:
     peers = CLASSIFIERS if task == "classification" else REGRESSORS
-    scoring = "balanced_accuracy" if task == "classification" else None
     ours = [
-        Configuration(f"auto, {rule}", factory=partial(AutoSelector, rule=rule, task=task, scoring=scoring))
-        for rule in RULES
+        Configuration(f"auto, {rule}", factory=partial(AutoSelector, rule=rule, task=task)) for rule in RULES
     ]
     others = [Configuration(name, factory=partial(OwnChoice, choose)) for name, choose in peers.items()]
     return (*ours, *others)
@@ -222,7 +220,8 @@ def _about(judged: tuple[str, ...], chosen_on: tuple[str, ...], peers: str) -> s
     return (
         f"Each configuration chooses its own number of features and its predictor on the training samples. The rules "
         f"of auto were chosen on {', '.join(chosen_on)}; this page shows {len(judged)} other data sets: "
-        f"{', '.join(judged)}. Missing values (two sets) are medians. {N_FOLDS} folds; a task may take {CAP_S:g} s. {peers}"
+        f"{', '.join(judged)}. Missing values (two sets) are medians. {N_FOLDS} folds; a task may take {CAP_S:g} s. "
+        f"{peers}"
     )
 
 
