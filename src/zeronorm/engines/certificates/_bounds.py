@@ -68,6 +68,10 @@ class Objective:
         loss = self.loss if loss is None else loss
         return -self.cost[:, None] * loss.slope(decisions, self.targets)
 
+    def smoothed(self, width: float, alpha: FloatArray) -> DualLoss:
+        """The loss with its kink, if it has one, rounded near these dual variables."""
+        return self.loss.smoothed(width, self.loss.feasible(alpha / self.cost[:, None], self.targets))
+
     def balanced(self, alpha: FloatArray) -> FloatArray:
         """A dual feasible point near ``alpha``: inside its limits, and each column sums to exactly zero."""
         return np.stack([self._balanced(a, y) for a, y in zip(alpha.T, self.targets.T, strict=True)], axis=1)

@@ -20,8 +20,8 @@ from zeronorm.solvers._losses import LogisticLoss, Loss, SquaredHingeLoss, Squar
 class DualLoss(Loss):
     """A loss L(f, y) with the concave function d(v, y) of its dual problem."""
 
-    # Whether v may have any value; otherwise y v is not negative.
-    is_free: bool = False
+    is_free: bool = False  # whether v may have any value; otherwise y v is not negative
+    is_smooth: bool = True  # whether the loss has a derivative everywhere
 
     @property
     def largest_curvature(self) -> float:
@@ -36,15 +36,9 @@ class DualLoss(Loss):
     def feasible(self, v: FloatArray, y: FloatArray) -> FloatArray:
         """The nearest v for which d(v, y) is finite."""
 
-    def smoothed(self, width: float) -> DualLoss:
-        """The loss with its kink rounded over this width; a smooth loss is returned as it is."""
+    def smoothed(self, width: float, v: FloatArray) -> DualLoss:
+        """The loss with its kink rounded over this width, near the dual variables v; a smooth loss as it is."""
         return self
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether the loss has a derivative everywhere."""
-        return self.smoothed(1.0) is self
-
 
 class SquaredError(SquaredLoss, DualLoss):
     """(f - y)² / 2, with d = y v - v² / 2."""
@@ -84,47 +78,59 @@ class SquaredHinge(SquaredHingeLoss, DualLoss):
         return y * np.maximum(y * v, 0.0)
 
 
-@dataclass(frozen=True)
 class Hinge(DualLoss):
-    """max(0, 1 - y f), with d = u of u = y v between 0 and 1.
+    """max(0, 1 - y f), with d = u of u = y v between 0 and 1."""
 
-    With a ``width``, the loss is (1 - y f)² / (2 width) up to ``width`` from the kink and d = u - width u² / 2, so that
-    Newton's method applies.
+    is_smooth = False
+
+    def value(self, f: FloatArray, y: FloatArray) -> FloatArray:
+        return np.maximum(0.0, 1.0 - y * f)
+
+    def slope(self, f: FloatArray, y: FloatArray) -> FloatArray:
+        return -y * (y * f < 1.0)
+
+    def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
+        return np.zeros_like(f)
+
+    def dual(self, v: FloatArray, y: FloatArray) -> FloatArray:
+        return y * v
+
+    def feasible(self, v: FloatArray, y: FloatArray) -> FloatArray:
+        return y * np.clip(y * v, 0.0, 1.0)
+
+    def smoothed(self, width: float, v: FloatArray) -> DualLoss:
+        return RoundedHinge(width, np.abs(v))
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedHinge(Hinge):
+    r"""The smooth lower bound :math:`\max_{0 \le u \le 1} u (1 - y f) - \tfrac{\omega}{2} (u - u_0)^2` of the hinge loss.
+
+    It equals the hinge loss where :math:`u_0` is the dual variable. Minimising with this loss and taking the u as the
+    next :math:`u_0` is the method of multipliers (Rockafellar 1976).
     """
 
-    width: float = 0.0
+    width: float
+    centre: FloatArray
+
+    def _u(self, short: FloatArray) -> FloatArray:
+        return np.clip(self.centre + short / self.width, 0.0, 1.0)
 
     @property
     def largest_curvature(self) -> float:
         return 1.0 / self.width
 
     def value(self, f: FloatArray, y: FloatArray) -> FloatArray:
-        short = np.maximum(0.0, 1.0 - y * f)
-        if self.width == 0.0:
-            return short
-        return np.where(short < self.width, short**2 / (2.0 * self.width), short - 0.5 * self.width)
+        short = 1.0 - y * f
+        u = self._u(short)
+        return u * short - 0.5 * self.width * (u - self.centre) ** 2
 
     def slope(self, f: FloatArray, y: FloatArray) -> FloatArray:
-        short = 1.0 - y * f
-        if self.width == 0.0:
-            return -y * (short > 0.0)
-        return -y * np.clip(short / self.width, 0.0, 1.0)
+        return -y * self._u(1.0 - y * f)
 
     def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
-        if self.width == 0.0:
-            return np.zeros_like(f)
-        short = 1.0 - y * f
-        return ((short > 0.0) & (short < self.width)) / self.width
-
-    def dual(self, v: FloatArray, y: FloatArray) -> FloatArray:
-        u = y * v
-        return u * (1.0 - 0.5 * self.width * u)
-
-    def feasible(self, v: FloatArray, y: FloatArray) -> FloatArray:
-        return y * np.clip(y * v, 0.0, 1.0)
-
-    def smoothed(self, width: float) -> Hinge:
-        return Hinge(width)
+        u = self.centre + (1.0 - y * f) / self.width
+        return ((u > 0.0) & (u < 1.0)) / self.width
 
 
 DUAL_LOSSES: dict[str, DualLoss] = {

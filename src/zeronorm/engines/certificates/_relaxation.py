@@ -25,16 +25,17 @@ from zeronorm.engines.certificates._conjugates import DualLoss, SquaredError
 from zeronorm.engines.certificates._kernels import descend_at_size, shares
 
 FEWEST_ADDED = 30  # units that join the columns in use after a pass over the data
+VIOLATION = 3e-3  # relative excess of a value over the threshold that is left alone
 MOST_ROUNDS = 30  # passes over the data
-MOST_NEWTON_STEPS = 50
+MOST_NEWTON_STEPS = 25  # between two passes
 HALVINGS = 30
-PRECISION = 1e-10  # of the weights on a quadratic model, in its value relative to the objective
-SIZE_SLACK = 1e-3  # features by which the relaxed size may differ from the size asked for
-NEWTON_GAIN = 1e-5  # relative decrease at which Newton's method ends
-# Widths over which the kink of the hinge loss is rounded, in turn: each starts from the solution before.
-WIDTHS = (2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-FLAT = 1e-3  # least curvature of a loss in the quadratic model, relative to the largest possible
-GRAM_COLUMNS = 3000  # the products of all pairs of this many columns are kept (72 MB)
+PRECISION = 1e-8  # of the weights on a quadratic model, in its value relative to the objective
+SIZE_SLACK = 1e-2  # features by which the relaxed size may differ from the size asked for
+UNDECIDED = 0.1  # a relaxation ends within this share of what its bound lacks to the cutoff
+NEWTON_GAIN = 1e-4  # relative decrease at which Newton's method ends
+WIDTHS = (2.0, 1.0, 0.5, 0.3, 0.2, 0.1)  # over which the kink of the hinge loss is rounded, from round to round
+FLAT = 1e-2  # least curvature of a loss in the quadratic model, relative to the largest possible
+STORED_COLUMNS = 4000  # columns in memory; the products of all pairs of them take 128 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +65,13 @@ class Start:
     weights: FloatArray
     bias: FloatArray
     multiplier: float
+    alpha: FloatArray
 
     @classmethod
     def at(cls, solution: Relaxed) -> Start:
         """Start from the solution of a similar relaxation."""
         used = solution.units[solution.z > 0.0]
-        return cls(used, solution.columns, solution.weights, solution.bias, solution.multiplier)
+        return cls(used, solution.columns, solution.weights, solution.bias, solution.multiplier, solution.dual.alpha)
 
 
 class ColumnStore:
@@ -79,43 +81,55 @@ class ColumnStore:
         self.objective = objective
         self._index = np.full(objective.design.n_features, -1, dtype=np.intp)
         self._n = 0
-        self._block = np.empty((objective.design.n_samples, 0), order="F")
+        self._columns = np.empty((0, objective.design.n_samples))  # one per row
         self._gram = np.empty((0, 0))
         # With a quadratic loss the Hessian is the same at every point.
         self.keeps_gram = isinstance(objective.loss, SquaredError)
 
-    def rows(self, columns: IntArray) -> IntArray:
+    def _rows(self, columns: IntArray) -> IntArray:
         """Where the columns are stored, after reading those that are missing."""
         missing = columns[self._index[columns] < 0]
         if missing.size:
-            if self._n and self._n + missing.size > GRAM_COLUMNS:
+            if self._n and self._n + missing.size > STORED_COLUMNS:
                 self._index[:] = -1
-                self._n, self._block, missing = 0, self._block[:, :0], columns
-                self._gram = self._gram[:0, :0]
+                self._n, missing = 0, columns
+            self._reserve(self._n + missing.size)
             self._read(missing)
         return self._index[columns]
 
-    def _read(self, missing: IntArray) -> None:
-        new = self.objective.design.block(missing)
-        cost = self.objective.cost
+    def _reserve(self, count: int) -> None:
+        if count <= len(self._columns):
+            return
+        capacity = max(count, min(2 * len(self._columns), STORED_COLUMNS))
+        kept, gram = self._columns[: self._n], self._gram[: self._n, : self._n]
+        self._columns = np.empty((capacity, self.objective.design.n_samples))
+        self._columns[: self._n] = kept
         if self.keeps_gram:
-            new -= (cost @ new) / cost.sum()  # the best bias follows the weights
-            across = self._block.T @ (cost[:, None] * new)
-            within = new.T @ (cost[:, None] * new)
-            self._gram = np.block([[self._gram, across], [across.T, within]])
-        self._block = np.asfortranarray(np.concatenate([self._block, new], axis=1))
-        self._index[missing] = np.arange(self._n, self._n + missing.size)
-        self._n += missing.size
+            self._gram = np.empty((capacity, capacity))
+            self._gram[: self._n, : self._n] = gram
+
+    def _read(self, missing: IntArray) -> None:
+        cost, first, last = self.objective.cost, self._n, self._n + missing.size
+        new = self.objective.design.block(missing).T
+        if self.keeps_gram:
+            new -= ((new @ cost) / cost.sum())[:, None]  # the best bias follows the weights
+        self._columns[first:last] = new
+        if self.keeps_gram:
+            products = self._columns[:last] @ (new * cost).T
+            self._gram[:last, first:last] = products
+            self._gram[first:last, :last] = products.T
+        self._index[missing] = np.arange(first, last)
+        self._n = last
 
     def block(self, columns: IntArray) -> FloatArray:
         """The columns, centred if their products are kept."""
-        rows = self.rows(columns)
-        return self._block[:, rows]
+        rows = self._rows(columns)
+        return self._columns[rows].T
 
     def gram(self, columns: IntArray) -> FloatArray:
         """Their weighted products."""
-        rows = self.rows(columns)
-        return self._gram[np.ix_(rows, rows)]
+        rows = self._rows(columns)
+        return self._gram[rows[:, None], rows]
 
 
 class Relaxation:
@@ -167,7 +181,8 @@ class Relaxation:
         best = np.argpartition(-density, count - 1)[:count] if count else np.empty(0, dtype=np.intp)
         columns = np.empty(0, dtype=np.intp)
         multiplier = max(0.5 * float(density.max(initial=0.0)), 1e-300)
-        return Start(best, columns, np.empty((0, self.objective.targets.shape[1])), bias, multiplier)
+        weights = np.empty((0, self.objective.targets.shape[1]))
+        return Start(best, columns, weights, bias, multiplier, np.zeros_like(at_zero.alpha))
 
     def solve(
         self, candidates: Candidates, start: Start, *, cutoff: float = np.inf, tol: float = 1e-4
@@ -176,29 +191,33 @@ class Relaxation:
 
         The bound returned is the best of all rounds.
         """
-        losses = self._losses()
         state = _Restricted.begin(self, candidates, start)
         best: Relaxed | None = None
+        alpha = start.alpha
+        skipped = len(WIDTHS) // 2 if alpha.any() else 0
         for n_rounds in range(1, MOST_ROUNDS + 1):
-            loss = losses[min(n_rounds, len(losses)) - 1]
+            loss = self.objective.smoothed(WIDTHS[min(n_rounds + skipped, len(WIDTHS)) - 1], alpha)
             state.minimize(loss)
-            dual = self.bound_at(self.objective.dual_at(state.decisions, loss))
+            alpha = self.objective.dual_at(state.decisions, loss)
+            dual = self.bound_at(alpha)
             bound = dual.over(candidates)
+            before = -np.inf if best is None else best.bound
             if best is None or bound > best.bound:
                 best = state.result(bound, dual, n_rounds)
             missing = state.violators(dual)
             value = state.value(self.objective.loss)
             if bound >= cutoff or self.deadline():
                 break
-            if n_rounds >= len(losses) and (not missing.size or value - best.bound <= tol * value):
+            # In a node it is enough to leave a tenth of what is missing to the cutoff.
+            enough = max(tol * value, UNDECIDED * (min(cutoff, value) - best.bound))
+            progress = not self.objective.loss.is_smooth and (
+                n_rounds + skipped <= len(WIDTHS) or bound - before > 0.1 * enough
+            )
+            if not (missing.size or progress) or value - best.bound <= enough:
                 break
             state.extend(missing)
         assert best is not None
         return best
-
-    def _losses(self) -> list[DualLoss]:
-        loss = self.objective.loss
-        return [loss] if loss.is_smooth else [loss.smoothed(width) for width in WIDTHS]
 
 
 @dataclass(eq=False)
@@ -210,6 +229,7 @@ class _Restricted:
     units: IntArray
     bias: FloatArray
     multiplier: float
+    flattest: float = FLAT  # least curvature in the model: larger after steps that were too long
     weights: FloatArray = field(init=False)
     columns: IntArray = field(init=False)
 
@@ -265,7 +285,7 @@ class _Restricted:
         H, curvature_sum, mean = self._hessian(loss)
         shift = -slope.sum(axis=0) / curvature_sum  # the best change of the bias, without a change of the weights
         gradient = self.block.T @ slope + mean * (shift * curvature_sum)
-        W = np.ascontiguousarray(self.weights.T)
+        W = self.weights.T.copy(order="C")
         scale = max(abs(objective.value(self.decisions, self.weights)), 1e-300)
         multiplier = descend_at_size(
             H,
@@ -293,7 +313,7 @@ class _Restricted:
             total = np.full(self.bias.size, objective.cost.sum())
             return np.ascontiguousarray(H), total, np.zeros((self.columns.size, self.bias.size))
         curvature = objective.cost[:, None] * loss.curvature(self.decisions, objective.targets)
-        curvature = np.maximum(curvature, FLAT * loss.largest_curvature * objective.cost[:, None])
+        curvature = np.maximum(curvature, self.flattest * loss.largest_curvature * objective.cost[:, None])
         total = curvature.sum(axis=0)
         mean = (self.block.T @ curvature) / total
         H = np.empty((self.bias.size, self.columns.size, self.columns.size))
@@ -305,6 +325,9 @@ class _Restricted:
     def _steepness(self, H: FloatArray) -> FloatArray:
         """An upper bound of the curvature along the features of each unit."""
         found = np.empty(self.units.size)
+        if self.relaxation.units.are_single:
+            found = np.einsum("cjj->cj", H).max(axis=0, initial=0.0)
+            return np.maximum(found, 1e-12 * max(float(found.max(initial=0.0)), 1e-300))
         diagonal = np.einsum("cjj->cj", H)
         for u in range(self.units.size):
             part = slice(self.starts[u], self.starts[u + 1])
@@ -325,8 +348,11 @@ class _Restricted:
             self.decisions = decisions + step * along
             value = self.value(loss)
             if value <= before or isinstance(loss, SquaredError):
+                if step == 1.0:
+                    self.flattest = max(0.3 * self.flattest, FLAT)
                 return value
             step *= 0.5
+            self.flattest = min(3.0 * self.flattest, 1.0)
         self.weights, self.bias, self.decisions = weights, bias, decisions
         return before
 
@@ -367,9 +393,9 @@ class _Restricted:
         last, _ = self.candidates.thresholds(dual.q)
         density = np.where(self.candidates.free, dual.q / self.relaxation.units.sizes, -1.0)
         density[self.units] = -1.0
-        limit = min(2.0 * self.multiplier, last) * (1.0 + 1e-6)
+        limit = min(2.0 * self.multiplier, last) * (1.0 + VIOLATION)
         found = np.flatnonzero(density > limit)
-        count = max(FEWEST_ADDED, self.units.size)
+        count = max(FEWEST_ADDED, self.units.size // 4)
         if found.size > count:
             found = found[np.argpartition(-density[found], count - 1)[:count]]
         return found
