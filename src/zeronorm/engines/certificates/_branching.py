@@ -6,9 +6,10 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -34,18 +35,17 @@ class ProofStatus(Enum):
 class Proof:
     """The best subset found and the best bound proved for all subsets.
 
-    ``root`` is the dual point of the best bound before branching, ``history`` holds (seconds, bound, objective).
+    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds (seconds, bound, objective).
     """
 
     best: Refit
     bound: float
-    root: DualBound
+    root: Relaxed
     candidates: Candidates
     status: ProofStatus
     n_nodes: int
     n_left: int
     seconds: float
-    z: FloatArray
     history: list[tuple[float, float, float]] = field(default_factory=list)
 
     @property
@@ -68,6 +68,11 @@ class Limits:
     gap: float = 0.0
     nodes: int = 1_000_000
     deadline: float = math.inf
+
+    @classmethod
+    def within(cls, seconds: float, **limits: Any) -> Limits:
+        """Limits with a time from now on."""
+        return cls(deadline=time.monotonic() + seconds, **limits)
 
     def is_over(self) -> bool:
         """Whether no time is left."""
@@ -122,7 +127,7 @@ class SubsetProof:
         """The units inside, and the free ones of the largest value that fit."""
         chosen = np.flatnonzero(candidates.inside).tolist()
         room = candidates.room
-        free = np.flatnonzero(candidates.free & (value > 0.0))
+        free = np.flatnonzero(candidates.free)
         for u in free[np.argsort(-value[free], kind="stable")].tolist():
             if self.units.sizes[u] <= room:
                 chosen.append(u)
@@ -185,17 +190,26 @@ class SubsetProof:
 
     # -- the search -------------------------------------------------------------------------------
 
-    def run(self, start: Start, report: Callable[[float, float], None] = lambda bound, best: None) -> Proof:
-        """Search until the gap is closed or a limit is reached; an interruption keeps what was found."""
+    def run(
+        self,
+        start: Start,
+        seeds: Iterable[IntArray] = (),
+        report: Callable[[float, float], None] = lambda bound, best: None,
+    ) -> Proof:
+        """Search until the gap is closed or a limit is reached; an interruption keeps what was found.
+
+        ``seeds`` are subsets to begin with. ``report`` is called with the bound and the objective before each node.
+        """
         self.try_units(np.flatnonzero(self.candidates.inside))
         root = self.relaxation.solve(self.candidates, start, tol=NODE_PRECISION)
-        z = np.zeros(self.units.sizes.size)
-        z[root.units] = root.z
+        preference = self._preference(root)
         status = ProofStatus.LIMIT
         try:
-            self.try_units(self.rounded(self.candidates, z))
+            self.try_units(self.rounded(self.candidates, preference))
             self.try_units(self.rounded(self.candidates, root.dual.q))
-            self.improve(np.maximum(z, 1e-9 * root.dual.q / max(float(root.dual.q.max()), 1e-300)))
+            for units in seeds:
+                self.try_units(units)
+            self.improve(preference)
             self._push(self.candidates, root)
             status = self._branch(report)
         except KeyboardInterrupt:
@@ -207,8 +221,15 @@ class SubsetProof:
             status = ProofStatus.OPTIMAL
         seconds = time.monotonic() - self._begun
         return Proof(
-            self.best, bound, root.dual, self.candidates, status, self.n_nodes, len(self._queue), seconds, z, self.history
+            self.best, bound, root, self.candidates, status, self.n_nodes, len(self._queue), seconds, self.history
         )
+
+    def _preference(self, solution: Relaxed) -> FloatArray:
+        """The relaxed indicators; units not in use follow in the order of their values."""
+        value = solution.dual.q / self.units.sizes
+        value *= 1e-6 / max(float(value.max(initial=0.0)), 1e-300)
+        value[solution.units] += solution.z
+        return value
 
     def _branch(self, report: Callable[[float, float], None]) -> ProofStatus:
         while self._queue:
@@ -244,9 +265,7 @@ class SubsetProof:
             found = self.relaxation.solve(
                 candidates, Start.at(solution), cutoff=self.cutoff, tol=NODE_PRECISION
             )
-            z = np.zeros(self.units.sizes.size)
-            z[found.units] = found.z
-            self.try_units(self.rounded(candidates, z))
+            self.try_units(self.rounded(candidates, self._preference(found)))
             children.append((candidates, found))
         return children
 

@@ -29,6 +29,7 @@ VIOLATION = 3e-3  # relative excess of a value over the threshold that is left a
 MOST_ROUNDS = 30  # passes over the data
 MOST_NEWTON_STEPS = 25  # between two passes
 HALVINGS = 30
+BIAS_DOUBLINGS, BIAS_HALVINGS = 6, 50
 PRECISION = 1e-8  # of the weights on a quadratic model, in its value relative to the objective
 SIZE_SLACK = 1e-2  # features by which the relaxed size may differ from the size asked for
 UNDECIDED = 0.1  # a relaxation ends within this share of what its bound lacks to the cutoff
@@ -277,7 +278,30 @@ class _Restricted:
             before = value
             value = self._newton_step(loss)
             if isinstance(loss, SquaredError) or before - value <= NEWTON_GAIN * abs(value):
-                return
+                break
+        self._balance(loss)
+
+    def _balance(self, loss: DualLoss) -> None:
+        """Find the bias at which the dual variables sum to zero, by bisection; then their projection changes little."""
+        objective = self.relaxation.objective
+        if isinstance(loss, SquaredError):
+            return
+        low, high = np.full(self.bias.size, -1.0), np.full(self.bias.size, 1.0)
+
+        def imbalance(shift: FloatArray) -> FloatArray:
+            return objective.cost @ loss.slope(self.decisions + shift, objective.targets)
+
+        for _ in range(BIAS_DOUBLINGS):
+            low, high = (
+                np.where(imbalance(low) > 0.0, 2.0 * low, low),
+                np.where(imbalance(high) < 0.0, 2.0 * high, high),
+            )
+        for _ in range(BIAS_HALVINGS):
+            centre = 0.5 * (low + high)
+            above = imbalance(centre) > 0.0
+            low, high = np.where(above, low, centre), np.where(above, centre, high)
+        self.bias = self.bias + 0.5 * (low + high)
+        self.decisions = self.decisions + 0.5 * (low + high)
 
     def _newton_step(self, loss: DualLoss) -> float:
         objective = self.relaxation.objective
