@@ -10,6 +10,7 @@ from design.arrays import data
 from zeronorm import as_design
 from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.design import _array_api as array_api
+from zeronorm.design import contiguous
 from zeronorm.design._array_api import ArrayApiDesign, to_device
 from zeronorm.design._dense import DenseDesign
 
@@ -29,11 +30,11 @@ def test_memory_of_a_device_that_does_not_suffice_for_a_selection(monkeypatch):
         monkeypatch.setattr(ArrayApiDesign, "_native", native)
 
     fails_with(MemoryError())
-    assert part._in_memory_elsewhere() is part
+    assert contiguous(part) is part
     fails_with(KeyError("another fault"))
     with pytest.raises(KeyError, match="another fault"):
-        part._in_memory_elsewhere()
-    assert whole._in_memory_elsewhere() is whole
+        contiguous(part)
+    assert contiguous(whole) is whole
 
 
 def test_only_too_little_memory_makes_blocks_smaller():

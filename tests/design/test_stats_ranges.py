@@ -8,6 +8,7 @@ from scipy import sparse
 
 from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, RFE, MarginLP, SVMWeights
+from zeronorm.design import _finite as finite
 from zeronorm.design import _stats as stats
 from zeronorm.design import as_design
 from zeronorm.design._dense import DenseDesign
@@ -71,14 +72,14 @@ def test_the_first_unusable_value_is_named_with_its_column():
     for value, text in ((np.nan, "NaN"), (-np.inf, "infinity"), (1e200, "1e[+]200")):
         X[3, 2] = value
         with pytest.raises(ValueError, match=rf"{text}: first found in row 3, column 2 \('c'\)"):
-            stats.require_finite(DenseDesign(X, names))
+            finite.require_finite(DenseDesign(X, names))
     X[3, 2] = np.nan
     design = DenseDesign(X)
-    stats.require_finite(design, allow_nan=True)
+    finite.require_finite(design, allow_nan=True)
     assert not design._known_finite
     X[3, 2] = 1e149
     design = DenseDesign(X)
-    stats.require_finite(design)
+    finite.require_finite(design)
     assert design._known_finite
     X[:, 1] = 1e-145 * np.arange(5)
     with pytest.raises(ValueError, match=r"4e-145 in column 1 \('b'\)"):
@@ -133,13 +134,13 @@ def test_the_result_of_a_closer_check_is_remembered(allow_nan, known, monkeypatc
     """The sum of these numbers overflows in single precision, though each of them is finite."""
     design = DenseDesign(np.full((3, 2), np.finfo(np.float32).max))
     assert not design._surely_finite()
-    stats.require_finite(design, allow_nan)
+    finite.require_finite(design, allow_nan)
     assert design._known_finite == known
     monkeypatch.setattr(DenseDesign, "_blocks", None)
     if known:
-        stats.require_finite(design)  # reads nothing
+        finite.require_finite(design)  # reads nothing
     plain = DenseDesign(np.ones((3, 2)))
-    stats.require_finite(plain, allow_nan)
+    finite.require_finite(plain, allow_nan)
     assert plain._known_finite
 
 
