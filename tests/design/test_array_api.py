@@ -7,10 +7,10 @@ import pytest
 
 from design.arrays import numbers
 from zeronorm import FisherScore, GramSchmidt, Relief, as_design
-from zeronorm.design import Design
 from zeronorm.design import _array_api as array_api
 from zeronorm.design import _ways as ways
 from zeronorm.design._array_api import ArrayApiDesign
+from zeronorm.design._backend import Backend
 from zeronorm.design._index import MANY, by_descending_value
 from zeronorm.testing import check_design
 
@@ -39,11 +39,11 @@ def test_eigenvalues_of_large_matrices_are_found_on_the_device(xp, monkeypatch):
     design = as_design(xp.asarray(X)).standardized()
     K = design.gram()
     expected, directions = np.linalg.eigh(K)
-    monkeypatch.setattr(Design, "eigen", lambda self, matrix: pytest.fail("on the host"))
+    monkeypatch.setattr(Backend, "eigen", lambda self, matrix: pytest.fail("on the host"))
     values, vectors = design.backend.eigen(K)
     np.testing.assert_allclose(values, expected, atol=1e-10)
     np.testing.assert_allclose(np.abs(np.diagonal(vectors.T @ directions))[1:], 1.0)  # the first is zero
-    monkeypatch.setattr(Design, "eigen", lambda self, matrix: ("from", "host"))
+    monkeypatch.setattr(Backend, "eigen", lambda self, matrix: ("from", "host"))
     assert design.backend.eigen(K[:400, :400]) == ("from", "host")
 
     def out_of_memory(values, like):

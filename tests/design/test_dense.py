@@ -188,10 +188,10 @@ def test_scattered_rows_in_one_piece(order, dtype):
     n_columns = (1 << 24) // X.itemsize  # of which two samples have 32 MiB
     large = as_design(np.zeros((3, n_columns + 1), dtype, order), check_finite=False).take_rows([2, 0])
     few = large.take(slice(0, n_columns))
-    assert few.in_one_piece() is not few
-    assert large.in_one_piece() is large
+    assert in_one_piece(few) is not few
+    assert in_one_piece(large) is large
     sparse_part = as_design(sparse.csr_array(X)).take_rows([8, 1])
-    assert sparse_in_one_piece(part) is sparse_part
+    assert in_one_piece(sparse_part) is sparse_part
 
 
 def test_the_view_of_data_in_memory_is_made_once_and_is_not_pickled():

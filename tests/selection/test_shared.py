@@ -34,7 +34,7 @@ def test_weights_and_other_rows_have_views_of_their_own(design):
     shared, weight = SharedValues(), np.arange(12.0)
     first = shared.standardized(design)
     weighted = shared.standardized(design, weight)
-    np.testing.assert_array_equal(weighted.mean, design.standardized(sample_weight=weight).mean)
+    np.testing.assert_array_equal(weighted.affine.mean, design.standardized(sample_weight=weight).affine.mean)
     assert shared.standardized(design, weight) is not weighted
     assert shared.standardized(design.take_rows(np.arange(12))) is not first
 
