@@ -14,6 +14,7 @@ import numpy as np
 
 from zeronorm._messages import OptionError, rendered
 from zeronorm._types import written
+from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.result import _files as files
 from zeronorm.result._folder import output_folder
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
 ALWAYS_COMPARED = "random"  # with the baseline, the reference that a method must beat
 RULES = {
     "fixed": "was set in advance",
-    "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
-    "best": "was chosen by the best mean score on inner cross-validation",
+    "fewest": "is the smallest within one standard error of the best mean score on inner cross-validation",
+    "recommended": "is the smallest with nearly the best smoothed score on inner cross-validation (within half a "
+    "standard error, or within a fiftieth of the range of all sizes)",
+    "all": "is the one with the best smoothed score on inner cross-validation",
     "own": "was chosen by the method's own control of false selections",
 }
+CHOSEN_INSIDE = ("fewest", "recommended", "all")  # rules that choose by inner cross-validation
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ class Job:
     caller: Caller
     journal: Path | None = None
 
-    def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
-        """Versions, settings and the seeds of all folds."""
+    def provenance(self, built: Mapping[str, Any], selector: Any = None) -> dict[str, Any]:
+        """Versions, settings, the predictor for the fitted selector, and the seeds of all folds."""
         s = self.settings
         return provenance(
             self.clock,
@@ -65,7 +69,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
-            predictor=procedures.described_predictor(self.table, s),
+            predictor=procedures.described_predictor(self.table, s, chosen_predictor(selector)),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
@@ -278,7 +282,7 @@ def _selection_result(
 
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
-    model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
+    model = fit_model(table, fitted.columns, settings, selector=fitted.selector, with_gaps=job.table)
     q_values = getattr(fitted.selector, "q_values_", None)
     selected = describe_selected(
         table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values
@@ -296,13 +300,13 @@ def _selection_result(
             "chosen": len(selected),
             "rule": RULES[rule],
             "tried": sizes,
-            "at_largest": rule in ("one_se", "best") and len(selected) >= sizes[-1] < table.n_features,
+            "at_largest": rule in CHOSEN_INSIDE and len(selected) >= sizes[-1] < table.n_features,
         },
         procedure=found,
         selected=selected,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
         notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
-        provenance=job.provenance({fitted.label: fitted.procedure}),
+        provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,
         model=model,

@@ -32,12 +32,14 @@ class OptionKind:
         "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
+    former : previous names of values, each with its present name.
     """
 
     accepts: str
     text: str = "text"
     least: int = 0
     values: tuple[str, ...] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def checked(self, name: str, value: Any) -> Any:
         """The checked value in the form that is used; ``OptionError`` for a value that is not accepted."""
@@ -85,6 +87,11 @@ class Permutations(OptionKind):
 class OneOf(OptionKind):
     """One of several texts."""
 
+    def checked(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and value in self.former:
+            raise OptionError(f"must be one of {self.values}. {renamed(value, self.former[value])}.", name)
+        return super().checked(name, value)
+
     def _must_be(self, value: Any) -> str | None:
         return None if isinstance(value, str) and value in self.values else f"one of {self.values}"
 
@@ -114,6 +121,11 @@ class Parameters(OptionKind):
 
     def checked(self, name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
         return dict(value or {})
+
+
+def renamed(former: str, present: str) -> str:
+    """What a message says about a value that has another name now."""
+    return f"{former!r} is now called {present!r}"
 
 
 def _is_count(value: Any, least: int) -> bool:

@@ -211,11 +211,18 @@ class Settings(DataOptions):
         "--param -p NAME=VALUE",
     )
     rule: str = option(
-        "one_se",
-        OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
-        'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
-        "error of it.",
-        "How auto chooses the number of features: fewest within one standard error of the best score, or best score.",
+        "recommended",
+        OneOf(
+            '{"fewest", "recommended", "all"}',
+            "choice",
+            values=("fewest", "recommended", "all"),
+            former={"one_se": "fewest", "best": "all"},
+        ),
+        'How "auto" chooses the number of features from the scores inside the folds. "fewest": the smallest number '
+        'within one standard error of the best score. "recommended": the smallest number whose score is nearly the '
+        'best, within half a standard error. "all": the number with the best score, beyond which features do not help.',
+        "Which list auto returns. fewest: within one standard error of the best score; recommended: nearly the best "
+        "score, within half a standard error; all: every feature that improves the score.",
     )
     metric: str | None = option(
         None,
@@ -227,13 +234,17 @@ class Settings(DataOptions):
         "NAME",
     )
     predictor: Any = option(
-        "linear",
-        Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
+        "auto",
+        Predictor(
+            '{"auto", "linear", "gaussian"} or estimator', "choice", values=("auto", "linear", "gaussian")
+        ),
         "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
         "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
-        "grows with the square of the number of samples), or a scikit-learn estimator. An SVM has balanced class "
+        'grows with the square of the number of samples), or a scikit-learn estimator. "auto": the model that the '
+        "method auto has chosen together with its features; for all other methods linear. An SVM has balanced class "
         "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
-        "The model on the selected features. gaussian: an SVM with nonlinear boundaries.",
+        "The model on the selected features. gaussian: an SVM with nonlinear boundaries; auto: what the method chose, "
+        "else linear.",
     )
     max_features: int | None = option(
         None,

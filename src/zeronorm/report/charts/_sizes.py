@@ -11,6 +11,12 @@ from zeronorm.report._chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report._lines import Guides, Lines, Point, Series
 from zeronorm.report._svg import Axes
 
+RULES = {
+    "fewest": "the smallest size whose score is within one standard error (SE) of the best (horizontal line)",
+    "recommended": "the smallest size whose smoothed score is nearly the best",
+    "all": "the size with the best smoothed score",
+}
+
 
 @register_chart("sizes", order=35)
 @dataclass(frozen=True)
@@ -51,15 +57,10 @@ class SizesChart(Chart):
 
     @property
     def caption(self) -> str:
-        rule = (
-            "the smallest size whose score is within one standard error (SE) of the best (horizontal line)"
-            if self.rule == "one_se"
-            else "the size with the best score"
-        )
         largest = " It is the largest size that was tried: more may be better." if self.is_largest else ""
         return (
             f"Mean score in the inner cross-validation on all samples, with one standard error; higher is better. "
-            f"Chosen: {rule}. These scores were used for the choice, so they are optimistic.{largest}"
+            f"Chosen: {RULES[self.rule]}. These scores were used for the choice, so they are optimistic.{largest}"
         )
 
     @property
@@ -80,7 +81,7 @@ class SizesChart(Chart):
         )
         best = int(np.argmax(self.means))
         level = self.means[best] - self.errors[best]
-        levels = ((level, "best − 1 SE"),) if self.rule == "one_se" else ()
+        levels = ((level, "best − 1 SE"),) if self.rule == "fewest" else ()
         guides = Guides(levels, ((self.chosen, f"chosen: {self.chosen}"),))
         axes = Axes("number of features", self.scoring, "{:.3g}".format)
         return Lines([Series("inner folds", points)], axes, guides)
