@@ -81,7 +81,9 @@ def test_select_hands_over_every_option(monkeypatch, tmp_path):
 def test_every_parameter_of_the_workflow_has_an_option(command, monkeypatch):
     known = set(inspect.signature(getattr(zeronorm, command)).parameters)
     more = ["-m", "fisher,rfe"] if command == "compare" else []
-    assert set(handed_over(monkeypatch, command, "data.csv", *more)) == known - {"seed"}  # --seed is random_state
+    assert set(handed_over(monkeypatch, command, "data.csv", *more)) == known - {
+        "seed"
+    }  # --seed is random_state
 
 
 def test_compare_hands_over_parameters_by_method(monkeypatch):

@@ -74,7 +74,7 @@ def test_seed_is_another_name_of_random_state():
     assert SelectOptions(seed=7).random_state == 7
     assert SelectOptions(seed=7, random_state=7).random_state == 7
     assert SelectOptions(random_state=7).random_state == 7
-    with pytest.raises(ValueError, match="Got 7 beside random_state=3. Leave one of them out"):
+    with pytest.raises(ValueError, match=r"Got 7 beside random_state=3\. Leave one of them out"):
         CompareOptions(seed=7, random_state=3)
     with pytest.raises(ValueError, match="'seed' parameter must be a whole number of at least 0"):
         SelectOptions(seed=-1)
@@ -82,9 +82,7 @@ def test_seed_is_another_name_of_random_state():
 
 def test_runs_with_seed_and_random_state_are_equal():
     first, second = (
-        zeronorm.select(
-            "linear-toy", method="random", features=2, permutations=0, **{name: 5}
-        )
+        zeronorm.select("linear-toy", method="random", features=2, permutations=0, **{name: 5})
         for name in ("seed", "random_state")
     )
     assert first.features == second.features
