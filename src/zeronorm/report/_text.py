@@ -9,6 +9,7 @@ from typing import Any
 
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
+from zeronorm.result._sentences import control_sentence
 from zeronorm.selection.target import TASKS
 
 CONFIRMING_REPEATS = 10
@@ -197,6 +198,7 @@ def methods_section(report_data: ReportData) -> str:
     parts = [
         _data_sentence(result),
         _method_sentence(result),
+        control_sentence(result.size),
         _size_sentence(result),
         _evaluation_sentence(report_data),
     ]
