@@ -115,7 +115,7 @@ def evaluate(
     if not target.has_classes and y.ndim == 1 and y.dtype.kind in "iuf":
         warn_about_target_outliers("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
-    splits = make_splits(cv, y, groups, target=target, seed=seed)
+    splits = make_splits(cv, y, groups, target=target, seed=seed, least_per_fold=1)
     measured = _check_metrics(metrics, target, y)
     if estimator is None:
         is_sparse = hasattr(X, "tocsr")

@@ -82,7 +82,7 @@ class Job:
 
 
 def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Result:
-    """Check the options and the output folder, load the data, do the work, write the files.
+    """Check the options, load the data, check the output folder, do the work, write the files.
 
     Parameters
     ----------
@@ -99,12 +99,13 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
     with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+        job = _job(data, settings, clock, caller, bar)  # a mistake in the input is reported before any in the folder
         if settings.out is None:
             with on_cluster(settings.dask):
-                return work(_job(data, settings, clock, caller, None, bar))
+                return work(job)
         folder = output_folder(settings.out, force=settings.force, resume=settings.resume)
         with folder as folders, on_cluster(settings.dask):
-            result = work(_job(data, settings, clock, caller, folders.journal, bar))
+            result = work(replace(job, journal=folders.journal))
             bar.say("Writing the report")
             write_result(result, folders.folder, with_model=with_model)
     return result
@@ -116,13 +117,13 @@ def _named(data: Any) -> str:
     return "standard input" if str(data) == "-" else Path(data).name
 
 
-def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
+def _job(data: Any, settings: Any, clock: Clock, caller: Caller, bar: RunBar) -> Job:
     if isinstance(settings, SelectOptions) and settings.write_table is not None:
         files.check_table_path(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
-    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller, journal)
+    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller)
 
 
 def _describe_data(job: Job) -> dict[str, Any]:

@@ -73,6 +73,13 @@ class PositiveNumber(OptionKind):
         return None if is_right else "a number above 0"
 
 
+class Sheet(OptionKind):
+    """The name of a sheet, or its number as a text."""
+
+    def checked(self, name: str, value: str | int | None) -> str | None:
+        return None if value is None else str(value)
+
+
 class Size(OptionKind):
     """A number of features, or None for "auto"."""
 

@@ -109,6 +109,7 @@ def outer_splits(table: Table, settings: Settings) -> list[Split]:
         target=table.target,
         seed=settings.random_state,
         repeats=settings.repeats,
+        least_per_fold=1,
     )
 
 

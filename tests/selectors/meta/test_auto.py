@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,15 +25,11 @@ from zeronorm import (
     evaluate,
 )
 from zeronorm._threads import thread_controller
-from zeronorm.design._dense import DenseDesign
 from zeronorm.engines.pipeline_choice import _inner_folds as inner_folds
-from zeronorm.engines.pipeline_choice._inner_folds import thinned
 from zeronorm.registry import all_methods
 from zeronorm.resampling._size_rules import smoothed
-from zeronorm.resampling._splits import Split
 from zeronorm.resampling.predictors._ridge import RIDGE_PENALTIES
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta import _auto as auto_module
 from zeronorm.selectors.meta._auto import choose_method
 
@@ -213,11 +208,11 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 
         class Watching(RFE):
             def _select(self, problem):
-                pieces.append(problem.design.base._memory() is not None)  # noqa: B023
+                pieces.append(problem.design._stored._memory() is not None)  # noqa: B023
                 return super()._select(problem)
 
         if scattered:
-            monkeypatch.setattr(DenseDesign, "in_one_piece", lambda self: self)
+            monkeypatch.setattr("zeronorm.selectors.meta._auto.in_one_piece", lambda design: design)
         fitted = AutoSelector([("one", Watching())], cv=2, random_state=0).fit(X, y)
         assert pieces == [True] + 2 * [not scattered]
         orders[scattered] = [found[0] for found in fitted.cv_results_["selected"]]
@@ -239,28 +234,6 @@ def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
     np.testing.assert_array_equal(part.selector_.path_.order, whole.selector_.path_.order)
     given = AutoSelector(["fisher"], cv=3, sizes=[2, 4], random_state=0).fit(X, y)
     assert sum(len(test) for _, test in given.cv_results_["splits"]) == 60
-
-
-def test_rare_classes_stay_whole_in_a_part_of_the_samples():
-    y = np.repeat([0, 1], [20_000, 25])
-    asked = SimpleNamespace(target=Labels.of(y), n_samples=y.size, n_features=50)
-    (split,) = thinned([Split(0, np.arange(5, y.size), np.arange(5))], asked, seed=0)
-    assert np.bincount(y[split.train])[1] == 25
-    assert split.train.size == pytest.approx(5000, abs=40)
-
-
-def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
-    asked = SimpleNamespace(target=Real.of(np.zeros(9000)), n_samples=9000, n_features=300)
-    splits = [Split(0, np.arange(6000), np.arange(6000, 9000))]
-
-    def kept(work):
-        monkeypatch.setattr("zeronorm.engines.pipeline_choice._inner_folds.WORK_OF_A_FOLD", work)
-        (split,) = thinned(splits, asked, seed=0)
-        return split.train.size + split.test.size
-
-    assert [kept(work) for work in (1.0, 3000.0 * 300**2, 1e99)] == [2000, 3000, 5000]
-    few = SimpleNamespace(target=Real.of(np.zeros(2000)), n_samples=2000, n_features=300)
-    assert thinned(splits, few, seed=0) is splits
 
 
 def test_subsets_that_several_methods_select_are_scored_once():

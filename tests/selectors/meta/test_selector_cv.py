@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 import zeronorm
 from small_problems import problem_of
-from zeronorm import AROM, L1SVM, FisherScore, RandomSelector, SelectionPath, SelectorCV
+from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors._base import BaseSelector
@@ -62,9 +62,9 @@ def test_scores_match_a_plain_loop():
         path = FisherScore().fit(X[train], y[train]).path_
         for j, size in enumerate([1, 3, 9]):
             columns = path.support(size)
-            model = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+            model = make_pipeline(StandardScaler(), SVC(kernel="linear", class_weight="balanced"))
             model.fit(X[train][:, columns], y[train])
-            expected[i, j] = model.score(X[test][:, columns], y[test])
+            expected[i, j] = balanced_accuracy_score(y[test], model.predict(X[test][:, columns]))
             assert fitted.cv_results_["selected"][i][j].tolist() == columns.tolist()
     results = fitted.cv_results_
     assert results["size"].tolist() == [1, 3, 9]
@@ -311,3 +311,19 @@ def test_sizes_are_scored_as_the_chooser_says():
     assert plan.estimator is given.estimator
     assert plan.unset_in_estimator == ["random_state"]
     assert not plan.lifts_sizes
+
+
+@pytest.mark.parametrize("selector", [SelectorCV(FisherScore(), cv=3), AutoSelector(cv=3)])
+def test_a_rare_class_counts_as_much_as_the_others(selector):
+    """The share of right predictions would be highest without any feature."""
+    y = np.repeat([0, 1], [108, 12])
+    X = np.random.default_rng(0).normal(size=(120, 8))
+    X[:, :3] += 1.2 * y[:, None]
+    found = {
+        scoring: clone(selector).set_params(random_state=0, scoring=scoring).fit(X, y)
+        for scoring in (None, "balanced_accuracy", "accuracy")
+    }
+    scores = {scoring: fitted.cv_results_["mean"] for scoring, fitted in found.items()}
+    np.testing.assert_array_equal(scores[None], scores["balanced_accuracy"])
+    assert scores[None].max() < 0.88 <= scores["accuracy"].min()
+    assert set(found[None].get_support(indices=True)) & {0, 1, 2}

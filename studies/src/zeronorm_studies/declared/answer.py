@@ -49,10 +49,8 @@ def complete(name: str) -> Sample:
 
 def _configurations(task: Literal["classification", "regression"]) -> tuple[Configuration, ...]:
     peers = CLASSIFIERS if task == "classification" else REGRESSORS
-    scoring = "balanced_accuracy" if task == "classification" else None
     ours = [
-        Configuration(f"auto, {rule}", factory=partial(AutoSelector, rule=rule, task=task, scoring=scoring))
-        for rule in RULES
+        Configuration(f"auto, {rule}", factory=partial(AutoSelector, rule=rule, task=task)) for rule in RULES
     ]
     others = [Configuration(name, factory=partial(OwnChoice, choose)) for name, choose in peers.items()]
     return (*ours, *others)
