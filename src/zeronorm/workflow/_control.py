@@ -45,7 +45,7 @@ STRONG_CORRELATION = 0.7
 MANY_NEIGHBOURS = (
     0.15  # share of the columns with a strong correlation from which on dummies exceed the level
 )
-SAMPLED_COLUMNS = 1000  # that are compared with each other; of wide data every so many
+SAMPLED_COLUMNS, NEIGHBOURS = 1000, 50  # that are compared with each other; in wide data runs of neighbours
 MOST_KNOCKOFFS = 5000
 FEWEST_FOR_HALVES = 100  # independent samples
 MOST_VALUES_OF_HALVES = 2_000_000  # samples times features
@@ -147,14 +147,14 @@ def correlated_share(X: Any) -> float:
     """
     design = as_design(X)
     p = design.n_features
-    run = 50
-    starts = np.linspace(0, max(p - run, 0), max(1, min(p, SAMPLED_COLUMNS) // run)).astype(np.intp)
-    columns = np.unique(np.minimum(starts[:, None] + np.arange(min(run, p)), p - 1))
-    standardized = design.take(columns).standardized()
-    values = standardized.block(slice(None))
+    columns = np.arange(p)
+    if p > SAMPLED_COLUMNS:
+        starts = np.linspace(0, p - NEIGHBOURS, SAMPLED_COLUMNS // NEIGHBOURS).astype(np.intp)
+        columns = np.unique(starts[:, None] + np.arange(NEIGHBOURS))
+    values = design.take(columns).standardized().block(slice(None))
     products = np.abs(values.T @ values) / max(design.n_samples, 1)
     np.fill_diagonal(products, 0.0)
-    varies = ~standardized.zero_columns
+    varies = values.any(axis=0)
     return float(np.mean(products[varies].max(axis=1) >= STRONG_CORRELATION)) if varies.any() else 0.0
 
 
