@@ -3,7 +3,8 @@
 False discovery rate (``control="fdr"``), the first that applies:
 
 1. Two classes or a real target, and columns without strong correlations: dummies. They take two to five passes over the
-   data at any width, and keep the level in simulations with independent, weakly correlated and skewed columns.
+   data at any width. They keep the level in 74 of 76 simulated settings with fewer correlated columns than
+   ``MANY_NEIGHBOURS``, and in 20 of 36 with more.
 2. Enough samples for 1/level features, and up to ``MOST_KNOCKOFFS`` columns: knockoffs. They have the correlations of the
    columns, so that the neighbour of a relevant feature counts as false; they keep 1/level features or none.
 3. Otherwise half-samples with the integrated bound: any number of classes, correlations and few samples; 300 fits.
