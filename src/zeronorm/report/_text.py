@@ -51,7 +51,7 @@ def _comparison_tiles(report_data: ReportData) -> list[Tile]:
     extreme = "highest" if report_data.greater_is_better else "lowest"
     return [
         Tile(best.method, f"{extreme} {report_data.metric_label}: {report_data.format(best.mean)}"),
-        Tile(comparison.preferred, "preferred: fewest features within one standard error of the best"),
+        Tile(comparison.preferred, f"preferred: {comparison.choice.preferred_because}"),
         Tile(str(report_data.result.data["n_samples"]), "samples"),
     ]
 
