@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.svm import SVC
 
 from zeronorm import as_design
 from zeronorm.engines.certificates._bounds import Objective
@@ -40,7 +40,7 @@ def gradient(X, y, cost, loss, coef):
 
 
 def trained(X, y, cost, loss):
-    """The smallest objective on these columns: BFGS, and LIBSVM for the hinge loss."""
+    """The smallest objective on these columns: BFGS, and an interior-point method for the hinge loss."""
     n, k = X.shape
     if loss != "hinge":
         options = {"gtol": 1e-10}
@@ -54,8 +54,11 @@ def trained(X, y, cost, loss):
         return float(found.fun)
     if k == 0:
         return min(value(X, y, cost, loss, np.array([b])) for b in (-1.0, 1.0))
-    svm = SVC(kernel="linear", C=1.0, tol=1e-10).fit(X, y, sample_weight=cost)
-    return value(X, y, cost, loss, np.append(svm.coef_[0], svm.intercept_))
+    w, b = cp.Variable(k), cp.Variable()
+    slack = cp.pos(1 - cp.multiply(y, X @ w + b))
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack))
+    problem.solve(solver=cp.CLARABEL)
+    return float(problem.value)
 
 
 def best_by_trying_all(X, targets, cost, loss, size, groups=None, forced=()):
