@@ -14,10 +14,11 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from zeronorm._messages import Message, parameter
+from zeronorm._messages import Message, parameter, setting
 from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import get_method
+from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import RunBar
@@ -64,21 +65,38 @@ class WithBaseline(BaseEstimator):
     ----------
     estimator : the predictor with features.
     task : "classification" or "regression".
+    fills : whether the predictor fills missing values.
+    follows_selector : whether a predictor that the selector has chosen together with its features is used instead.
     """
 
-    def __init__(self, estimator: Any, task: str = "classification") -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        task: str = "classification",
+        fills: bool = False,
+        follows_selector: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.task = task
+        self.fills = fills
+        self.follows_selector = follows_selector
 
     @classmethod
     def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
         """The predictor of the run, which fills missing values if the table has any."""
-        return cls(training.predictor_for(table, procedures.predictor_of(table, settings)), table.task)
+        follows = procedures.follows_selector(settings)
+        return cls(procedures.predictor_of(table, settings), table.task, bool(table.n_missing), follows)
+
+    def for_selector(self, selector: Any) -> WithBaseline:
+        """The predictor for the features of a fitted selector."""
+        own = chosen_predictor(selector) if self.follows_selector else None
+        return self if own is None else WithBaseline(own, self.task, self.fills)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on the features, or on the target alone when there is none."""
         if X.shape[1] > 0:
-            self.estimator_ = clone(self.estimator).fit(X, y)
+            predictor = clone(self.estimator)
+            self.estimator_ = (training.on_filled(predictor) if self.fills else predictor).fit(X, y)
         else:
             self.estimator_ = clone(BASELINES[TASKS[self.task].baseline]).fit(X, y)
         if TASKS[self.task].has_classes:
@@ -186,6 +204,24 @@ def permutation_count(
     if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
         return COUNTS[-1]
     return count
+
+
+def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: str, n_made: int) -> list[str]:
+    """Why "auto" made no permutations, if it made none because they would take too long."""
+    fewest = COUNTS[-1]
+    if settings.permutations != "auto" or n_made:
+        return []
+    seconds = fewest * _estimated_seconds(table, settings, sizes, method)
+    if seconds <= AFFORDABLE_SECONDS:
+        return []
+    time = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    return [
+        Message(
+            f"No permutation test was made: {fewest} permutations are estimated to take {time} on one core, and "
+            f"without a number up to {AFFORDABLE_SECONDS:.0f} seconds are spent on them. To make them, set "
+            f"{setting('permutations', fewest)}."
+        )
+    ]
 
 
 def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
