@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Round:
     deflated: FloatArray
     votes: FloatArray
 
-    @property
+    @cached_property
     def false_share(self) -> FloatArray:
         """The estimated share of false features above each level of ``votes``."""
         return false_shares(self.occurrences, self.deflated, self.votes)
