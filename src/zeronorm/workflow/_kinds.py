@@ -63,6 +63,13 @@ class WholeNumber(OptionKind):
         return None if is_right else f"a whole number of at least {self.least}"
 
 
+class Sheet(OptionKind):
+    """The name of a sheet, or its number as a text."""
+
+    def checked(self, name: str, value: str | int | None) -> str | None:
+        return None if value is None else str(value)
+
+
 class Size(OptionKind):
     """A number of features, or None for "auto"."""
 

@@ -20,6 +20,7 @@ from zeronorm.workflow._kinds import (
     Parameters,
     Permutations,
     Predictor,
+    Sheet,
     Size,
     WholeNumber,
     option,
@@ -138,6 +139,13 @@ class DataOptions(Options):
         "training samples of each fold.",
         "What to do with missing values. median: fill in the median of the training samples of each fold.",
     )
+    censored: str = option(
+        "error",
+        OneOf('{"error", "half", "missing"}', "choice", values=("error", "half", "missing")),
+        'What to do with limits of detection among numbers, such as "<0.5": an error, half of the limit (for values '
+        "above one, the limit itself), or a missing value.",
+        "What to do with limits of detection, such as <0.5. half: half of the limit.",
+    )
     drop_unlabelled: bool = option(
         False,
         SWITCH,
@@ -175,6 +183,20 @@ class DataOptions(Options):
         'Encoding of text files, such as "gb18030". None: detected from the content.',
         "Encoding of text files, such as gb18030. Default: detected.",
         "NAME",
+    )
+    sheet: str | None = option(
+        None,
+        Sheet("str, int or None"),
+        "Name or number of the sheet of a workbook. None: the first sheet that holds a table.",
+        "Name or number of the sheet of a workbook. Default: the first that holds a table.",
+        "NAME|N",
+    )
+    header_row: int | None = option(
+        None,
+        WholeNumber("int or None", "number", least=1),
+        "Number of the line of a text file, or of the row of a sheet, that holds the names of the columns. None: found "
+        "from the cells.",
+        "Line of a text file, or row of a sheet, that holds the names of the columns. Default: found.",
     )
     random_state: int = option(
         0,
@@ -320,7 +342,7 @@ class RunOptions(Settings):
         None,
         OptionKind("path or None", "path"),
         "Folder for the results. It also keeps finished folds if the run is interrupted.",
-        "Folder for the results.",
+        "Folder for the results. Default: a new one, named after the data and the time.",
         "-o FOLDER",
     )
     force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")

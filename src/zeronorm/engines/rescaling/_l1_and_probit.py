@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION, RescaledModel
 from zeronorm.engines.rescaling._models import Part
 from zeronorm.selection._problem import Problem
@@ -219,7 +219,7 @@ class ProbitModel:
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         expected = expected_scores(self.decision, self.targets)
-        rescaled = StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale)
+        rescaled = design.transformed(scale=1.0 / scale)
         solve = _ridge_in_dual if design.n_samples <= scale.size else _ridge_in_primal
         gram = rescaled.gram() if solve is _ridge_in_dual else None
         columns = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.design import Design, StandardizedDesign, contiguous
+from zeronorm.design import Design, contiguous
 from zeronorm.design._index import each, made_absolute
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION
 from zeronorm.selection._problem import Problem
@@ -124,7 +124,7 @@ class SharedScaleModel:
 
     def _solve_in_primal(self, design: Design, scale: FloatArray) -> FloatArray:
         """Solve every part in the primal, for more samples than features."""
-        rescaled = contiguous(StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale))
+        rescaled = contiguous(design.transformed(scale=1.0 / scale))
         squared = self.loss == "squared"
         for index, part in enumerate(self.parts):
             problem = BoxDual.of(part.target, part.cost, self.epsilon, squared)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
+from zeronorm.design import in_one_piece
 from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.engines.pipeline_choice._inner_folds import thinned, usual_folds, usual_repeats
 from zeronorm.engines.pipeline_choice._nonlinear import (
@@ -498,7 +499,7 @@ class AutoSelector(SplittingSelector):
             suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
             _limited_threads(problem),
         ):
-            design = problem.design.take_rows(rows).in_one_piece()
+            design = in_one_piece(problem.design.take_rows(rows))
             return consensus._fit(
                 design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
             )
