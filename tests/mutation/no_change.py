@@ -201,7 +201,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "Bunch: without estimator=",
     ): "without an estimator nobody reads it",
     (
-        "selectors/greedy/_tree.py",
+        "engines/trees/_nodes.py",
         "Nodes.of",
         "feature=np.where(tree.children_left < 0, -1, tree.feature),",
         "1 → 2",
@@ -406,9 +406,9 @@ CHANGES_NOTHING: dict[Key, str] = {
         "suppress_nested_warnings: swap ConvergenceWarning and EmptySelectionWarning",
     ): "kinds of warnings that are kept back, in any order",
     (
-        "selectors/greedy/_tree.py",
-        "fewest_errors",
-        "best, found = here, (start + column, midpoint if low <= midpoint < high else low)",
+        "engines/trees/_cuts.py",
+        "between",
+        "return float(midpoint if low <= midpoint < high else low)",
         "<= → <",
     ): "a middle that is the lower number is the answer either way",
     (

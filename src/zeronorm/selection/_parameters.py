@@ -237,6 +237,10 @@ _SEARCH = {
     "n_parts": Parameter(count(2), "Number of parts into which an interval is divided."),
     "n_trees": Parameter(count(), "Number of trees: 1 grows one tree, more grow a random forest."),
     "max_depth": Parameter(count(), "Largest depth of a tree; None: no limit."),
+    "confidence": Parameter(
+        OPEN_FRACTION,
+        "Probability at which a branch of a tree is not worse than a leaf: smaller prunes more.",
+    ),
     "min_samples_leaf": Parameter(
         STEP, "Smallest number of samples in a leaf, or their fraction of all samples."
     ),
