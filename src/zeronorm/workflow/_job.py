@@ -28,6 +28,7 @@ from zeronorm.workflow import _measured as measured
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
+from zeronorm.workflow._compiling import compilation_shown
 from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
