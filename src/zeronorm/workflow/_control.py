@@ -5,12 +5,12 @@ False discovery rate (``control="fdr"``), the first that applies:
 1. Two classes or a real target, and columns without strong correlations: dummies. They take two to five passes over the
    data at any width. They keep the level in 74 of 76 simulated settings with fewer correlated columns than
    ``MANY_NEIGHBOURS``, and in 20 of 36 with more.
-2. Enough samples for 1/level features, and up to ``MOST_KNOCKOFFS`` columns: knockoffs. They have the correlations of the
-   columns, so that the neighbour of a relevant feature counts as false; they keep 1/level features or none.
+2. Enough samples for 1/level features, and up to ``MOST_KNOCKOFFS`` columns: knockoffs. They have the correlations of
+   the columns, so that the neighbour of a relevant feature counts as false; they keep 1/level features or none.
 3. Otherwise half-samples with the integrated bound: any number of classes, correlations and few samples; 300 fits.
 
-Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do as
-well, by Markov's inequality, but it is much less sharp.
+Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do
+as well, by Markov's inequality, but it is much less sharp.
 
 Expected number of false features (``"expected"``): half-samples where their halves have enough samples and 100 fits are
 affordable, since they count features that act only together; otherwise probes at the rate level/p.
@@ -126,8 +126,8 @@ def choose_construction(table: Table, options: SelectOptions) -> Construction:
         )
     if control == "expected" and level >= table.n_features:
         raise OptionError(
-            f"must be below the number of features, {table.n_features}, with {setting('control', control)}: an expected "
-            f"number of {level:g} false features limits nothing. Lower it.",
+            f"must be below the number of features, {table.n_features}, with {setting('control', control)}: an "
+            f"expected number of {level:g} false features limits nothing. Lower it.",
             "level",
         )
     facts = facts_of(table, with_correlations=control == "fdr" and table.target.kind != "multiclass")

@@ -155,14 +155,18 @@ OMITTED = (
 
 
 def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
-    """A method with the parameters that differ from the defaults of its class."""
+    """A method with the parameters that differ from the defaults of its class, and the method that it wraps."""
     info = getattr(type(selector), "_method", None)
-    defaults = type(selector)().get_params(deep=False) if info is not None and info.kind == "selector" else {}
+    is_ours = info is not None and info.kind in ("selector", "meta")
+    defaults = type(selector)().get_params(deep=False) if is_ours else {}
     parameters = {
         key: value
         for key, value in selector.get_params(deep=False).items()
         if key not in OMITTED and (key not in defaults or repr(value) != repr(defaults[key]))
     }
+    wrapped = getattr(type(getattr(selector, "selector", None)), "_method", None)
+    if wrapped is not None:
+        parameters["selector"] = wrapped.name
     return {
         "name": name,
         "label": label,

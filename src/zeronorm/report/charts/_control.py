@@ -26,7 +26,7 @@ SHARE, NUMBER, PROBABILITY = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a selector estimates for its first 1, 2, … features: the measure, its values, and the level that it keeps."""
+    """What a selector estimates for its first 1, 2, … features: the measure, its values, and the level."""
 
     measure: str
     values: FloatArray
@@ -43,7 +43,7 @@ def _of_dummies(selector: Any) -> Estimate:
 
 
 def _of_knockoffs(selector: Any) -> Estimate:
-    """(offset + #{W <= -t}) / #{W >= t} with the threshold t at the statistic W of each feature, while it is positive."""
+    """(offset + #{W <= -t}) / #{W >= t}, the threshold t being the positive statistic W of each feature."""
     W = selector.statistics_
     t = np.sort(W[W > 0.0])[::-1]
     negative = np.sort(-W[W < 0.0])
@@ -61,7 +61,7 @@ def _of_probes(selector: Any) -> Estimate:
 
 
 def _of_halves(selector: Any) -> Estimate:
-    """The integrated bound over the number of features, or the bound with the frequency of each feature as threshold."""
+    """The integrated bound over the number of features, or the bound whose threshold is the frequency of each."""
     order = selector.path_.order
     if selector.bound == "integrated":
         q = np.maximum.accumulate(selector.q_values_[order])
@@ -132,9 +132,9 @@ class FalseFeaturesChart(Chart):
     @property
     def caption(self) -> str:
         return (
-            f"{self.title} if the first 1, 2, … features of the ranking are selected. The dashed line is the level that "
-            f"was asked for, the ringed point the {self.chosen} selected features. The guarantee holds on average over "
-            "data sets; the curve is an estimate from these samples."
+            f"{self.title} if the first 1, 2, … features of the ranking are selected. The dashed line is the level "
+            f"that was asked for, the ringed point the {self.chosen} selected features. The guarantee holds on average "
+            "over data sets; the curve is an estimate from these samples."
         )
 
     def picture(self) -> Lines:
