@@ -57,7 +57,7 @@ _NOTHING = np.empty(0, dtype=np.intp)
     cost="n p for each of 5 to 20 passes per size, and m² n for each node of the search, m columns in use",
     oracle="exhaustive search of all subsets of up to 20 features",
     avoid="a proof with few samples or a large C: the gap stays large; a list that must be stable",
-    test_params=({"time_limit": 2.0},),
+    test_params=({"max_features": 3},),
 )
 class BestSubset(WeightedSelector):
     r"""Best subset of each size, with a lower bound that proves how far it is from the optimum.
