@@ -259,7 +259,9 @@ _SEARCH = {
     "gap_tol": Parameter(
         number(least=0, below=1), "Relative gap between objective and lower bound at which the search ends."
     ),
-    "time_limit": Parameter(POSITIVE, "Seconds after which the search ends with the best subset and bound so far."),
+    "time_limit": Parameter(
+        POSITIVE, "Seconds after which the search ends with the best subset and bound so far."
+    ),
     "max_nodes": Parameter(
         count(), "Largest number of nodes of branch and bound; a warning is issued when it is reached."
     ),

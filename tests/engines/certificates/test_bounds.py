@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from certificates_exhaustive import LOSSES, best_by_trying_all, objective_of, random_problem
 
+from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
 from zeronorm.engines.certificates._bounds import Candidates, DualBound, Units, on_exact_grid
 from zeronorm.engines.certificates._conjugates import DUAL_LOSSES
 
@@ -31,7 +31,9 @@ def violations(n_problems, seed, losses=LOSSES):
         loss = losses[number % len(losses)]
         classes = 3 if number % 5 == 0 else 2
         X, targets, cost = random_problem(rng, loss, classes=classes, p=int(rng.integers(2, 6)))
-        groups = None if number % 3 else np.unique(rng.integers(0, 3, size=X.shape[1]), return_inverse=True)[1]
+        groups = (
+            None if number % 3 else np.unique(rng.integers(0, 3, size=X.shape[1]), return_inverse=True)[1]
+        )
         forced = () if number % 4 else (int(rng.integers(X.shape[1])),)
         size = int(rng.integers(1, X.shape[1] + 1))
         units = Units.of(X.shape[1], groups)
@@ -100,7 +102,9 @@ def test_dual_variables_on_the_grid_sum_to_zero_and_do_not_grow():
         alpha = rng.normal(size=n) * 10.0 ** rng.integers(-8, 9)
         alpha -= alpha.mean()
         found = on_exact_grid(alpha)
-        assert sum(Fraction(float(v)) for v in found[:3000]) + sum(Fraction(float(v)) for v in found[3000:]) == 0
+        assert (
+            sum(Fraction(float(v)) for v in found[:3000]) + sum(Fraction(float(v)) for v in found[3000:]) == 0
+        )
         assert np.all(np.abs(found) <= np.abs(alpha))
         assert np.abs(found - alpha).max() <= 1e-9 * np.abs(alpha).max()
 

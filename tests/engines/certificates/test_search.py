@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from certificates_exhaustive import LOSSES, best_by_trying_all, objective_of, random_problem
 
+from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
 from zeronorm.engines.certificates._branching import Limits, ProofStatus, SubsetProof
 from zeronorm.engines.certificates._certificate import all_subsets
 from zeronorm.engines.certificates._refit import refit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from certificates_exhaustive import best_by_trying_all
 from sklearn.exceptions import ConvergenceWarning
 
-from zeronorm import AROM, BestSubset, ForwardLeastSquares, optimality_gap
+from oracles.exhaustive_subsets import best_by_trying_all
+from zeronorm import AROM, BestSubset, FisherScore, ForwardLeastSquares, LassoSelector, optimality_gap
 
 
 def table(n=60, p=7, seed=0, classes=2):
@@ -130,7 +130,9 @@ def test_a_selector_brings_its_subset():
     fitted = ForwardLeastSquares(2, task="regression").fit(X, signal)
     found = optimality_gap(X, signal, fitted, loss="squared_error", C=1.0)
     assert found.objective == pytest.approx(
-        optimality_gap(X, signal, fitted.get_support(), loss="squared_error", C=1.0, task="regression").objective
+        optimality_gap(
+            X, signal, fitted.get_support(), loss="squared_error", C=1.0, task="regression"
+        ).objective
     )
 
 
@@ -162,3 +164,18 @@ def test_wrong_input_of_the_gap_is_refused(change, message):
     arguments = {"y": y, "support": [0], **change}
     with pytest.raises(ValueError, match=message):
         optimality_gap(X, **arguments)
+
+
+def test_every_linear_method_has_a_certificate_in_its_own_loss():
+    X, y, signal = table()
+    for selector, loss in (
+        (AROM(2), "hinge"),
+        (BestSubset(2), "logistic"),
+        (ForwardLeastSquares(2), "squared_error"),
+        (LassoSelector(2), "squared_error"),
+    ):
+        target = y if selector._task_name() == "classification" else signal
+        found = selector.fit(X, target).certificate(X, target, C=0.1)
+        assert (found.loss, found.size) == (loss, 2)
+        assert 0.0 <= found.gap < 1.0
+    assert not hasattr(FisherScore(2), "certificate")

@@ -80,7 +80,9 @@ def optimality_gap(
     'No subset of 2 features has a smaller objective (proved to one part in a million).'
     """
     task = support._task_name() if hasattr(support, "_task_name") else task
-    loss = loss or getattr(support, "_certified_loss", None) or _usual_loss(task)
+    if loss is None:
+        own = support._certified_loss() if hasattr(support, "_certified_loss") else None
+        loss = own or _usual_loss(task)
     design = as_design(X)
     names = design.feature_names
     weight = _weights(sample_weight, design.n_samples)

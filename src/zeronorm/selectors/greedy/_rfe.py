@@ -308,6 +308,8 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     (3,)
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         estimator: Any = None,

@@ -57,7 +57,7 @@ _NOTHING = np.empty(0, dtype=np.intp)
     cost="n p for each of 5 to 20 passes per size, and m² n for each node of the search, m columns in use",
     oracle="exhaustive search of all subsets of up to 20 features",
     avoid="a proof with few samples or a large C: the gap stays large; a list that must be stable",
-    test_params=({"time_limit": 2.0},),
+    test_params=({"max_features": 3},),
 )
 class BestSubset(WeightedSelector):
     r"""Best subset of each size, with a lower bound that proves how far it is from the optimum.
@@ -161,7 +161,6 @@ class BestSubset(WeightedSelector):
         self.always_keep = always_keep
         self.verbose = verbose
 
-    @property
     def _certified_loss(self) -> str:
         if self.loss != "auto":
             return self.loss
@@ -190,7 +189,10 @@ class BestSubset(WeightedSelector):
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         self.C_ = automatic_cost(float(weight.sum())) if isinstance(self.C, str) else float(self.C)
         objective = Objective(
-            problem.design, problem.around_zero().target.columns(), self.C_ * weight, dual_loss(self._certified_loss)
+            problem.design,
+            problem.around_zero().target.columns(),
+            self.C_ * weight,
+            dual_loss(self._certified_loss()),
         )
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():
@@ -201,7 +203,7 @@ class BestSubset(WeightedSelector):
             alone = objective.squared_products(objective.balanced(search.empty.alpha))
         self.certificates_ = {
             size: certificate_of(
-                proof, objective, proof.best.columns, proof.best.objective, self._certified_loss, self.C_
+                proof, objective, proof.best.columns, proof.best.objective, self._certified_loss(), self.C_
             )
             for size, proof in proofs.items()
         }
@@ -215,9 +217,7 @@ class BestSubset(WeightedSelector):
         best = [proof.best for proof in found]
         supports = [fit.columns for fit in best]
         scores = entry_scores(supports, [1.0 / fit.columns.size for fit in best], alone)
-        criterion = [
-            _extended_bic(objective, proof, problem.n_features) for proof in found
-        ]
+        criterion = [_extended_bic(objective, proof, problem.n_features) for proof in found]
         wanted = problem.n_features_to_select
         decisive = [p for p in found if p.candidates.size == wanted] or [found[int(np.argmin(criterion))]]
         return SelectionPath.from_subsets(
@@ -254,7 +254,9 @@ class _PathSearch:
         with self.problem.progress.task("Best subsets", len(sizes)) as advance:
             for done, k in enumerate(order):
                 near = min(proofs, key=lambda size: abs(size - k), default=None)
-                proofs[k] = self._one_size(k, len(order) - done, self.empty.bias, seeds, proofs.get(near or 0))
+                proofs[k] = self._one_size(
+                    k, len(order) - done, self.empty.bias, seeds, proofs.get(near or 0)
+                )
                 advance(1, f"{k} features: gap {100.0 * proofs[k].gap:.1f} %")
         return dict(sorted(proofs.items()))
 
@@ -273,9 +275,7 @@ class _PathSearch:
     ) -> Proof:
         left = self.begun + self.owner.time_limit - time.monotonic()
         share = SHARE_OF_REQUESTED if k == self.problem.n_features_to_select and n_left > 1 else 1.0 / n_left
-        limits = Limits.within(
-            max(share * left, 0.0), gap=self.owner.gap_tol, nodes=self.owner.max_nodes
-        )
+        limits = Limits.within(max(share * left, 0.0), gap=self.owner.gap_tol, nodes=self.owner.max_nodes)
         units = self.everything.units
         candidates = all_subsets(self.objective, self.problem.feature_groups, k, self.problem.always_keep)
         self.relaxation.begin(limits.is_over)

@@ -95,6 +95,8 @@ class ZeroNormLogistic(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "logistic"
+
     _parameter_exceptions = exceptions(
         epsilon=(POSITIVE, "the width around zero of the penalty, not of the loss")
     )

@@ -41,7 +41,7 @@ def gradient(X, y, cost, loss, coef):
 
 def trained(X, y, cost, loss):
     """The smallest objective on these columns: BFGS, and an interior-point method for the hinge loss."""
-    n, k = X.shape
+    k = X.shape[1]
     if loss != "hinge":
         options = {"gtol": 1e-10}
         found = minimize(
