@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
     as_design,
@@ -35,6 +34,7 @@ from zeronorm.design import (
     require_finite,
 )
 from zeronorm.design._stats_kernels import LARGEST_VALUE
+from zeronorm.execution import reusing_memory
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings

@@ -12,10 +12,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from zeronorm._threads import stoppable
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import Design, require_finite_stats
 from zeronorm.engines._column_information import safe_ratio
+from zeronorm.execution import stoppable
 from zeronorm.registry import register
 from zeronorm.selection._kinds import choice, parameter_error
 from zeronorm.selection._path import SelectionPath
