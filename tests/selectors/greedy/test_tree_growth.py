@@ -8,6 +8,7 @@ import pytest
 import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import as_design
+from zeronorm.engines._column_information import explained_share
 from zeronorm.selection.target import Labels
 from zeronorm.selectors.greedy import _tree as tree
 
@@ -69,16 +70,16 @@ def test_unused_features_stand_below_half_of_the_least_importance():
     np.testing.assert_allclose(nothing, [0.15, 0.4])
 
 
-def test_the_association_of_a_column_is_the_share_of_its_variance():
+def test_the_explained_share_of_a_column_is_the_share_of_its_variance():
     X, y = noise(30, 4), np.arange(30) % 3
     X[:, 3] = 1.0
     three = problem_of(y, X, "multiclass", classes=np.arange(3))
     means = np.array([X[y == c].mean(axis=0) for c in range(3)])
     wanted = ((means[y] - X.mean(axis=0)) ** 2).mean(axis=0)[:3] / X.var(axis=0)[:3]
-    np.testing.assert_allclose(tree._association(three), [*wanted, 0.0], atol=1e-12)
+    np.testing.assert_allclose(explained_share(three), [*wanted, 0.0], atol=1e-12)
     real = problem_of(X[:, 0] + noise(30, 1, 1)[:, 0], X, "regression")
     wanted = [np.corrcoef(x, real.y)[0, 1] ** 2 for x in X.T[:3]]
-    np.testing.assert_allclose(tree._association(real)[:3], wanted, atol=1e-12)
+    np.testing.assert_allclose(explained_share(real)[:3], wanted, atol=1e-12)
 
 
 def split(values, labels, min_leaf=1, n_classes=2):

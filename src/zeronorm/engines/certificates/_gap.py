@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import one_thread_for_products
+from zeronorm.execution import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.certificates._bounds import Objective

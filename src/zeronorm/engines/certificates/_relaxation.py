@@ -153,6 +153,10 @@ class Relaxation:
         self.n_passes = 0
         self._remaining: tuple[IntArray, Design] | None = None
 
+    def begin(self, deadline: Callable[[], bool]) -> None:
+        """Consider all columns again, for another search, which ends at this deadline."""
+        self._remaining, self.deadline = None, deadline
+
     def restrict(self, units: IntArray) -> None:
         """Consider only these units from now on; their columns are kept together for the passes over the data."""
         columns = self.units.columns(units)

@@ -14,8 +14,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import Design, require_finite_stats
+<<<<<<< HEAD
 from zeronorm.engines._column_information import safe_ratio
 from zeronorm.execution import stoppable
+=======
+from zeronorm.engines._column_information import explained_share
+>>>>>>> main
 from zeronorm.registry import register
 from zeronorm.selection._kinds import choice, parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -164,7 +168,7 @@ class TreeSelector(BaseSelector):
                 stoppable(lambda: self.tree_.fit(data, problem.y))
                 used, importance = self._used(problem.n_features), self.tree_.feature_importances_
         return SelectionPath.from_scores(
-            _ranked_scores(np.asarray(importance, dtype=np.float64), used, _association(problem)),
+            _ranked_scores(np.asarray(importance, dtype=np.float64), used, explained_share(problem)),
             selected_size=int(used.sum()),
             last=problem.design.column_stats().is_constant(problem.design.dtype),
         )
@@ -244,18 +248,6 @@ def _ordered_alike(block: NDArray[Any]) -> NDArray[Any]:
     np.put_along_axis(ranks, order[:, lost], ranks.copy(), axis=0)
     block[:, lost] = ranks
     return block
-
-
-def _association(problem: Problem) -> FloatArray:
-    """Share of each column's variance that the target explains."""
-    design = problem.design
-    if not problem.target.has_classes:
-        centred = problem.y - problem.y.mean()
-        scale = design.column_stats().variance * problem.n_samples * float(centred @ centred)
-        return safe_ratio(design.transpose_dot(centred) ** 2, scale)
-    stats = design.column_stats(problem.y)
-    share = (stats.weight / stats.weight.sum())[:, None]
-    return safe_ratio((share * (stats.class_mean - stats.mean) ** 2).sum(axis=0), stats.variance)
 
 
 def _ranked_scores(importance: FloatArray, used: NDArray[np.bool_], association: FloatArray) -> FloatArray:
