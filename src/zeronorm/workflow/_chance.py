@@ -15,7 +15,6 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from zeronorm._messages import Message, parameter, setting
-from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.evaluation._records import columns_of
 from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.registry import get_method

@@ -14,12 +14,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import Design, require_finite_stats
-<<<<<<< HEAD
-from zeronorm.engines._column_information import safe_ratio
-from zeronorm.execution import stoppable
-=======
 from zeronorm.engines._column_information import explained_share
->>>>>>> main
+from zeronorm.execution import stoppable
 from zeronorm.registry import register
 from zeronorm.selection._kinds import choice, parameter_error
 from zeronorm.selection._path import SelectionPath
