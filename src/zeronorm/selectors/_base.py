@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
     as_design,
@@ -37,6 +36,7 @@ from zeronorm.design import (
 from zeronorm.design._stats_kernels import LARGEST_VALUE
 from zeronorm.engines.certificates._certificate import Certificate
 from zeronorm.engines.certificates._gap import optimality_gap
+from zeronorm.execution import reusing_memory
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings

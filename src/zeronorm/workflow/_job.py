@@ -99,7 +99,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
-    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar, compilation_shown(bar):
         # A mistake in the input is reported before any in the folder.
         job = _job(data, settings, clock, caller, bar)
         if settings.out is None:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.certificates._bounds import Objective
@@ -16,6 +15,7 @@ from zeronorm.engines.certificates._certificate import Certificate, all_subsets,
 from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._refit import refit
 from zeronorm.engines.certificates._relaxation import Relaxation
+from zeronorm.execution import one_thread_for_products
 from zeronorm.selection._problem import parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import target_for
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import gammaln
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._sparse_paths import entry_scores, first_copies
 from zeronorm.engines.certificates._bounds import Objective
@@ -21,6 +20,7 @@ from zeronorm.engines.certificates._refit import refit
 from zeronorm.engines.certificates._relaxation import Relaxation, Start
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import gammaln
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray
 from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions
 from zeronorm.selection._path import SelectionPath
