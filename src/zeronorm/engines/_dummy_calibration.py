@@ -23,7 +23,9 @@ from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, advance
 
 REFERENCE_VOTE = 0.75  # the voting level at which the number of dummies is chosen, as in the paper
 PATIENCE = 4  # later stops without more features after which the search ends; the paper goes on to T = n/2
-PATIENCE_PER_MULTIPLE = 2  # the same for m p dummies is 2 m: between two of them fewer irrelevant features enter
+PATIENCE_PER_MULTIPLE = (
+    2  # the same for m p dummies is 2 m: between two of them fewer irrelevant features enter
+)
 NOTHING = 1e-12  # increments of the occurrences below this are rounding errors
 
 Weigh = Callable[[IntArray], FloatArray]

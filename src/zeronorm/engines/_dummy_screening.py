@@ -159,4 +159,3 @@ def between_shares(
     between = np.einsum("ij,ij->j", means, means)[total > 0.0] / total[total > 0.0]
     levels = (np.arange(n_shares) + 0.5) / n_shares
     return np.clip(np.quantile(between, levels), 0.0, 1.0) if between.size else np.full(n_shares, 0.5)
-

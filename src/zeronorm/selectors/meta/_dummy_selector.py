@@ -183,7 +183,9 @@ class DummySelector(PossiblyEmptySelector):
                     started.extend(begun)
                     return begun
 
-                rounds[name] = self._calibration(name, problem.n_features, distribution).rounds(start, columns)
+                rounds[name] = self._calibration(name, problem.n_features, distribution).rounds(
+                    start, columns
+                )
             return started
 
         with problem.progress.task("Running random experiments"):
