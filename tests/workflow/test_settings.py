@@ -32,7 +32,7 @@ def test_settings_are_used_in_one_form():
         5,
         1,
         "recommended",
-        "linear",
+        "auto",
         "auto",
     )
     assert (plain.random_state, plain.has_own_groups, plain.verbose, plain.features) == (

@@ -15,8 +15,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from zeronorm._messages import Message, parameter, setting
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.evaluation._records import columns_of
+from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.registry import get_method
 from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM

@@ -19,10 +19,12 @@ from zeronorm.workflow._kinds import (
     Options,
     Parameters,
     Permutations,
+    PositiveNumber,
     Predictor,
     Sheet,
     Size,
     WholeNumber,
+    defaults_of,
     option,
 )
 
@@ -392,6 +394,22 @@ class SelectOptions(RunOptions):
         "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to ten times as long.",
         "-m NAME",
     )
+    control: str | None = option(
+        None,
+        OneOf('{"fdr", "fwer", "expected"} or None', "choice", values=("fdr", "fwer", "expected")),
+        'What to limit to ``level``, instead of the error: "fdr", the expected share of false features among the '
+        'selected ones; "fwer", the probability of any false feature; "expected", their expected number. The method '
+        "(dummies, knockoffs, probes or half-samples) follows from the data, and the result says which and why.",
+        "Limit false features, instead of the error: their expected share (fdr), the probability of any (fwer), or "
+        "their expected number. The method follows from the data, and the result says why.",
+    )
+    level: float | None = option(
+        None,
+        PositiveNumber("float or None", "decimal"),
+        'The largest value that ``control`` allows. None: 0.1 with "fdr", 0.05 with "fwer", 1 with "expected".',
+        "The largest value that --control allows. Default: 0.1 (fdr), 0.05 (fwer), 1 (expected).",
+        "NUMBER",
+    )
     save_model: bool = option(
         False,
         SWITCH,
@@ -408,12 +426,46 @@ class SelectOptions(RunOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_control()
         if self.save_model and not isinstance(self.predictor, str):
             raise OptionError(
                 "applies to the predictors of zeronorm only, not to other estimators. Use "
                 f"{setting('predictor', 'linear')} or {setting('predictor', 'gaussian')}.",
                 "save_model",
             )
+
+    def _check_control(self) -> None:
+        """Raise an error for options that contradict ``control``."""
+        if self.control is None:
+            if self.level is not None:
+                raise OptionError(
+                    f"needs {parameter('control', 'object')}, which says what is limited to it: 'fdr', 'fwer' or "
+                    "'expected'.",
+                    "level",
+                )
+            return
+        if self.level is not None and self.level >= 1.0 and self.control != "expected":
+            raise OptionError(
+                f"must be below 1 with {setting('control', self.control)}, which limits a share or a probability. Got "
+                f"{self.level:g} instead.",
+                "level",
+            )
+        choices = {
+            "method": (self.method is not None, "the method follows from the data"),
+            "params": (bool(self.params), "the method follows from the data"),
+            "features": (self.features is not None, "their number follows from the level"),
+            "rule": (
+                self.rule != defaults_of(type(self))["rule"],
+                "the number of features follows from the level",
+            ),
+        }
+        for name, (is_given, reason) in choices.items():
+            if is_given:
+                raise OptionError(
+                    f"does not apply together with {setting('control', self.control)}: {reason}. Leave one of them "
+                    "out.",
+                    name,
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,8 @@ def select(
     features: int | str = "auto",
     params: Mapping[str, Any] | None = None,
     rule: str = "recommended",
+    control: str | None = None,
+    level: float | None = None,
     metric: str | None = None,
     predictor: Any = "auto",
     max_features: int | None = None,
