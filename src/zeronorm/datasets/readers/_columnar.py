@@ -140,6 +140,8 @@ def _as_text(column: Any) -> Any:
 
 def _as_numbers(text: Any, decimal_comma: bool | None) -> Any:
     """The column as floats, or None when a cell is not a plain number; "." and "-" among numbers are missing."""
+    if decimal_comma and text.str.contains(".", literal=True).any():
+        return None  # dots may separate thousands
     numbers = _plain_numbers(text, decimal_comma)
     gaps = int(text.is_in(MISSING_AMONG_NUMBERS).sum())
     present = len(text) - text.null_count()
