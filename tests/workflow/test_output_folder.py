@@ -295,7 +295,7 @@ def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):
 
 def test_an_interrupted_run_is_found_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="found no interrupted run of 'genes.csv'"):
+    with pytest.raises(ValueError, match=r"found no interrupted run of 'genes\.csv'"):
         folders.folder_named_after("genes.csv", resume=True)
     for number, name in enumerate(("zeronorm-genes-20261118-120000", "zeronorm-genes-20261118-110000")):
         (tmp_path / name / folders.JOURNAL).mkdir(parents=True)

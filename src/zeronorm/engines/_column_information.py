@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import ColumnStats, Design, is_constant_range
 from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.design._finite import are_trusted
+from zeronorm.execution import in_threads, long_vector
 from zeronorm.selection._problem import Problem, column_index
 
 

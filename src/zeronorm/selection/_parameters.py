@@ -256,6 +256,15 @@ _SEARCH = {
         POSITIVE, "Largest norm of the weights, on standardised columns. None: the whole path."
     ),
     "max_features": Parameter(count(), "Largest number of features in the subsets that are tried."),
+    "gap_tol": Parameter(
+        number(least=0, below=1), "Relative gap between objective and lower bound at which the search ends."
+    ),
+    "time_limit": Parameter(
+        POSITIVE, "Seconds after which the search ends with the best subset and bound so far."
+    ),
+    "max_nodes": Parameter(
+        count(), "Largest number of nodes of branch and bound; a warning is issued when it is reached."
+    ),
     "max_reweightings": Parameter(
         count(), "Largest number of reweighted problems that are solved for one value of the penalty."
     ),

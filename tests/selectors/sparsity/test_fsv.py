@@ -246,7 +246,7 @@ def test_two_classes_have_one_program_anyway():
 
 
 def test_a_joint_program_beyond_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 1 << 27)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 1 << 27)
     X = np.random.default_rng(0).normal(size=(60, 20_000))
     with pytest.raises(
         MemoryError, match=r"joint linear program of 3 classes needs .* use one program for each class"

@@ -35,7 +35,8 @@ class ProofStatus(Enum):
 class Proof:
     """The best subset found and the best bound proved for all subsets.
 
-    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds (seconds, bound, objective).
+    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds
+    (seconds, bound, objective).
     """
 
     best: Refit

@@ -6,8 +6,8 @@ The relaxation (Xie & Deng 2020; Hazimeh, Mazumder & Saab 2022) is
           0 \le z_j \le 1,\ \sum_j z_j \le k,
 
 and its dual is the maximum over α of the bound in ``_bounds``. It is minimised over the few columns that are in use:
-the loss is replaced by its quadratic model (Newton's method), on which the weights are found by coordinate descent, with
-a multiplier λ for the number of features. The decision values give α, and one pass over all columns gives the bound and
+the loss is replaced by its quadratic model (Newton's method), on which coordinate descent finds the weights, with a
+multiplier λ for the number of features. The decision values give α, and one pass over all columns gives the bound and
 the columns that are missing.
 """
 
@@ -161,6 +161,10 @@ class Relaxation:
         self.store = ColumnStore(objective)
         self.n_passes = 0
         self._remaining: tuple[IntArray, Design] | None = None
+
+    def begin(self, deadline: Callable[[], bool]) -> None:
+        """Consider all columns again, for another search, which ends at this deadline."""
+        self._remaining, self.deadline = None, deadline
 
     def restrict(self, units: IntArray) -> None:
         """Consider only these units from now on; their columns are kept together for the passes over the data."""
@@ -403,7 +407,7 @@ class _Restricted:
         return losses + self._penalty(norms)
 
     def _penalty(self, norms: FloatArray) -> float:
-        """The smallest sum of squares over indicators: with room for k single features, half the squared k-support norm.
+        """The smallest sum of squares over indicators: for k single features, half the squared k-support norm.
 
         It is the largest value over λ of the separable penalty less λ times the room; λ is found between two of the
         values at which an indicator reaches one.

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_ndtr
 
-from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION, RescaledModel
 from zeronorm.engines.rescaling._models import Part
+from zeronorm.execution import require_memory
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design, contiguous
 from zeronorm.design._index import each, made_absolute
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION
+from zeronorm.execution import in_threads
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._box_dual import BoxDual

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from zeronorm._threads import stoppable
 from zeronorm._types import FloatArray, written
 from zeronorm.design import Design, require_finite_stats
 from zeronorm.engines._column_information import explained_share, parse_discrete_features
 from zeronorm.engines.trees._error_cuts import grow_by_error
 from zeronorm.engines.trees._information import InformationTree, grow_by_information
 from zeronorm.engines.trees._nodes import Grower, Nodes, chosen_cost
+from zeronorm.execution import stoppable
 from zeronorm.registry import register
 from zeronorm.selection._kinds import choice, parameter_error
 from zeronorm.selection._path import SelectionPath
