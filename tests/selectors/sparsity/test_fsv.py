@@ -230,6 +230,15 @@ def test_one_program_separates_all_classes_or_says_that_it_cannot():
         FSV(sparsity=None, multi_class="weston_watkins").fit(X[:, :2], y)
 
 
+def test_in_one_program_a_weight_of_two_is_a_duplicated_sample():
+    X, y = three_classes(gap=1.5)
+    weight = 1.0 + (np.arange(len(y)) % 2)
+    twice = np.repeat(np.arange(len(y)), weight.astype(int))
+    joint = FSV(sparsity=0.05, multi_class="weston_watkins", standardize=False)
+    weighted = joint.fit(X, y, sample_weight=weight).objective_
+    np.testing.assert_allclose(weighted, joint.fit(X[twice], y[twice]).objective_, rtol=1e-7)
+
+
 def test_two_classes_have_one_program_anyway():
     X, y = overlapping(0)
     joint, plain = FSV(multi_class="weston_watkins").fit(X, y), FSV().fit(X, y)

@@ -93,8 +93,8 @@ class JointL1Model:
 
     settled = True
 
-    def __init__(self, problem: Problem, C: float | FloatArray) -> None:
-        """``C`` is the cost of an error, of all samples or of each."""
+    def __init__(self, problem: Problem, cost: float | FloatArray) -> None:
+        """``cost`` is that of an error, of all samples or of each, with the weights of the samples."""
         self.n_classes = problem.n_classes
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
@@ -104,7 +104,7 @@ class JointL1Model:
         pairs = [(i, m) for i, y in enumerate(problem.y) for m in range(self.n_classes) if m != y]
         self._sample, other = np.array(pairs).T
         self._sides = np.eye(self.n_classes)[problem.y[self._sample]] - np.eye(self.n_classes)[other]
-        self._cost = per_sample(problem.sample_costs(C), problem.n_samples)[self._sample]
+        self._cost = per_sample(cost, problem.n_samples)[self._sample]
         self._design: Design | None = None
         self._program: LinearProgram | None = None
 

@@ -229,10 +229,11 @@ class JointModel:
 
     settled = True
 
-    def __init__(self, problem: Problem, C: float) -> None:
+    def __init__(self, problem: Problem, cost: float | FloatArray) -> None:
+        """``cost`` is that of an error, of all samples or of each, with the weights of the samples."""
         self.codes = problem.y
         self.n_classes = problem.n_classes
-        self.cost = problem.sample_costs(C)
+        self.cost = cost
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
         self.bias: FloatArray = np.zeros(self.n_classes)

@@ -99,6 +99,13 @@ class _Growth:
     rows: list[tuple[int, float, int, float, int, int, float]] = field(default_factory=list)
     waiting: list[tuple[IntArray, int, int, float]] = field(default_factory=list)
 
+    def tree(self) -> InformationTree:
+        """The rows as arrays."""
+        columns = list(zip(*self.rows, strict=True))
+        feature, parent, n_samples, errors = (np.asarray(columns[i], dtype=np.intp) for i in (0, 2, 4, 5))
+        threshold, value, gain = (np.asarray(columns[i], dtype=np.float64) for i in (1, 3, 6))
+        return InformationTree(feature, threshold, parent, value, n_samples, errors, gain)
+
 
 def grow_by_information(
     data: NDArray[Any],
@@ -128,9 +135,7 @@ def grow_by_information(
         branch = column.astype(np.float64) if np.isnan(split.threshold) else 1.0 * (column > split.threshold)
         here = len(growth.rows) - 1
         growth.waiting += [(samples[branch == v], depth + 1, here, float(v)) for v in np.unique(branch)[::-1]]
-    columns = list(zip(*growth.rows, strict=True))
-    kinds = (np.intp, np.float64, np.intp, np.float64, np.intp, np.intp, np.float64)
-    return InformationTree(*(np.asarray(c, dtype=kind) for c, kind in zip(columns, kinds, strict=True)))
+    return growth.tree()
 
 
 def best_split(

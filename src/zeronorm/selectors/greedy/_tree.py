@@ -175,6 +175,7 @@ class TreeSelector(BaseSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         data, seed = _single_precision(problem.design), int(problem.rng.integers(2**31 - 1))
         problem = problem.around_zero()  # impurities are differences of squares
+        self.tree_: Any = None
         with problem.progress.task("Growing trees"):
             if self.method == "cart":
                 used, importance = self._grow_cart(problem, data, seed)
@@ -202,7 +203,7 @@ class TreeSelector(BaseSelector):
             else self.ccp_alpha
         )
         if self.criterion == "error":
-            self.tree_: Any = grow(data, problem.y).pruned(self.ccp_alpha_)
+            self.tree_ = grow(data, problem.y).pruned(self.ccp_alpha_)
             return self.tree_.used(problem.n_features), self.tree_.importance(problem.n_features)
         self.tree_ = self._learner(problem, seed).set_params(ccp_alpha=self.ccp_alpha_)
         stoppable(lambda: self.tree_.fit(data, problem.y))
