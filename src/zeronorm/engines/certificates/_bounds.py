@@ -66,7 +66,7 @@ class Objective:
     def dual_at(self, decisions: FloatArray, loss: DualLoss | None = None) -> FloatArray:
         """The dual variables that belong to decision values, samples × models; not balanced."""
         loss = self.loss if loss is None else loss
-        return -self.cost[:, None] * loss.slope(decisions, self.targets)
+        return np.asarray(-self.cost[:, None] * loss.slope(decisions, self.targets))
 
     def smoothed(self, width: float, alpha: FloatArray) -> DualLoss:
         """The loss with its kink, if it has one, rounded near these dual variables."""
@@ -148,7 +148,10 @@ class Units:
 
     def sums(self, q: FloatArray) -> FloatArray:
         """The sum of a value over the features of each unit."""
-        return q if self.are_single else np.bincount(self.code, weights=q, minlength=self.sizes.size)
+        if self.are_single:
+            return q
+        sums: FloatArray = np.bincount(self.code, weights=q, minlength=self.sizes.size)
+        return sums
 
     def columns(self, units: IntArray) -> IntArray:
         """The features of some units, sorted."""

@@ -29,6 +29,7 @@ from zeronorm.selectors._base import WeightedSelector
 
 LARGEST_SIZE = 10  # searched for, unless the user asks for more
 SHARE_OF_REQUESTED = 0.6  # of the time, for the size that was asked for
+NODES_OF_OTHERS = 50  # for each of the other sizes
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
@@ -98,7 +99,7 @@ class BestSubset(WeightedSelector):
     gap_tol
         0: the search of a size ends only at the optimum.
     time_limit
-        Most of it is for the requested size.
+        Most of it is for the requested size; other sizes have at most 50 nodes each.
     max_features
         All other features follow by their single effects. None: ``n_features_to_select``, else 10.
 
@@ -275,7 +276,9 @@ class _PathSearch:
     ) -> Proof:
         left = self.begun + self.owner.time_limit - time.monotonic()
         share = SHARE_OF_REQUESTED if k == self.problem.n_features_to_select and n_left > 1 else 1.0 / n_left
-        limits = Limits.within(max(share * left, 0.0), gap=self.owner.gap_tol, nodes=self.owner.max_nodes)
+        is_other = self.problem.n_features_to_select not in (None, k)
+        nodes = min(self.owner.max_nodes, NODES_OF_OTHERS) if is_other else self.owner.max_nodes
+        limits = Limits.within(max(share * left, 0.0), gap=self.owner.gap_tol, nodes=nodes)
         units = self.everything.units
         candidates = all_subsets(self.objective, self.problem.feature_groups, k, self.problem.always_keep)
         self.relaxation.begin(limits.is_over)
