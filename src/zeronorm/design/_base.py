@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SMALL_COPY_BYTES = 32 << 20  # up to this size one copy is cheaper than repeatedly gathering scattered columns
 
+PRODUCTS_IN_MEMORY = 4_000_000  # products of columns with vectors that are held at a time (32 MB)
 _PREFERRED_BLOCK_BYTES = 4 << 20
 _LARGEST_BLOCK_BYTES = 32 << 20
 _SMALLEST_BLOCK_BYTES = 1 << 18
@@ -431,6 +432,26 @@ class Design(ABC):
             return result
         for columns, block in self._blocks():
             result[columns] = block.T @ V
+        return result
+
+    def largest_products(self, V: ArrayLike) -> FloatArray:
+        """Return, for each column, its largest absolute product with a column of ``V``, without storing ``X' V``.
+
+        Products of data in single precision are in single precision.
+        """
+        vectors = _vectors(V, self.n_samples, "V")
+        return self._largest_products(vectors[:, None] if vectors.ndim == 1 else vectors)
+
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        result = np.empty(self.n_features)
+        if self.is_sparse:
+            for columns in self._column_slices(max(1, PRODUCTS_IN_MEMORY // V.shape[1])):
+                result[columns] = np.abs(self.take(columns).transpose_dot(V)).max(axis=1)
+            return result
+        narrow = V.astype(np.float32 if self.dtype == np.float32 else np.float64)
+        for columns, block in self._scratch_blocks(narrow.dtype):
+            product = block.T @ narrow
+            result[columns] = np.maximum(product.max(axis=1), -product.min(axis=1))
         return result
 
     def sandwich(self, d: ArrayLike) -> FloatArray:

@@ -327,6 +327,9 @@ class StandardizedDesign(Design):
         self._in_pieces(correct)
         return product
 
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        return super()._largest_products(V) if self._inner is None else self._inner._largest_products(V)
+
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._inner is not None:
             return self._inner._sandwich(d)
