@@ -368,6 +368,12 @@ class ArrayApiDesign(Design):
             lambda columns: self._double(columns).T @ vectors, (self.n_features, *V.shape[1:])
         )
 
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        xp, vectors = self._xp, self._to_device(V)
+        return self._concatenated(
+            lambda columns: xp.max(xp.abs(self._double(columns).T @ vectors), axis=1), (self.n_features,)
+        )
+
     def _kernels(self, n_vectors: int = 1) -> Any:
         """Return kernels that read the data once; None if they cannot be used for this selection."""
         neighbours = isinstance(self._columns, range) and self._columns.step == 1

@@ -266,6 +266,17 @@ class Design(ABC):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         return products.transpose_dot_of_blocks(self, V)
 
+    def largest_products(self, V: ArrayLike) -> FloatArray:
+        """Return, for each column, its largest absolute product with a column of ``V``, without storing ``X' V``.
+
+        Products of data in single precision are in single precision.
+        """
+        vectors = _vectors(V, self.n_samples, "V")
+        return products.largest_products(self, vectors[:, None] if vectors.ndim == 1 else vectors)
+
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        return products.largest_products_of_blocks(self, V)
+
     def sandwich(self, d: ArrayLike) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), computed from blocks of rows."""
         weight = _vector(d, self.n_samples, "d")

@@ -12,9 +12,9 @@ from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment
 
 MOST_NUMBERS = 4_000_000  # values of a working set that is the whole data (32 MB)
 FIRST_COLUMNS = 4096  # columns with the largest products that form the first working set of wider data
-NEAR = 0.85  # columns that came this near to the bound of a step join the working set when one was missed
-ROUNDING = 1e-6  # products in single precision may exceed the bound by this share
-SLICE_NUMBERS = 16_000_000  # products that are held at a time (128 MB)
+NEAR = 0.7  # columns that came this near to the bound of a step join the working set when one was missed
+CLOSE = 0.99  # columns nearer than this are checked in double precision
+ROUNDING = 1e-6  # share by which a product may exceed the bound
 SAMPLE_COLUMNS = 20_000  # columns from which common factors are estimated
 MOST_FACTORS = 10
 GAP = 2.0  # the eigenvalue of the last factor is larger than the next by this factor
@@ -68,18 +68,14 @@ class ForwardData:
         If no column exceeds a bound, the paths are those of all columns.
         """
         residuals, bounds = _unique_steps(experiments)
-        outside = np.ones(self.design.n_features, dtype=bool)
-        outside[chosen] = False
-        near, exceeds = [], False
-        width = max(1, SLICE_NUMBERS // bounds.size)
-        for start in range(0, outside.size, width):
-            part = slice(start, min(start + width, outside.size))
-            ratio = np.abs(self.design.take(part).transpose_dot(residuals))
-            ratio *= 1.0 / bounds
-            highest = np.where(outside[part], ratio.max(axis=1) * self.inverse[part], 0.0)
-            near.append(start + np.flatnonzero(highest > NEAR))
-            exceeds = exceeds or bool((highest > 1.0 + ROUNDING).any())
-        return np.concatenate(near) if exceeds else np.empty(0, dtype=np.intp)
+        steps = residuals[:, bounds > 0.0] / bounds[bounds > 0.0]
+        ratio = self.design.largest_products(steps) * self.inverse
+        ratio[chosen] = 0.0
+        close = np.flatnonzero(ratio > CLOSE)
+        for part in np.array_split(close, -(-close.size // FIRST_COLUMNS)) if close.size else ():
+            if np.abs(self.columns(part).T @ steps).max() > 1.0 + ROUNDING:
+                return np.flatnonzero(ratio > NEAR)
+        return np.empty(0, dtype=np.intp)
 
 
 def _unique_steps(experiments: Sequence[DummyExperiment]) -> tuple[FloatArray, FloatArray]:
