@@ -20,8 +20,8 @@ from zeronorm.design._dense import DenseDesign
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._geometry import GradientBounds
 from zeronorm.solvers._lasso import descend_coordinates, descend_sparse_columns
-from zeronorm.solvers._losses import LOSSES
 from zeronorm.solvers._status import Ended, Status
+from zeronorm.solvers.linear._losses import LOSSES
 from zeronorm.solvers.svm._dual import per_sample
 
 # Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.

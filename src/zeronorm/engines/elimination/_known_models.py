@@ -21,24 +21,25 @@ from sklearn.utils.validation import _check_sample_weight
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination._estimator import Predictions, Refits, Rounds, stand_in
-from zeronorm.engines.elimination._linear import GramModels
+from zeronorm.engines.elimination._linear import LinearModels
 from zeronorm.engines.elimination._logistic_model import Logistic
 from zeronorm.engines.elimination._loop import Elimination
 from zeronorm.engines.elimination._margin_models import PenalisedHinge, SquaredHinge
+from zeronorm.engines.elimination._one_by_one import OneByOne
 from zeronorm.engines.elimination._smooth_models import (
-    Columns,
     KnownModel,
     LeastSquares,
-    without,
 )
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary, Multiclass, Real, Target
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import LinearProblem, Way, svm_loss
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 
 TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X; larger data are not copied
+SETTINGS: dict[str, Any] = {"tol": TOLERANCE, "max_iter": 200_000}
 MOST_SAMPLES = 2000  # with more, a model on the Gram matrix has no advantage
 # Samples per feature from which a linear system in the features is cheaper than the estimator itself.
 TALL = 4
@@ -60,13 +61,13 @@ class SupportVectors(KnownModel):
 
     def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
         super().__init__(problems[0].n_features)
-        self.settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
-        self.settings |= {"max_iter": 200_000, "tie_share": 0.0}
-        self.problems = problems
+        self.problems, loss = problems, svm_loss("hinge", epsilon)
+        self.linear = [LinearProblem.of(problem.around_zero(), loss, C) for problem in problems]
 
     @cached_property
-    def models(self) -> list[PackedModel]:
-        return [PackedModel(problem, **self.settings) for problem in self.problems]
+    def models(self) -> list[LinearModels]:
+        pairs = zip(self.problems, self.linear, strict=True)
+        return [LinearModels(problem, linear, **SETTINGS, way=Way.GRAM) for problem, linear in pairs]
 
     def train(self) -> bool:
         weights = []
@@ -81,7 +82,8 @@ class SupportVectors(KnownModel):
 
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
-        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
+        duals = [model.solution.models[0] for model in self.models]
+        settled = [_settled_bias(dual.problem, dual.alpha, dual.f) for dual in duals]
         return np.array(settled) + self.problems[0].target.midrange
 
     def remove(self, features: IntArray) -> None:
@@ -90,10 +92,9 @@ class SupportVectors(KnownModel):
             model.remove(features)
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds with the exact shortcuts of ``GramModels``; None where these are not accurate."""
+        """All rounds with the exact shortcuts of ``OneByOne``; None where these are not accurate."""
         record, p = Elimination(self.problems[0]), self.active.size
-        model = GramModels(self.problems[0], **self.settings)
-        model.eliminate_one_by_one(record, n_stop + 1)
+        OneByOne(self.problems[0], self.linear[0], **SETTINGS, tie_share=0.0).eliminate(record, n_stop + 1)
         if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
         rounds = Rounds.of_all(p)
@@ -104,28 +105,6 @@ class SupportVectors(KnownModel):
         rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
-
-
-class PackedModel(GramModels):
-    """One model on data in memory whose remaining columns are contiguous."""
-
-    def __init__(self, problem: Problem, **settings: Any) -> None:
-        super().__init__(problem, **settings)
-        self.columns = Columns(self.design.block(slice(None)))
-        self.dual = BoxDual(self.sample, self.sign[0], self.linear[0], self.upper[0], self.ridge)
-
-    def weights(self) -> FloatArray:
-        return self.columns.transpose_dot(self.v.T)
-
-    def remove(self, features: IntArray) -> None:
-        positions = np.searchsorted(self.active, features)
-        x = self.columns.of(positions)
-        self.columns.remove(positions)
-        self.active = without(self.active, positions)
-        self.inaccurate = self.downdating.is_due(features, self.active)
-        if not self.inaccurate:
-            self.K -= x @ x.T
-        self._renew()
 
 
 def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:

@@ -164,9 +164,9 @@ class FollowingCost:
             norm_sq = np.concatenate([weight @ block**2 for _, block in design.iter_blocks()])
         return cls(norm_sq, np.arange(design.n_features) if active is None else active)
 
-    def growth(self, active: IntArray) -> float:
-        """The factor by which C grows now; 1 between two updates."""
-        if 2 * active.size > self.renewed_at:
+    def growth(self, active: IntArray, now: bool = False) -> float:
+        """The factor by which C grows; 1 between two updates, unless it is due ``now``."""
+        if 2 * active.size > self.renewed_at and not now:
             return 1.0
         before = self.energy
         self._note(active)

@@ -14,7 +14,7 @@ from zeronorm.criteria import LinearKernel, ScaledKernel
 from zeronorm.design import Design
 from zeronorm.engines._sparse_paths import first_copies
 from zeronorm.engines.factor_descent._criterion import chosen_kernel
-from zeronorm.engines.rescaling._l1_and_probit import expected_scores
+from zeronorm.engines.rescaling._between import expected_scores
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem

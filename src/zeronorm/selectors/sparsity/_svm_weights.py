@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
-from zeronorm.engines.rescaling._iteration import NO_SOLUTION
-from zeronorm.engines.rescaling._l1_and_probit import L1Model
-from zeronorm.engines.rescaling._models import SharedScaleModel, parts_of
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.solvers.linear import LinearProblem, solve, svm_loss
+
+SOLVER_TOL = 1e-7  # far below what changes the order of features that differ
 
 
 @register(
@@ -103,20 +103,22 @@ class SVMWeights(WeightedSplittingSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
-        parts = parts_of(problem, self.C_, self.multi_class)
-        l1 = L1Model(parts, epsilon=epsilon)
-        model = l1 if self.norm == "l1" else SharedScaleModel(parts, loss="hinge", epsilon=epsilon)
-        scores = model.train(problem.design, np.ones(problem.n_features))
-        if model.status in NO_SOLUTION:
+        linear = LinearProblem.of(
+            problem, svm_loss("hinge", epsilon), self.C_, pairing=self.multi_class, norm=self.norm
+        )
+        model = solve(linear, problem.design, tol=SOLVER_TOL)
+        if model.status.is_unsolvable:
             model.status.check("SVMWeights with a hard margin (C=inf)")
+        scores = model.absolute_weights()
         selected_size = None
-        if l1.first_gradient is not None:
+        if self.norm == "l1":
             selected_size = int(np.count_nonzero(scores))
             if selected_size == 0:
                 warn_of_empty_selection(self, problem, "raise C")
             # Features without a weight rank below all that have one.
             smallest = float(scores[scores > 0.0].min(initial=1.0))
-            closeness = l1.first_gradient / max(float(l1.first_gradient.max()), 1e-300)
+            gradient = np.abs(problem.design.transpose_dot(model.dual_coef)).sum(axis=1)
+            closeness = gradient / max(float(gradient.max()), 1e-300)
             scores = np.where(scores > 0.0, scores, 0.5 * smallest * closeness)
         self.coef_, self.intercept_ = model.weights.T, model.bias
         return SelectionPath.from_scores(
