@@ -43,16 +43,18 @@ class SlackRescaling(Between):
 
     def __init__(self, costs: FloatArray, zero_tol: float, tol: float) -> None:
         self.costs, self.zero_tol, self.tol = costs, zero_tol, tol
+        self.slack: FloatArray = np.zeros_like(costs)
 
     def after(self, problem: LinearProblem, found: Solution, design: Design) -> LinearProblem:
-        costs = self.costs / np.maximum(slacks(problem, found), self.zero_tol) ** 2
+        self.slack = slacks(problem, found)
+        costs = self.costs / np.maximum(self.slack, self.zero_tol) ** 2
         change = np.abs(costs - problem.costs).max(axis=0)
         self.settled = bool(np.all(change <= self.tol * problem.costs.max(axis=0)))
         return replace(problem, costs=costs)
 
 
 def slacks(problem: LinearProblem, found: Solution) -> FloatArray:
-    """The squared-slack models' slacks: the dual variables over C, one column for each model."""
+    """The slacks of models with squared slacks, one column for each model."""
     assert found.state.alpha is not None
     n_samples = len(problem.costs)
     alpha = found.state.alpha.reshape(problem.n_models, -1, n_samples).sum(axis=1).T
