@@ -24,7 +24,7 @@ from zeronorm.engines.rescaling._models import LinearModel
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Multiclass, Real
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LinearProblem, Way, choose, svm_loss
+from zeronorm.solvers.linear import LinearProblem, Reuse, Way, choose, svm_loss
 from zeronorm.solvers.linear import _ways as ways
 from zeronorm.solvers.svm._dual import solve_svm_dual
 
@@ -157,11 +157,11 @@ def test_primal_and_dual_models_agree(loss):
 
 @pytest.mark.parametrize(("loss", "few", "n_iter"), [("hinge", 45, 25), ("squared", 200, 8)])
 def test_the_solver_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
-    monkeypatch.setattr(ways, "FEW_SAMPLES", 256)
+    monkeypatch.setattr(ways, "FEW_SAMPLES_NEAR", 256)
     X, y = noisy(280, 320, noise=1.0)
     model = model_for(y, 2.0, loss, way=None)
-    assert choose(svm_loss(loss), "l2", (280, 320)) is Way.GRAM
-    assert choose(svm_loss(loss), "l2", (280, few)) is Way.PRIMAL
+    assert choose(svm_loss(loss), "l2", (280, 320), Reuse.NEAR) is Way.GRAM
+    assert choose(svm_loss(loss), "l2", (280, few), Reuse.NEAR) is Way.PRIMAL
     adaptive, dual = run(model, X, max_iter=n_iter), run(model_for(y, 2.0, loss), X, max_iter=n_iter)
     assert adaptive.iterates[-1][0].size < few
     assert [s.tolist() for s, _ in adaptive.iterates] == [s.tolist() for s, _ in dual.iterates]

@@ -16,6 +16,7 @@ from zeronorm.solvers.linear import (
     EpsilonInsensitiveLoss,
     HingeLoss,
     LinearProblem,
+    Reuse,
     Way,
     choose,
     prefers_gram,
@@ -204,9 +205,12 @@ def test_the_algorithm_depends_on_size_loss_and_memory():
     assert not prefers_gram((5000, 50), hinge)
     assert prefers_gram((3000, 700), hinge)
     assert not prefers_gram((3000, 700), squared)
+    assert prefers_gram((3000, 700), squared, Reuse.GRAM)
     assert not prefers_gram((3000, 700), real)
-    assert prefers_gram((1024, 1), hinge)
-    assert not prefers_gram((1025, 1), hinge)
+    assert prefers_gram((500, 1), hinge)
+    assert not prefers_gram((501, 1), hinge)
+    assert prefers_gram((1024, 1), hinge, Reuse.NEAR)
+    assert not prefers_gram((1025, 1), hinge, Reuse.NEAR)
     assert prefers_gram((256, 1), squared)
     assert not prefers_gram((257, 1), squared)
     assert not prefers_gram((20_000, 5000), hinge)

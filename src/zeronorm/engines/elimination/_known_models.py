@@ -21,21 +21,23 @@ from sklearn.utils.validation import _check_sample_weight
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination._estimator import Predictions, Refits, Rounds, stand_in
-from zeronorm.engines.elimination._linear import LinearModels
 from zeronorm.engines.elimination._logistic_model import Logistic
 from zeronorm.engines.elimination._loop import Elimination
 from zeronorm.engines.elimination._margin_models import PenalisedHinge, SquaredHinge
 from zeronorm.engines.elimination._one_by_one import OneByOne
 from zeronorm.engines.elimination._smooth_models import (
+    Columns,
     KnownModel,
     LeastSquares,
+    without,
 )
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary, Multiclass, Real, Target
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LinearProblem, Way, svm_loss
+from zeronorm.solvers.linear import LinearProblem, svm_loss
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
+from zeronorm.solvers.svm._tracked_set import TrackedSets
 
 TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X; larger data are not copied
@@ -65,9 +67,9 @@ class SupportVectors(KnownModel):
         self.linear = [LinearProblem.of(problem.around_zero(), loss, C) for problem in problems]
 
     @cached_property
-    def models(self) -> list[LinearModels]:
+    def models(self) -> list[PackedModel]:
         pairs = zip(self.problems, self.linear, strict=True)
-        return [LinearModels(problem, linear, **SETTINGS, way=Way.GRAM) for problem, linear in pairs]
+        return [PackedModel(problem, linear, **SETTINGS) for problem, linear in pairs]
 
     def train(self) -> bool:
         weights = []
@@ -82,8 +84,7 @@ class SupportVectors(KnownModel):
 
     def biases(self) -> FloatArray:
         """The intercepts of the last training."""
-        duals = [model.solution.models[0] for model in self.models]
-        settled = [_settled_bias(dual.problem, dual.alpha, dual.f) for dual in duals]
+        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
         return np.array(settled) + self.problems[0].target.midrange
 
     def remove(self, features: IntArray) -> None:
@@ -105,6 +106,30 @@ class SupportVectors(KnownModel):
         rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
         rounds.sizes = list(range(p, n_stop, -1))
         return rounds
+
+
+class PackedModel(OneByOne):
+    """One model on data in memory whose remaining columns are contiguous."""
+
+    def __init__(self, problem: Problem, linear: LinearProblem, **settings: Any) -> None:
+        super().__init__(problem, linear, **settings)
+        self.columns = Columns(self.design.block(slice(None)))
+        self.sets = TrackedSets.room_for(1, 0)  # not tracked: several features may be removed at once
+        self.dual = BoxDual(self.sample, self.sign[0], self.linear[0], self.upper[0], self.ridge)
+
+    def weights(self) -> FloatArray:
+        return self.columns.transpose_dot(self.v.T)
+
+    def remove(self, features: IntArray) -> None:
+        """Subtract the columns of features from the Gram matrix."""
+        positions = np.searchsorted(self.active, features)
+        x = self.columns.of(positions)
+        self.columns.remove(positions)
+        self.active = without(self.active, positions)
+        self.inaccurate = self.downdating.is_due(features, self.active)
+        if not self.inaccurate:
+            self.K -= x @ x.T
+        self._renew()
 
 
 def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:

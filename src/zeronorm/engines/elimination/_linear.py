@@ -47,7 +47,6 @@ class LinearModels(LinearValue):
         tol: float,
         max_iter: int | None = None,
         cost_follows: bool = False,
-        way: Way | None = None,
     ) -> None:
         self.design, self.linear = problem.design, linear
         self.active: IntArray = np.arange(problem.n_features) if active is None else active
@@ -55,15 +54,13 @@ class LinearModels(LinearValue):
         self.status, self.n_iter = Status.CONVERGED, 0
         self.cost = FollowingCost.of(problem, active) if cost_follows else None
         self.state: State | None = None
-        self.given_way = way
         self.way: Way | None = None
         self._downdating: Downdating | None = None
         self._solution: Solution | None = None
         self._left: tuple[IntArray, Design] | None = None
 
     def train(self) -> None:
-        shape = self.design.n_samples, self.active.size
-        way = self.given_way or choose(self.linear.loss, self.linear.norm, shape)
+        way = choose(self.linear.loss, self.linear.norm, (self.design.n_samples, self.active.size))
         if way is not self.way:
             self._begin(way)
         if way is Way.GRAM:

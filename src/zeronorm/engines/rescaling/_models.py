@@ -10,7 +10,7 @@ from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.rescaling._between import Between
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LinearProblem, Solution, State, Way, solve
+from zeronorm.solvers.linear import LinearProblem, Reuse, Solution, State, Way, solve
 
 SOLVER_TOL = 1e-7
 
@@ -37,7 +37,8 @@ class LinearModel:
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         self.problem = self.between.before(self.problem, scale.size)
-        found = solve(replace(self.problem, scale=scale), design, self.state, tol=SOLVER_TOL, way=self.way)
+        problem = replace(self.problem, scale=scale)
+        found = solve(problem, design, self.state, tol=SOLVER_TOL, way=self.way, reuse=Reuse.NEAR)
         self.status = found.status
         if found.status.is_unsolvable:
             return np.zeros(scale.size)

@@ -52,7 +52,7 @@ from zeronorm.selection._problem import Problem, parse_always_keep, parse_featur
 from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors._base import BaseSelector, WeightedSplittingSelector, require_labels
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LOGISTIC, LinearProblem, smallest_gram_size, svm_loss
+from zeronorm.solvers.linear import LOGISTIC, LinearProblem, Reuse, smallest_gram_size, svm_loss
 
 HARDEST = 1e100  # the square of a larger C overflows: from here on the margin is hard
 
@@ -457,7 +457,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         }
         active = None
         if self._is_one_by_one(problem, linear):
-            stop_at = smallest_gram_size(problem.design.shape, linear.loss)
+            stop_at = smallest_gram_size(problem.design.shape, linear.loss, Reuse.GRAM)
             if problem.n_features >= stop_at:
                 OneByOne(problem, linear, **settings).eliminate(record, stop_at)
                 if stop_at == 1 or record.status is Status.UNBOUNDED:

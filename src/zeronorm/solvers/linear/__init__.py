@@ -17,7 +17,14 @@ from zeronorm.solvers.linear._losses import (
 )
 from zeronorm.solvers.linear._problem import LinearProblem, Norm, Solution, State
 from zeronorm.solvers.linear._solve import solve
-from zeronorm.solvers.linear._ways import Way, choose, prefers_gram, prefers_products, smallest_gram_size
+from zeronorm.solvers.linear._ways import (
+    Reuse,
+    Way,
+    choose,
+    prefers_gram,
+    prefers_products,
+    smallest_gram_size,
+)
 
 __all__ = [
     "LOGISTIC",
@@ -29,6 +36,7 @@ __all__ = [
     "Loss",
     "Norm",
     "QuantileLoss",
+    "Reuse",
     "SeparableLoss",
     "Solution",
     "State",

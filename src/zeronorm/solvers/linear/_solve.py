@@ -16,7 +16,14 @@ from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import _smooth
 from zeronorm.solvers.linear._problem import LinearProblem, Solution, State
 from zeronorm.solvers.linear._programs import solve_programs
-from zeronorm.solvers.linear._ways import Way, choose, prefers_multipliers, prefers_products, stays_on_gram
+from zeronorm.solvers.linear._ways import (
+    Reuse,
+    Way,
+    choose,
+    prefers_multipliers,
+    prefers_products,
+    stays_on_gram,
+)
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._dual import DualSolution, run_smo
 from zeronorm.solvers.svm._joint_multiclass import solve_weston_watkins
@@ -35,6 +42,7 @@ def solve(
     tol: float = 1e-6,
     max_iter: int | None = None,
     way: Way | None = None,
+    reuse: Reuse = Reuse.LITTLE,
 ) -> Solution:
     """Solve for weights and bias of all models.
 
@@ -44,8 +52,9 @@ def solve(
     tol : largest violation of the optimality conditions in units of the margin, or largest relative gap.
     max_iter : None: a number that hardly any problem reaches.
     way : None: chosen by shape, loss and norm.
+    reuse : how near ``state`` is to the solution, from which the way is chosen too.
     """
-    way = choose(problem.loss, problem.norm, design.shape) if way is None else way
+    way = choose(problem.loss, problem.norm, design.shape, reuse) if way is None else way
     if way is Way.PROGRAM:
         return solve_programs(problem, design, state)
     if problem.joint:
@@ -76,7 +85,7 @@ def _solve_on_gram(
         gram=None if state is None else state.gram,
     )
     found = _solution(problem, models, rescaled, Way.GRAM, after)
-    if problem.scale is None or stays_on_gram(design.n_samples, problem.loss):
+    if problem.scale is None or stays_on_gram(design.n_samples, problem.loss, Reuse.NEAR):
         return found
     return replace(found, state=replace(after, weights=found.weights))  # for the primal, with other factors
 

@@ -26,9 +26,10 @@ SOLVE_PER_ENTRY = 100
 PRIMAL_ITERATIONS, PRIMAL_ITERATIONS_REGRESSION = 20, 4
 NEWTON_STEPS = 5  # for a smooth loss that is not quadratic
 
-# Up to this many samples the dual, warm-started, is faster for any number of features. Newton's method for a squared
-# loss starts from the last solution too, so that it is faster from fewer samples on.
-FEW_SAMPLES, FEW_SAMPLES_SQUARED = 1024, 256
+# Up to this many samples a Gram matrix is cheap for any number of features: for a loss with kinks that is solved once
+# or after much has changed, and for one that starts from dual variables near the solution. Newton's method for a
+# squared loss starts from the last solution too, so that it is faster from fewer samples on.
+FEW_SAMPLES, FEW_SAMPLES_NEAR, FEW_SAMPLES_SQUARED = 500, 1024, 256
 
 # Sparse data with at least so many samples, and features per sample, are multiplied faster than a Gram matrix is
 # factored.
@@ -47,14 +48,27 @@ class Way(Enum):
     PROGRAM = auto()  # as a linear program
 
 
-def choose(loss: Loss, norm: str, shape: tuple[int, int]) -> Way:
+class Reuse(Enum):
+    """What a solution starts from."""
+
+    LITTLE = auto()  # nothing, or a problem with many other features
+    NEAR = auto()  # a solution with slightly other factors
+    GRAM = auto()  # a solution without one of the features, whose Gram matrix is updated
+
+
+def choose(loss: Loss, norm: str, shape: tuple[int, int], reuse: Reuse = Reuse.LITTLE) -> Way:
     """The way for a loss, a norm and data of this shape."""
     if norm == "l1":
         return Way.PROGRAM
-    return Way.GRAM if prefers_gram(shape, loss) else Way.PRIMAL
+    return Way.GRAM if prefers_gram(shape, loss, reuse) else Way.PRIMAL
 
 
-def prefers_gram(shape: tuple[int, int], loss: Loss, memory_budget: int = DEFAULT_MEMORY_BUDGET) -> bool:
+def prefers_gram(
+    shape: tuple[int, int],
+    loss: Loss,
+    reuse: Reuse = Reuse.LITTLE,
+    memory_budget: int = DEFAULT_MEMORY_BUDGET,
+) -> bool:
     """Whether the dual on the n by n Gram matrix is cheaper, first by memory and then by arithmetic."""
     n, p = shape
     gram_bytes, primal_bytes = 8 * n * n, 16 * (p + 1) ** 2
@@ -66,35 +80,39 @@ def prefers_gram(shape: tuple[int, int], loss: Loss, memory_budget: int = DEFAUL
         )
     if max(gram_bytes, primal_bytes) > memory_budget:
         return gram_bytes <= memory_budget
-    return _gram_is_faster(n, p, loss)
+    return _gram_is_faster(n, p, loss, reuse)
 
 
-def _gram_is_faster(n: int, p: int, loss: Loss) -> bool:
+def _gram_is_faster(n: int, p: int, loss: Loss, reuse: Reuse) -> bool:
     if not loss.has_dual:
         steps = 1 if isinstance(loss, SquaredLoss) else NEWTON_STEPS
         return n * n * p + steps * n**3 / 3 <= steps * (n * p * p + p**3 / 3)
-    if stays_on_gram(n, loss):
+    if stays_on_gram(n, loss, reuse):
         return True
-    if not loss.has_kinks and p < n:
+    if not loss.has_kinks and p < n and reuse is not Reuse.GRAM:
         return False
     iterations = PRIMAL_ITERATIONS if loss.for_classes_only else PRIMAL_ITERATIONS_REGRESSION
     return n * (p + SOLVE_PER_ENTRY) <= iterations * p * p
 
 
-def stays_on_gram(n_samples: int, loss: Loss) -> bool:
+def stays_on_gram(n_samples: int, loss: Loss, reuse: Reuse) -> bool:
     """Whether the Gram matrix is preferred for any number of features."""
-    return loss.has_dual and n_samples <= (FEW_SAMPLES if loss.has_kinks else FEW_SAMPLES_SQUARED)
+    if not loss.has_dual:
+        return False
+    if not loss.has_kinks:
+        return n_samples <= FEW_SAMPLES_SQUARED
+    return n_samples <= (FEW_SAMPLES if reuse is Reuse.LITTLE else FEW_SAMPLES_NEAR)
 
 
-def smallest_gram_size(shape: tuple[int, int], loss: Loss) -> int:
+def smallest_gram_size(shape: tuple[int, int], loss: Loss, reuse: Reuse) -> int:
     """The number of features from which on the Gram matrix is preferred, at most one more than there are."""
     n, p = shape
-    if not prefers_gram(shape, loss):
+    if not prefers_gram(shape, loss, reuse):
         return p + 1
     low, high = 1, p
     while low < high:
         half = (low + high) // 2
-        low, high = (low, half) if prefers_gram((n, half), loss) else (half + 1, high)
+        low, high = (low, half) if prefers_gram((n, half), loss, reuse) else (half + 1, high)
     return low
 
 
