@@ -1,4 +1,5 @@
 from zeronorm.design import as_design as as_design
+from zeronorm.engines.certificates._gap import optimality_gap as optimality_gap
 from zeronorm.evaluation._protocol import evaluate as evaluate
 from zeronorm.selection._path import SelectionPath as SelectionPath
 from zeronorm.selectors.filters._fcbf import FCBF as FCBF  # fcbf

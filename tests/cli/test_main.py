@@ -59,7 +59,10 @@ def test_help_shows_whole_sentences(capsys):
     [
         (["--cv", "1"], "at least 2"),
         (["--cv", "many"], "whole number"),
-        (["--rule", "first"], "'one-se', 'best'"),
+        (["--rule", "first"], "'fewest', 'recommended', 'all'"),
+        (["--rule", "one-se"], "'one-se' is now called 'fewest'; use one of 'fewest'"),
+        (["--rule", "one_se"], "'one_se' is now called 'fewest'"),
+        (["--rule", "best"], "'best' is now called 'all'"),
         (["--sed", "3"], "--seed"),
     ],
 )

@@ -41,7 +41,7 @@ def test_select_hands_over_every_option(monkeypatch, tmp_path):
         "--target": ("t", "target", "t"),
         "--method": ("rfe", "method", "rfe"),
         "--features": ("7", "features", "7"),
-        "--rule": ("best", "rule", "best"),
+        "--rule": ("all", "rule", "all"),
         "--metric": ("roc_auc", "metric", "roc_auc"),
         "--permutations": ("5", "permutations", 5),
         "--task": ("regression", "task", "regression"),

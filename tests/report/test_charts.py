@@ -268,7 +268,7 @@ def test_any_records_make_a_report(binary_records, kind, tmp_path):
 
 def test_sizes_and_importance_of_fitted_selectors():
     X, y = load_iris(return_X_y=True)
-    fitted = SelectorCV(FisherScore(), cv=3, rule="one_se", random_state=0).fit(X, y)
+    fitted = SelectorCV(FisherScore(), cv=3, rule="fewest", random_state=0).fit(X, y)
     chart = SizesChart.from_selector(fitted)
     assert chart.sizes == tuple(fitted.cv_results_["size"])
     assert chart.chosen == fitted.get_support().sum()

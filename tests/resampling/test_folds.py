@@ -15,13 +15,13 @@ from zeronorm.design import as_design
 from zeronorm.resampling import _folds as folds
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks
 from zeronorm.resampling._metrics import METRICS
+from zeronorm.resampling._scored_paths import KnownPath
 from zeronorm.resampling._splits import make_splits
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.resampling.predictors._standardized import fresh_copy
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Progress
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors.meta._auto import KnownPath
 
 
 def task_results(X, y, sizes, estimator, selector=None, is_strict=True):

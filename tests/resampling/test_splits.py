@@ -21,10 +21,10 @@ from zeronorm import (
 )
 from zeronorm.design import as_design
 from zeronorm.registry import register
+from zeronorm.resampling._size_rules import RULES, choose_sizes
 from zeronorm.resampling._splits import make_splits, take_columns
 from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors._base import BaseSelector
-from zeronorm.selectors.meta._selector_cv import choose_size
 
 
 def folds(splits):
@@ -149,20 +149,20 @@ class InOrder(BaseSelector):
         return SelectionPath(order=np.arange(problem.n_features))
 
 
-def test_the_one_standard_error_rule_reaches_the_selection():
+def test_the_rule_reaches_the_selection():
     """The first feature predicts nearly all; the second adds less than a standard error."""
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 6)) + np.outer(y, [2.0, 0.4, 0.0, 0.0, 0.0, 0.0])
     chosen = {}
-    for rule in ("best", "one_se"):
+    for rule in RULES:
         fitted = SelectorCV(InOrder(), rule=rule, sizes=range(1, 7), random_state=0).fit(X, y)
         scores = fitted.cv_results_["scores"]
-        assert fitted.n_features_ == choose_size(scores, rule) + 1
+        assert fitted.n_features_ == fitted.sizes_[rule] == choose_sizes(np.arange(1, 7), scores)[rule] + 1
         chosen[rule] = fitted.n_features_
     mean = scores.mean(axis=0)
     threshold = mean.max() - scores[:, mean.argmax()].std(ddof=1) / np.sqrt(len(scores))
-    assert chosen["one_se"] == 1 + int(np.flatnonzero(mean >= threshold)[0]) < chosen["best"]
+    assert chosen["fewest"] == 1 + int(np.flatnonzero(mean >= threshold)[0]) < chosen["all"]
 
 
 def test_a_class_with_fewer_samples_than_folds_is_named_once_with_a_remedy():

@@ -34,10 +34,10 @@ QUICK = {"method": "fisher", "features": 3, "cv": 3}
 
 
 def test_the_call_names_what_differs_from_its_defaults():
-    defaults = {"cv": 5, "rule": "one_se", "method": None, "verbose": False, "X": None}
-    given = {"cv": 5, "rule": "best", "method": None, "verbose": 0, "X": np.ones((2, 2)), "features": 3}
+    defaults = {"cv": 5, "rule": "recommended", "method": None, "verbose": False, "X": None}
+    given = {"cv": 5, "rule": "all", "method": None, "verbose": 0, "X": np.ones((2, 2)), "features": 3}
     text = call_text("select", given, defaults)
-    assert text == "zeronorm.select(rule='best', verbose=0, X=<ndarray>, features=3)"
+    assert text == "zeronorm.select(rule='all', verbose=0, X=<ndarray>, features=3)"
 
 
 def test_provenance_holds_the_call_the_time_and_what_is_added():

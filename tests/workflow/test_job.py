@@ -167,8 +167,9 @@ def test_a_foreign_method_is_described_by_all_its_parameters():
     [
         ("probe-selector", {"features": 2}, "was set in advance"),
         ("probe-selector", {}, "own control"),
-        ("fisher", {"rule": "best"}, "best mean score on inner cross-validation"),
-        ("fisher", {}, "one-standard-error rule"),
+        ("fisher", {"rule": "all"}, "best smoothed score on inner cross-validation"),
+        ("fisher", {}, "nearly the best smoothed score on inner cross-validation"),
+        ("fisher", {"rule": "fewest"}, "within one standard error of the best mean score"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -194,10 +195,10 @@ def test_names_are_kept_for_what_figures_show():
 def test_all_features_are_no_sign_that_more_were_needed():
     X = np.random.default_rng(0).normal(size=(60, 4))
     y = X.sum(axis=1)
-    found = zeronorm.select(X, y, method="lasso", rule="best", cv=3, permutations=0)
+    found = zeronorm.select(X, y, method="lasso", rule="all", cv=3, permutations=0)
     assert found.size["chosen"] == 4
     assert found.size["at_largest"] is False
-    fewer = zeronorm.select(X, y, method="lasso", rule="best", cv=3, permutations=0, max_features=3)
+    fewer = zeronorm.select(X, y, method="lasso", rule="all", cv=3, permutations=0, max_features=3)
     assert fewer.size["at_largest"] is True
     fixed = zeronorm.select(X, y, method="lasso", features=3, max_features=3, cv=3, permutations=0)
     assert fixed.size["at_largest"] is False

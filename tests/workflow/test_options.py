@@ -49,6 +49,17 @@ def test_what_the_command_line_offers_is_what_tables_know():
     assert declared["task"].kind.values == typing.get_args(TaskName)
 
 
+def test_the_rules_are_those_of_the_selectors_and_former_names_lead_to_them():
+    kind = options_of(SelectOptions)["rule"].kind
+    for cls in (zeronorm.AutoSelector, zeronorm.SelectorCV):
+        for rule in kind.values:
+            cls(rule=rule)._validate_params()
+    assert set(kind.former.values()) <= set(kind.values)
+    for former, present in {"one_se": "fewest", "best": "all"}.items():
+        with pytest.raises(OptionError, match=f"'rule' .* {former!r} is now called {present!r}"):
+            SelectOptions(rule=former)
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [

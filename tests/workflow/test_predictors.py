@@ -21,6 +21,7 @@ from zeronorm.cli._main import run
 from zeronorm.report._chart import ReportData
 from zeronorm.report._text import methods_section
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
+from zeronorm.result._models import GaussianModel
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow._inputs import DataOptions, load_data
 from zeronorm.workflow._models import LinearModel, apply_model
@@ -49,6 +50,47 @@ def test_a_gaussian_model_finds_nonlinear_boundaries():
     assert values["gaussian"]["value"] < 0.15
     assert values["gaussian"]["beats_chance"]
     assert not values["linear"]["beats_chance"]
+
+
+@pytest.fixture(scope="module")
+def nonlinear_answer():
+    """The answer of auto to classes that only a nonlinear predictor separates, from a table with a gap."""
+    X, y = crossed(n_samples=150)
+    X[3, 4] = np.nan
+    return X, y, zeronorm.select(X, y, method="auto", permutations=0, cv=2)
+
+
+def test_the_predictor_that_auto_chooses_is_that_of_the_folds_and_of_the_model(nonlinear_answer):
+    X, y, result = nonlinear_answer
+    assert result.procedure["value"] < 0.2  # a linear predictor has about one half
+    assert [feature.index for feature in result.selected][:2] in ([0, 1], [1, 0])
+    assert isinstance(result.model, GaussianModel)
+    predicted = apply_model(result.model, X[:, [feature.index for feature in result.selected]])
+    assert np.mean(np.asarray(predicted["prediction"]) != y) < 0.1
+    assert "Gaussian kernel (C = " in result.provenance["predictor"]
+
+
+def test_a_predictor_of_the_user_is_used_instead_of_that_of_auto(nonlinear_answer):
+    X, y, _ = nonlinear_answer
+    result = zeronorm.select(X, y, method="auto", predictor="linear", features=2, permutations=0, cv=2)
+    assert not isinstance(result.model, GaussianModel)
+    assert result.procedure["value"] > 0.3
+
+
+def test_evaluate_uses_the_predictor_of_the_selector_unless_it_is_given_one():
+    class WithTree(zeronorm.FisherScore):
+        predictor_ = DecisionTreeClassifier(random_state=0)
+
+    X, y = crossed()
+    own = zeronorm.evaluate(WithTree(2), X, y, metrics="error_rate")
+    tree = zeronorm.evaluate(
+        zeronorm.FisherScore(2), X, y, metrics="error_rate", estimator=DecisionTreeClassifier(random_state=0)
+    )
+    linear = zeronorm.evaluate(
+        WithTree(2), X, y, metrics="error_rate", estimator=StandardizedSVC(kernel="linear")
+    )
+    assert own["error_rate"].to_list() == tree["error_rate"].to_list()
+    assert own["error_rate"].to_list() != linear["error_rate"].to_list()
 
 
 def test_sizes_and_methods_are_chosen_with_the_same_predictor():
@@ -157,7 +199,9 @@ def test_an_estimator_of_the_user_predicts_everywhere(tmp_path):
 @pytest.mark.parametrize("wrong", ["rbf", SVC, 3, None])
 def test_what_is_no_predictor_is_refused(wrong):
     X, y = crossed(40)
-    with pytest.raises(ValueError, match=r"'predictor' parameter must be one of \('linear', 'gaussian'\)"):
+    with pytest.raises(
+        ValueError, match=r"'predictor' parameter must be one of \('auto', 'linear', 'gaussian'\)"
+    ):
         zeronorm.compare(X, y, methods="fisher", predictor=wrong)
 
 
@@ -173,8 +217,9 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
     np.savetxt("data.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="")
     arguments = ["select", "data.csv", "-t", "y", "-m", "relief", "-k", "2", "--permutations", "0"]
     assert run([*arguments, "--predictor", "gaussian", "--save-model", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["procedure"]["value"] < 0.35
-    assert run(["apply", "zeronorm-out", "data.csv"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["procedure"]["value"] < 0.35
+    assert run(["apply", printed["folder"], "data.csv"]) == 0
     assert run([*arguments, "--predictor", "rbf"]) == 2
     assert "linear" in capsys.readouterr().err
 

@@ -62,13 +62,21 @@ def test_the_kind_of_a_task_counts_the_classes():
 
 @pytest.mark.parametrize(
     ("methods", "message"),
-    [([], ""), (["a"], "compares a inside"), (["a", "b"], "a and b inside"), (["a", "b", "c"], "a, b and c")],
+    [
+        ([], ""),
+        (["a"], "features by a"),
+        (["a", "b"], "consensus of a and b"),
+        (["a", "b", "c"], "a, b and c"),
+    ],
 )
-def test_the_note_on_the_methods_that_auto_compares(methods, message, monkeypatch):
+def test_the_note_on_what_auto_does(methods, message, monkeypatch):
+    X, y = numbers()
     monkeypatch.setattr(procedures, "candidates", lambda table: methods)
-    notes = procedures.default_notes(None)
-    assert len(notes) == bool(methods)
-    assert message in "".join(notes)
+    for table, has_classes in ((table_of(X, y), True), (table_of(X, X[:, 0], task="regression"), False)):
+        notes = procedures.default_notes(table)
+        assert len(notes) == bool(methods)
+        assert message in "".join(notes)
+        assert ("relief with a Gaussian" in "".join(notes)) == (has_classes and bool(methods))
 
 
 def test_methods_for_another_task_are_refused_with_those_that_serve():
@@ -172,7 +180,7 @@ def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
     name = str(table.feature_names[5])
     asked = {
         "cv": 4,
-        "rule": "best",
+        "rule": "all",
         "metric": "auc",
         "predictor": LogisticRegression(C=2.0),
         "keep": (name,),
@@ -181,7 +189,7 @@ def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
     for method in ("rfe", "auto"):
         found = build_procedure(method, table, settings, [2, 3])
         params = found.get_params(deep=False)
-        assert (params["cv"], params["rule"], list(params["sizes"])) == (4, "best", [2, 3])
+        assert (params["cv"], params["rule"], list(params["sizes"])) == (4, "all", [2, 3])
         assert params["scoring"] == "roc_auc"
         assert params["estimator"].C == 2.0
         inside = found.selector if method == "rfe" else found

@@ -46,12 +46,15 @@ def test_sizes_begin_where_the_largest_group_fits():
     assert sizes_to_try(table_of(X, y), Settings(features=10))[-1] == 10
 
 
-def test_the_grid_of_sizes_is_even_in_the_logarithm():
+def test_every_small_size_is_tried_and_no_large_one_is_far_from_the_next():
     X = np.zeros((4, 2000)) + np.arange(4)[:, None]
     table = table_of(X, np.array(["a", "b"] * 2))
-    assert procedures.sizes_to_try(table, Settings()) == sorted(
-        {round(float(size)) for size in 128.0 ** (np.arange(12) / 11)}
-    )
+    sizes = np.asarray(procedures.sizes_to_try(table, Settings()))
+    assert sizes[:12].tolist() == list(range(1, 13))
+    assert sizes[-1] == 128
+    assert (sizes[1:] / sizes[:-1])[12:].max() < 1.25
+    narrow = table_of(X[:, :50], np.array(["a", "b"] * 2))
+    assert procedures.sizes_to_try(narrow, Settings()) == list(range(1, 51))
     assert procedures.sizes_to_try(table, Settings(features=4))[-1] == 16
     assert procedures.sizes_to_try(table, Settings(features=5))[-1] == 20
 

@@ -159,7 +159,7 @@ def test_what_is_said_about_a_selection(selection):
 @pytest.fixture(scope="module")
 def comparison(file):
     return zeronorm.compare(
-        file, "state", methods="fisher,rfe", params={"rfe": {"C": 0.5}}, max_features=4, rule="best", cv=3,
+        file, "state", methods="fisher,rfe", params={"rfe": {"C": 0.5}}, max_features=4, rule="all", cv=3,
         permutations=2, id="sample", ignore=["patient", "g6"], random_state=3,
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ def test_what_was_compared(comparison, file):
     assert [method["parameters"] for method in comparison.methods] == [{}, {"C": 0.5}, {}]
     assert comparison.size == {
         "chosen": None,
-        "rule": "was chosen by the best mean score on inner cross-validation",
+        "rule": "is the one with the best smoothed score on inner cross-validation",
         "tried": [1, 2, 3, 4],
     }
     assert comparison.names == {k: f"g{k}" for k in range(6)}

@@ -230,7 +230,7 @@ def test_one_seed_one_result_and_another_seed_another(problem):
 # -- How sizes are chosen --
 
 
-@pytest.mark.parametrize("rule", ["best", "one_se"])
+@pytest.mark.parametrize("rule", ["fewest", "recommended", "all"])
 def test_the_rule_chooses_the_size(rule, problem):
     X, y = problem
     noisy = y.copy()
@@ -244,21 +244,19 @@ def test_the_rule_chooses_the_size(rule, problem):
         sizes=result.size["tried"],
         random_state=result.provenance["seeds"]["fisher"]["all samples"]["random_state"],
     ).fit(X, noisy)
-    assert len(result.features) == chooser.n_features_
-    mean, error = chooser.cv_results_["mean"], chooser.cv_results_["standard_error"]
-    limit = mean.max() - (error[mean.argmax()] if rule == "one_se" else 0.0)
-    assert chooser.n_features_ == chooser.cv_results_["size"][np.flatnonzero(mean >= limit - 1e-12)[0]]
+    assert len(result.features) == chooser.n_features_ == chooser.sizes_[rule]
 
 
-def test_the_two_rules_differ_where_they_should():
+def test_the_rules_differ_where_they_should():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 30))
     y = 2.0 * X[:, 0] + 0.4 * X[:, 1:7].sum(axis=1) + rng.normal(size=60)
     sizes = [
         len(zeronorm.select(X, y, **QUICK | {"method": "lasso", "features": "auto", "rule": rule}).features)
-        for rule in ("one_se", "best")
+        for rule in ("fewest", "recommended", "all")
     ]
-    assert sizes[0] < sizes[1]
+    assert sizes[0] <= sizes[1] <= sizes[2]
+    assert sizes[0] < sizes[2]
 
 
 def test_the_metric_reaches_the_inner_choice_and_the_records(problem):
@@ -277,7 +275,7 @@ def test_a_choice_at_the_largest_size_says_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 60))
     y = X[:, :40].sum(axis=1)
-    result = zeronorm.select(X, y, method="lasso", max_features=4, rule="best", cv=3, permutations=0)
+    result = zeronorm.select(X, y, method="lasso", max_features=4, rule="all", cv=3, permutations=0)
     assert result.size["at_largest"]
     assert any("'max_features'" in text for text in result.warnings)
 
@@ -342,16 +340,13 @@ def test_q_values_of_the_method_reach_the_table(problem, tmp_path):
     assert "q of the selection" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_auto_keeps_one_method_and_says_which(problem, monkeypatch):
-    from zeronorm.selectors.meta._auto import OUTSIDE
-    from zeronorm.selectors.meta._consensus import DEFAULT_METHODS
-
-    monkeypatch.setitem(DEFAULT_METHODS, "classification", ("fisher", "golub"))
-    monkeypatch.setitem(OUTSIDE, "classification", ())
+def test_auto_says_which_ranking_and_predictor_it_keeps(problem):
     result = zeronorm.select(*problem, method="auto", cv=3, permutations=0)
     assert result.chosen_method == "auto"
-    assert result.methods[0]["name"] in ("fisher", "golub", "consensus")
-    assert any("2 methods (fisher, golub) were compared" in note for note in result.notes)
+    assert result.methods[0]["name"] in ("consensus", "relief")
+    assert any(
+        "the consensus of fisher, arom, l1-svm and rfe with a linear model" in note for note in result.notes
+    )
 
 
 def test_compare_always_shows_what_chance_gives(problem):
@@ -368,20 +363,21 @@ def test_compare_always_shows_what_chance_gives(problem):
 
 
 def test_compare_says_which_methods_failed_and_warned():
-    """There is no hard margin for overlapping classes, and one iteration does not converge."""
+    """One method does not accept sparse data, and one iteration does not converge."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    X, y = sp.csr_matrix(rng.normal(size=(60, 4))), np.arange(60) % 2
     result = zeronorm.compare(
-        X, target=y, methods=["fisher", "margin-lp", "rfe"], params={"rfe": {"max_iter": 1}}, cv=2, features=2
+        X, target=y, methods=["fisher", "interval", "rfe"], params={"rfe": {"max_iter": 1}}, cv=2, features=2
     )
-    assert any(text.startswith("margin-lp failed on 2 folds") for text in result.warnings)
+    assert any(text.startswith("interval failed on 2 folds") for text in result.warnings)
     assert any("max_iter" in text for text in result.warnings)
 
 
 @pytest.mark.parametrize(
-    ("task", "names"), [("classification", "fisher, arom, l1-svm, rfe and relief"), ("regression", "lasso")]
+    ("task", "names", "relief"),
+    [("classification", "fisher, arom, l1-svm and rfe", True), ("regression", "lasso", False)],
 )
-def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
+def test_without_a_method_auto_compares_a_few_and_says_so(task, names, relief):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 6))
     y = X[:, 0] + 0.1 * rng.normal(size=30)
@@ -389,6 +385,7 @@ def test_without_a_method_auto_compares_a_few_and_says_so(task, names):
         X, y if task == "regression" else np.where(y > 0, "a", "b"), features=1, cv=3, permutations=0
     )
     assert result.features == ["x1"]
-    note = next(note for note in result.notes if note.startswith("No method was named, so auto compares"))
+    note = next(note for note in result.notes if note.startswith("No method was named, so auto ranks"))
     assert names in note
-    assert any("methods" in note and "were compared on the same inner folds" in note for note in result.notes)
+    assert ("relief" in note) == relief
+    assert any(note.startswith("The features are those of the consensus") for note in result.notes)

@@ -30,7 +30,7 @@ def test_settings_are_used_in_one_form():
     assert (plain.cv, plain.repeats, plain.rule, plain.predictor, plain.permutations) == (
         5,
         1,
-        "one_se",
+        "recommended",
         "linear",
         "auto",
     )

@@ -37,9 +37,8 @@ def test_gaps_are_filled_with_medians_of_the_samples_at_hand():
     assert training.filled(complete) is complete
     plain = procedures.build_procedure("fisher", complete, Settings(features=2), [2])
     assert training.selector_for(complete, plain) is plain
-    assert training.predictor_for(complete, plain) is plain
     assert isinstance(training.selector_for(table, plain), training.OnFilled)
-    steps = training.predictor_for(table, LogisticRegression())
+    steps = training.on_filled(LogisticRegression())
     assert [type(step).__name__ for _, step in steps.steps] == ["MedianFill", "LogisticRegression"]
     fitted = training.selector_for(table, plain).fit(X, y)
     alone = zeronorm.FisherScore(2).fit(whole.X, y)

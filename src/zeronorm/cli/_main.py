@@ -159,8 +159,10 @@ def _limit_of_the_system(error: Exception) -> str | None:
 
 def _sentence(message: str) -> str:
     """The message of the parser without the prefix of its checks, and with a full stop."""
+    from zeronorm.cli.options import former_values
+
     text = message.replace("Value error, ", "").strip()
-    for message_of_parser, plain in PARSER_MESSAGES.items():
+    for message_of_parser, plain in {**PARSER_MESSAGES, **former_values()}.items():
         text = text.replace(message_of_parser, plain)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 

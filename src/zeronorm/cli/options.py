@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from zeronorm._messages import Mention
-from zeronorm.workflow._kinds import Option, Options, defaults_of, options_of
+from zeronorm.workflow._kinds import Option, Options, defaults_of, options_of, renamed
 from zeronorm.workflow._options import DATA, CompareOptions, RunOptions, SelectOptions
 
 # -- Completion in the shell; fast, because no large package is imported for it --
@@ -91,6 +91,17 @@ def path(text: str | Path) -> Path:
 
 def _choices(name: str, found: Option) -> Any:
     return StrEnum(name, {value: value.replace("_", "-") for value in found.kind.values})
+
+
+def former_values() -> dict[str, str]:
+    """What the parser says about former values of options, each with a message that has the present name."""
+    return {
+        f"{text!r} is not one of": f"{renamed(text, present)}; use one of"
+        for record in (SelectOptions, CompareOptions)
+        for found in options_of(record).values()
+        for former, present in found.kind.former.items()
+        for text in (former, former.replace("_", "-"))
+    }
 
 
 def value_of(found: Option, given: Any) -> Any:

@@ -151,7 +151,7 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
     if K is None and design.n_features < design.n_samples:
         X = design.block(range(design.n_features))
         X = root[:, None] * (X - np.average(X, axis=0, weights=weight))
-        values, directions = design.eigen(X.T @ X)
+        values, directions = design.backend.eigen(X.T @ X)
         present = _present(values)
         return values[present], X @ directions[:, present] / np.sqrt(values[present])
     gram = design.gram() if K is None else K.copy()
@@ -161,7 +161,7 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
     gram += float(mean @ weight) / weight.sum()
     gram *= root[:, None]
     gram *= root
-    values, vectors = design.eigen(gram)
+    values, vectors = design.backend.eigen(gram)
     present = _present(values)
     return values[present], vectors[:, present]
 

@@ -22,6 +22,7 @@ from zeronorm.resampling._journal import Journal, data_digest, digest
 from zeronorm.resampling._metrics import Metric, parse_metrics
 from zeronorm.resampling._seeds import unset_random_states
 from zeronorm.resampling._splits import Split, make_splits
+from zeronorm.resampling.predictors._chosen import ChosenPredictor
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.selection._problem import Progress, RunBar, warn_about_target_outliers
 from zeronorm.selection.target import TASKS, Target
@@ -65,9 +66,10 @@ def evaluate(
     sizes : list of int or None, default=None
         Numbers of features. None, alone or in the list, means the size that the selector chooses.
     estimator : estimator or None, default=None
-        Predictor that scores the subsets. None: a linear support vector machine on standardised columns
-        (ridge regression with ``task="regression"``); its class weights are balanced if the first of ``metrics``
-        is a balanced metric, such as "balanced_error_rate".
+        Predictor that scores the subsets. None: the predictor that the selector has chosen (``AutoSelector``), or for
+        all others a linear support vector machine on standardised columns (ridge regression with
+        ``task="regression"``); its class weights are balanced if the first of ``metrics`` is a balanced metric,
+        such as "balanced_error_rate".
     metrics : str, Metric, list or dict, default=None
         Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
         task. "r2" of a test fold is one minus its mean squared error over the variance of the whole ``y``.
@@ -113,11 +115,12 @@ def evaluate(
     if not target.has_classes and y.ndim == 1 and y.dtype.kind in "iuf":
         warn_about_target_outliers("the methods and the measured errors", y, other_methods=False)
     seed = _check_seed(random_state, journal)
-    splits = make_splits(cv, y, groups, target=target, seed=seed)
+    splits = make_splits(cv, y, groups, target=target, seed=seed, least_per_fold=1)
     measured = _check_metrics(metrics, target, y)
     if estimator is None:
         is_sparse = hasattr(X, "tocsr")
-        estimator = default_estimator(target, n_samples=len(y), is_sparse=is_sparse, metric=measured[0])
+        usual = default_estimator(target, n_samples=len(y), is_sparse=is_sparse, metric=measured[0])
+        estimator = ChosenPredictor(usual)
     plan = FoldPlan(
         X=X,
         y=y,

@@ -41,12 +41,15 @@ class _RelevanceVectorModel(CheckedParameters, BaseEstimator):
     tol: float
     max_iter: int
 
-    def _learn(self, X: FloatArray, likelihood: Likelihood) -> SparseBayes:
+    def _require_memory(self, n_samples: int) -> None:
+        """Raise an error if the kernel of all pairs of samples would not fit into the free memory."""
         require_memory(
-            KERNEL_COPIES * 8 * len(X) ** 2,
-            f"{type(self).__name__} holds the kernel of all pairs of {len(X)} samples, which",
+            KERNEL_COPIES * 8 * n_samples**2,
+            f"{type(self).__name__} holds the kernel of all pairs of {n_samples} samples, which",
             "use a random subset of the samples.",
         )
+
+    def _learn(self, X: FloatArray, likelihood: Likelihood) -> SparseBayes:
         self._gamma = self._width(X)
         columns = self._kernel_columns(X, X)
         # Columns of unit size make the start and the tolerance independent of the units of the kernel.
@@ -193,6 +196,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel):
                 "RelevanceVectorClassifier needs samples of at least two classes in y. "
                 f"Got one class only: {written(self.classes_[0])}."
             )
+        self._require_memory(len(X))
         targets = (codes[:, None] == np.arange(self.classes_.size)).astype(np.float64)
         targets = targets[:, 1:] if self.classes_.size == 2 else targets
         self._learn(X, BernoulliLikelihood(targets, np.ones(len(y))))
@@ -306,6 +310,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel):
             y_numeric=True,
         )
         target = Real.encode(y, type(self).__name__).values
+        self._require_memory(target.size)
         warn_about_target_outliers(type(self).__name__, target, other_methods=False)
         warn_of_long_fit(
             "RelevanceVectorRegressor",

@@ -181,6 +181,12 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             )
         self.gamma_ = self._gamma(X, weight)
         vectors, rows, codes, weight = _merge(X, codes, weight)
+        candidates = self._candidates(vectors.size)
+        require_memory(
+            8 * rows.size * candidates.size,
+            f"SparseKernelSVC holds the kernel of {rows.size} samples and {candidates.size} candidates, which",
+            "set n_candidates, or use a random subset of the samples.",
+        )
         warn_of_long_fit(
             "SparseKernelSVC",
             SECONDS_PER_FOURTH_POWER
@@ -189,7 +195,6 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             f"{vectors.size} distinct samples",
             "fit a subsample, or use a support vector machine",
         )
-        candidates = self._candidates(vectors.size)
         result, model = self._train(X, rows, vectors[candidates], codes, weight)
         self._store(X, present, vectors[candidates], result, model)
         return self
@@ -197,11 +202,6 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
     def _train(
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
-        require_memory(
-            8 * rows.size * vectors.size,
-            f"SparseKernelSVC holds the kernel of {rows.size} samples and {vectors.size} candidates, which",
-            "set n_candidates, or use a random subset of the samples.",
-        )
         columns = self._kernel(X[rows], X[vectors])
         model: LinearModel | TwoNormModel = self._model(codes, weight)
         if self.two_norm > 0.0:

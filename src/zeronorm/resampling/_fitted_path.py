@@ -35,6 +35,11 @@ def selected_support(selector: Any, path: SelectionPath) -> np.ndarray:
     raise ValueError(f"{type(selector).__name__} does not choose a number of features itself; set 'sizes'.")
 
 
+def chosen_predictor(selector: Any) -> Any:
+    """The unfitted predictor that a fitted selector has chosen together with its features; None for most selectors."""
+    return getattr(_unwrapped(selector), "predictor_", None)
+
+
 def _unwrapped(selector: Any) -> Any:
     """The selector inside searches and pipelines: the last step that has selected something."""
     while True:

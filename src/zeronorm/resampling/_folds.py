@@ -43,6 +43,9 @@ class FoldPlan:
     ``sizes`` may hold None for the size that the selector chooses. With ``is_strict`` errors and warnings are
     raised; otherwise they are recorded in the result of the task, and the other tasks go on. With ``lifts_sizes``
     a size that forced features or whole groups exceed becomes the smallest possible size.
+
+    ``estimator`` is the predictor. If it has a method ``for_selector``, that method returns the predictor for a fitted
+    selector, which may have chosen one together with its features.
     """
 
     X: Any
@@ -193,7 +196,7 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskR
         return task_result
     task_result["fit_seconds"] = time.perf_counter() - start
     task_result["converged"] = bool(getattr(selector, "converged_", path.converged))
-    model = _fresh_model(plan, for_estimator)
+    model = _fresh_model(plan, for_estimator, selector)
     sizes = plan.sizes if task.sizes is None else task.sizes
     if kept is None:
         kept, task = _LastColumns(), replace(task, columns=None)
@@ -217,8 +220,10 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskR
     return task_result
 
 
-def _fresh_model(plan: FoldPlan, seeds: np.random.SeedSequence) -> Any:
+def _fresh_model(plan: FoldPlan, seeds: np.random.SeedSequence, selector: Any) -> Any:
     """The predictor, to be copied for each size; a built-in one without random state needs no clone."""
+    if hasattr(plan.estimator, "for_selector"):
+        return seeded_clone(plan.estimator.for_selector(selector), seeds)
     if isinstance(plan.estimator, OnStandardized) and not plan.unset_in_estimator:
         return plan.estimator
     return seeded_clone(plan.estimator, seeds, plan.unset_in_estimator)

@@ -43,14 +43,16 @@ def make_splits(
     target: Target | type[Target],
     seed: int,
     repeats: int = 1,
+    least_per_fold: int = 2,
 ) -> list[Split]:
     """All splits of ``cv``: a number of folds, a splitter, pairs of row indices, or splits made by this function.
 
     A number of folds means shuffled folds, stratified as the target asks, that keep the sample
     groups together where there are any. A splitter is copied, so its random state does not change, and an unset
     random state is fixed by ``seed``. Of few samples there are fewer folds, with a warning: at most as many as the
-    largest class or the sample groups allow, and for a real target at least two samples in each. Each of several
-    ``repeats`` is drawn with the next seed; they must differ.
+    largest class or the sample groups allow, and for a real target so many that each has ``least_per_fold`` samples:
+    two where each fold has a score, since one sample has no R², and one where the predictions of all folds are scored
+    together. Each of several ``repeats`` is drawn with the next seed; they must differ.
     """
     if isinstance(cv, list) and cv and all(isinstance(split, Split) for split in cv):
         return cv
@@ -59,7 +61,7 @@ def make_splits(
     labels = y if strata is None else strata
     n_samples = len(y)
     placeholder = np.zeros((n_samples, 1))
-    cv = possible_folds(cv, labels, groups, is_stratified)
+    cv = possible_folds(cv, labels, groups, is_stratified, least_per_fold)
     splits: list[Split] = []
     seen: list[frozenset[bytes]] = []
     for repeat in range(repeats):
@@ -85,14 +87,20 @@ def make_splits(
     return splits
 
 
-def possible_folds(cv: Any, labels: NDArray[Any], groups: Any, is_stratified: bool) -> Any:
+def possible_folds(
+    cv: Any, labels: NDArray[Any], groups: Any, is_stratified: bool, least_per_fold: int = 2
+) -> Any:
     """The number of folds ``cv``, or the largest that the samples allow, with a warning; other splitters as they are.
 
-    A fold without samples is impossible; one sample of a real target has no R², so such folds need two.
+    A fold needs ``least_per_fold`` samples of a real target, or one sample of the largest class.
     """
     if not isinstance(cv, numbers.Integral) or isinstance(cv, bool) or cv < 2:
         return cv
-    most = int(np.unique(labels, return_counts=True)[1].max()) if is_stratified else len(labels) // 2
+    most = (
+        int(np.unique(labels, return_counts=True)[1].max())
+        if is_stratified
+        else len(labels) // least_per_fold
+    )
     found = f"the largest class has {most} samples" if is_stratified else f"there are {len(labels)} samples"
     if groups is not None and len(np.unique(groups)) < most:
         most = len(np.unique(groups))

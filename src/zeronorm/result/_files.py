@@ -14,6 +14,7 @@ import numpy as np
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._records import columns_of
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.result._lists import is_rare
 from zeronorm.result._models import LinearModel
 from zeronorm.result._plain import INDICES, figure_values, figures_from
 from zeronorm.selection.target import Labels, Real
@@ -74,8 +75,10 @@ FEATURE_COLUMNS = (
     "rank",
     "name",
     "column",
+    "smallest_list",
     "score",
     "frequency",
+    "rarely_selected",
     "direction",
     "effect",
     "effect_kind",
@@ -95,6 +98,7 @@ def feature_rows(selected: Sequence[SelectedFeature]) -> list[dict[str, Any]]:
     for feature in selected:
         content = asdict(feature)
         means = content["class_means"] or {}
+        content["rarely_selected"] = is_rare(feature.frequency)
         rows.append(
             {name: content[name] for name in FEATURE_COLUMNS}
             | {f"mean in {label}": value for label, value in means.items()}

@@ -49,11 +49,20 @@ class CheckedParameters:
             value = getattr(self, name)
             if not kind.accepts(value):
                 is_huge = is_number(value) and bool(LARGEST < abs(value) < math.inf)
-                raise parameter_error(self, name, kind.must_be + f" (at most {LARGEST:g})" * is_huge)
+                hint = f" (at most {LARGEST:g})" * is_huge + _renamed_value(name, value, kind)
+                raise parameter_error(self, name, kind.must_be + hint)
         self._check_parameters()
 
     def _check_parameters(self) -> None:
         """Raise an error where parameters contradict each other; subclasses override it."""
+
+
+def _renamed_value(name: str, value: Any, kind: Kind) -> str:
+    """A note for a former name of a value whose present name the parameter accepts, otherwise empty."""
+    if not isinstance(value, str) or name not in VOCABULARY:
+        return ""
+    present = VOCABULARY[name].renamed.get(value)
+    return f" ({value!r} is now {present!r})" if present is not None and kind.accepts(present) else ""
 
 
 @cache

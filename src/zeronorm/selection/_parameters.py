@@ -9,7 +9,8 @@ constructor adds what is specific to the class: whether None is allowed, and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from zeronorm.selection._kinds import (
@@ -46,10 +47,12 @@ class Parameter:
     ----------
     kind : values that are accepted besides None and the strings of the annotation; None if there are no others.
     meaning : first sentence of the description in every class that has the parameter.
+    renamed : the present name of each value that had another one; the error for the former name states it.
     """
 
     kind: Kind | None
     meaning: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 ANY_LIST_OR_ARRAY = Kind("array", "an array of numbers", "array", lambda value: hasattr(value, "__len__"))
@@ -192,7 +195,11 @@ _SEARCH = {
         "'named_steps.svc.coef_', or a function of the estimator. 'auto' takes ``coef_`` or ``feature_importances_``.",
     ),
     "min_features_to_select": Parameter(count(), "Smallest number of features that is tried."),
-    "rule": Parameter(None, "Rule that decides which features, or how many, are kept."),
+    "rule": Parameter(
+        None,
+        "Rule that decides which features, or how many, are kept.",
+        renamed={"one_se": "fewest", "best": "all"},
+    ),
     "method": Parameter(None, "Algorithm that computes the solution."),
     "criterion": Parameter(None, "Impurity that a split reduces, as in scikit-learn's trees."),
     "contrast": Parameter(

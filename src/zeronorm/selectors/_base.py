@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
 from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
-    StandardizedDesign,
     as_design,
     check_container,
     has_own_backend,
@@ -124,8 +123,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 else nullcontext()
             ):
                 path = self._select(problem)
-            if isinstance(problem.design, StandardizedDesign):
-                path = path.demote(problem.design.zero_columns)
+            if problem.design.affine is not None:
+                path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
             self._store(path, problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
@@ -335,9 +334,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         columns = np.flatnonzero(self.support_)
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
         self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
-        if isinstance(problem.design, StandardizedDesign):
-            self._selected_mean = problem.design.mean[columns]
-            self._selected_scale = problem.design.scale[columns]
+        affine = problem.design.affine
+        if affine is not None:
+            self._selected_mean, self._selected_scale = affine.mean[columns], affine.scale[columns]
         params = dict(routed.estimator.fit)
         if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             params.setdefault("sample_weight", problem.sample_weight)

@@ -54,6 +54,7 @@ UNKEPT_CHECKS: dict[tuple[str, str], str] = {
     ("KnockoffSelector", "check_flipping_signs_changes_nothing"): (
         "knockoffs are drawn at random, and the draw for a mirrored column is not the mirrored draw"
     ),
+    ("KnockoffSelector", "check_one_feature"): "it keeps at least 1 / level features or none",
     ("OptimalBrainDamage", "check_flipping_signs_changes_nothing"): (
         "a network starts from random weights, which are other ones for a mirrored column"
     ),

@@ -18,6 +18,7 @@ from zeronorm._messages import Message, parameter
 from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import get_method
+from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import RunBar
@@ -64,21 +65,38 @@ class WithBaseline(BaseEstimator):
     ----------
     estimator : the predictor with features.
     task : "classification" or "regression".
+    fills : whether the predictor fills missing values.
+    follows_selector : whether a predictor that the selector has chosen together with its features is used instead.
     """
 
-    def __init__(self, estimator: Any, task: str = "classification") -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        task: str = "classification",
+        fills: bool = False,
+        follows_selector: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.task = task
+        self.fills = fills
+        self.follows_selector = follows_selector
 
     @classmethod
     def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
         """The predictor of the run, which fills missing values if the table has any."""
-        return cls(training.predictor_for(table, procedures.predictor_of(table, settings)), table.task)
+        follows = procedures.follows_selector(settings)
+        return cls(procedures.predictor_of(table, settings), table.task, bool(table.n_missing), follows)
+
+    def for_selector(self, selector: Any) -> WithBaseline:
+        """The predictor for the features of a fitted selector."""
+        own = chosen_predictor(selector) if self.follows_selector else None
+        return self if own is None else WithBaseline(own, self.task, self.fills)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on the features, or on the target alone when there is none."""
         if X.shape[1] > 0:
-            self.estimator_ = clone(self.estimator).fit(X, y)
+            predictor = clone(self.estimator)
+            self.estimator_ = (training.on_filled(predictor) if self.fills else predictor).fit(X, y)
         else:
             self.estimator_ = clone(BASELINES[TASKS[self.task].baseline]).fit(X, y)
         if TASKS[self.task].has_classes:

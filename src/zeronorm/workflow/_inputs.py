@@ -94,6 +94,8 @@ def _read(path: Path, options: DataOptions, *, transpose: bool = False) -> RawTa
         decimal_comma=options.decimal_comma,
         encoding=options.encoding,
         transpose=transpose,
+        sheet=options.sheet,
+        header_row=options.header_row,
         memory_budget=options.memory_budget,
     )
 
@@ -139,7 +141,7 @@ def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
     from zeronorm.datasets._joining import join_samples
 
     if isinstance(options.samples, (str, os.PathLike)):
-        samples = _read(Path(options.samples), replace(options, delimiter=None))
+        samples = _read(Path(options.samples), replace(options, delimiter=None, sheet=None, header_row=None))
     elif hasattr(options.samples, "columns"):
         samples = raw_from_data_frame(options.samples)
     else:

@@ -14,8 +14,10 @@ import numpy as np
 
 from zeronorm._messages import OptionError, rendered
 from zeronorm._types import written
+from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.result import _files as files
 from zeronorm.result._folder import output_folder
+from zeronorm.result._lists import LISTS, ListedFeature, left_out_note, rare_note
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
 from zeronorm.selection._problem import Progress, RunBar
 from zeronorm.workflow import _chance as chance
@@ -27,6 +29,7 @@ from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
+from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions, Settings
 from zeronorm.workflow._result import Result, write_result
@@ -37,8 +40,10 @@ if TYPE_CHECKING:
 ALWAYS_COMPARED = "random"  # with the baseline, the reference that a method must beat
 RULES = {
     "fixed": "was set in advance",
-    "one_se": "was chosen by the one-standard-error rule on inner cross-validation",
-    "best": "was chosen by the best mean score on inner cross-validation",
+    "fewest": "is the smallest within one standard error of the best mean score on inner cross-validation",
+    "recommended": "is the smallest with nearly the best smoothed score on inner cross-validation (within half a "
+    "standard error, or within a fiftieth of the range of all sizes)",
+    "all": "is the one with the best smoothed score on inner cross-validation",
     "own": "was chosen by the method's own control of false selections",
 }
 
@@ -56,8 +61,8 @@ class Job:
     caller: Caller
     journal: Path | None = None
 
-    def provenance(self, built: Mapping[str, Any]) -> dict[str, Any]:
-        """Versions, settings and the seeds of all folds."""
+    def provenance(self, built: Mapping[str, Any], selector: Any = None) -> dict[str, Any]:
+        """Versions, settings, the predictor for the fitted selector, and the seeds of all folds."""
         s = self.settings
         return provenance(
             self.clock,
@@ -65,7 +70,7 @@ class Job:
             seed=s.random_state,
             folds=s.cv,
             repeats=s.repeats,
-            predictor=procedures.described_predictor(self.table, s),
+            predictor=procedures.described_predictor(self.table, s, chosen_predictor(selector)),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
         )
 
@@ -75,7 +80,7 @@ class Job:
 
 
 def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Result:
-    """Check the options and the output folder, load the data, do the work, write the files.
+    """Check the options, load the data, check the output folder, do the work, write the files.
 
     Parameters
     ----------
@@ -92,12 +97,15 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
     with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+        job = _job(
+            data, settings, clock, caller, bar
+        )  # a mistake in the input is reported before any in the folder
         if settings.out is None:
             with on_cluster(settings.dask):
-                return work(_job(data, settings, clock, caller, None, bar))
+                return work(job)
         folder = output_folder(settings.out, force=settings.force, resume=settings.resume)
         with folder as folders, on_cluster(settings.dask):
-            result = work(_job(data, settings, clock, caller, folders.journal, bar))
+            result = work(replace(job, journal=folders.journal))
             bar.say("Writing the report")
             write_result(result, folders.folder, with_model=with_model)
     return result
@@ -109,13 +117,13 @@ def _named(data: Any) -> str:
     return "standard input" if str(data) == "-" else Path(data).name
 
 
-def _job(data: Any, settings: Any, clock: Clock, caller: Caller, journal: Path | None, bar: RunBar) -> Job:
+def _job(data: Any, settings: Any, clock: Clock, caller: Caller, bar: RunBar) -> Job:
     if isinstance(settings, SelectOptions) and settings.write_table is not None:
         files.check_table_path(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
     procedures.metrics_of(table, settings)
-    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller, journal)
+    return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller)
 
 
 def _describe_data(job: Job) -> dict[str, Any]:
@@ -278,37 +286,58 @@ def _selection_result(
 
     table, settings = job.whole, job.settings
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
-    model = fit_model(table, fitted.columns, settings, with_gaps=job.table)
+    listed = _listed(job, fitted, found, dict(frequencies.shares))
+    model = fit_model(table, fitted.columns, settings, selector=fitted.selector, with_gaps=job.table)
     q_values = getattr(fitted.selector, "q_values_", None)
     selected = describe_selected(
-        table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values
+        table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values, listed
     )
     figures = _figures(table, fitted, sizes)
-    named = {feature.index for feature in selected} | {index for index, _ in frequencies.shares[:200]}
+    named = {feature.index for feature in selected} | {feature.index for feature in listed}
+    named |= {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}
-    rule = _rule_of(fitted.label, settings)
     result = Result(
         kind="selection",
         data=_describe_data(job),
         methods=[_describe_method(_method_name(fitted), fitted.innermost, fitted.label)],
         chosen_method=fitted.label,
-        size={
-            "chosen": len(selected),
-            "rule": RULES[rule],
-            "tried": sizes,
-            "at_largest": rule in ("one_se", "best") and len(selected) >= sizes[-1] < table.n_features,
-        },
+        size=_size_of(job, fitted, sizes),
         procedure=found,
         selected=selected,
+        listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=job.rendered([*table.notes, *_notes(job, fitted, selected)]),
-        provenance=job.provenance({fitted.label: fitted.procedure}),
+        notes=job.rendered([*table.notes, *_notes(job, fitted, selected, frequencies.shares)]),
+        provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,
         model=model,
     )
     own = measured.result_warnings(found, result.size)
     return replace(result, warnings=job.rendered([*checks.data_warnings(table), *own, *messages]))
+
+
+def _size_of(job: Job, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
+    """The selected number of features, how it was chosen, and the numbers that the three rules choose."""
+    rule, chosen = _rule_of(fitted.label, job.settings), len(fitted.columns)
+    tried = tried_sizes(fitted.selector, sizes)
+    size = {
+        "chosen": chosen,
+        "rule": RULES[rule],
+        "tried": tried,
+        "at_largest": rule in LISTS and chosen >= tried[-1] < job.whole.n_features,
+    }
+    by_rule = sizes_by_rule(fitted.selector) if rule in LISTS else {}
+    return size | ({"by_rule": by_rule, "selected_list": rule} if by_rule else {})
+
+
+def _listed(
+    job: Job, fitted: Fitted, found: dict[str, Any], frequencies: dict[int, float]
+) -> list[ListedFeature]:
+    """The features of the three nested lists; none where the procedure does not predict."""
+    rule, sizes = _rule_of(fitted.label, job.settings), sizes_by_rule(fitted.selector)
+    if rule not in LISTS or not sizes or found["beats_chance"] is False:
+        return []
+    return nested_lists(job.whole, fitted.path, sizes, fitted.columns, rule, frequencies)
 
 
 def _rule_of(method: str, settings: Settings) -> str:
@@ -321,12 +350,17 @@ def _method_name(fitted: Fitted) -> str:
     return str(getattr(fitted.selector, "chosen_", fitted.label))
 
 
-def _notes(job: Job, fitted: Fitted, selected: Sequence[Any]) -> list[str]:
+def _notes(
+    job: Job, fitted: Fitted, selected: Sequence[Any], shares: Sequence[tuple[int, float]]
+) -> list[str]:
     notes = [] if job.settings.method else procedures.default_notes(job.whole)
     notes += procedures.predictor_notes(job.settings)
     notes += chance.exchange_notes(job.table, job.settings)
     notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
+    kept = {feature.index for feature in selected}
+    always = [str(job.whole.feature_names[i]) for i, share in shares if share == 1.0 and i not in kept]
+    notes += [*rare_note(selected), *left_out_note(always)]
     return [*notes, AFTER_SELECTION] if selected else notes
 
 

@@ -32,12 +32,14 @@ class OptionKind:
         "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
+    former : previous names of values, each with its present name.
     """
 
     accepts: str
     text: str = "text"
     least: int = 0
     values: tuple[str, ...] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def checked(self, name: str, value: Any) -> Any:
         """The checked value in the form that is used; ``OptionError`` for a value that is not accepted."""
@@ -59,6 +61,13 @@ class WholeNumber(OptionKind):
     def _must_be(self, value: Any) -> str | None:
         is_right = _is_count(value, self.least) or (value is None and "None" in self.accepts)
         return None if is_right else f"a whole number of at least {self.least}"
+
+
+class Sheet(OptionKind):
+    """The name of a sheet, or its number as a text."""
+
+    def checked(self, name: str, value: str | int | None) -> str | None:
+        return None if value is None else str(value)
 
 
 class Size(OptionKind):
@@ -84,6 +93,11 @@ class Permutations(OptionKind):
 
 class OneOf(OptionKind):
     """One of several texts."""
+
+    def checked(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and value in self.former:
+            raise OptionError(f"must be one of {self.values}. {renamed(value, self.former[value])}.", name)
+        return super().checked(name, value)
 
     def _must_be(self, value: Any) -> str | None:
         return None if isinstance(value, str) and value in self.values else f"one of {self.values}"
@@ -114,6 +128,11 @@ class Parameters(OptionKind):
 
     def checked(self, name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
         return dict(value or {})
+
+
+def renamed(former: str, present: str) -> str:
+    """What a message says about a value that has another name now."""
+    return f"{former!r} is now called {present!r}"
 
 
 def _is_count(value: Any, least: int) -> bool:

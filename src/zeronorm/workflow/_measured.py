@@ -11,6 +11,7 @@ from zeronorm._messages import Message, parameter, setting
 from zeronorm.evaluation import _summary as summary
 from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.resampling._metrics import METRICS, as_metric
+from zeronorm.result._lists import outside_note
 from zeronorm.result._sentences import FEWEST_PERMUTATIONS, LEVEL, are_exchanges_few
 from zeronorm.workflow._chance import BASELINE, PermutationTest, chance_level, direction
 from zeronorm.workflow._options import Settings
@@ -121,6 +122,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
         )
     else:
         notes += _doubts_about_chance(found)
+        notes += outside_note(found["sizes"], size["chosen"]) if size.get("chosen") else []
     if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:

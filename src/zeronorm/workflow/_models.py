@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def fit_model(
-    table: Table, columns: Any, settings: Settings, *, with_gaps: Table | None = None
+    table: Table, columns: Any, settings: Settings, *, selector: Any = None, with_gaps: Table | None = None
 ) -> LinearModel | None:
-    """The predictor of the run fitted on some columns of all samples.
+    """The predictor of the run, or of the fitted selector, fitted on some columns of all samples.
 
     None without columns, and for an estimator given by the user. ``with_gaps`` is the table before its missing values
     were filled; the model then fills those of new samples as well.
@@ -39,8 +39,9 @@ def fit_model(
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
-    fitted = WithBaseline.for_table(table, settings).fit(dense_columns(table.X, columns), table.y).estimator_
-    is_gaussian = settings.predictor == "gaussian"
+    predictor = WithBaseline.for_table(table, settings).for_selector(selector)
+    fitted = predictor.fit(dense_columns(table.X, columns), table.y).estimator_
+    is_gaussian = getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_")
     scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
     mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)

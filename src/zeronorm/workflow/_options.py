@@ -20,6 +20,7 @@ from zeronorm.workflow._kinds import (
     Parameters,
     Permutations,
     Predictor,
+    Sheet,
     Size,
     WholeNumber,
     option,
@@ -138,6 +139,13 @@ class DataOptions(Options):
         "training samples of each fold.",
         "What to do with missing values. median: fill in the median of the training samples of each fold.",
     )
+    censored: str = option(
+        "error",
+        OneOf('{"error", "half", "missing"}', "choice", values=("error", "half", "missing")),
+        'What to do with limits of detection among numbers, such as "<0.5": an error, half of the limit (for values '
+        "above one, the limit itself), or a missing value.",
+        "What to do with limits of detection, such as <0.5. half: half of the limit.",
+    )
     drop_unlabelled: bool = option(
         False,
         SWITCH,
@@ -176,6 +184,20 @@ class DataOptions(Options):
         "Encoding of text files, such as gb18030. Default: detected.",
         "NAME",
     )
+    sheet: str | None = option(
+        None,
+        Sheet("str, int or None"),
+        "Name or number of the sheet of a workbook. None: the first sheet that holds a table.",
+        "Name or number of the sheet of a workbook. Default: the first that holds a table.",
+        "NAME|N",
+    )
+    header_row: int | None = option(
+        None,
+        WholeNumber("int or None", "number", least=1),
+        "Number of the line of a text file, or of the row of a sheet, that holds the names of the columns. None: found "
+        "from the cells.",
+        "Line of a text file, or row of a sheet, that holds the names of the columns. Default: found.",
+    )
     random_state: int = option(
         0,
         WholeNumber("int", "number"),
@@ -211,11 +233,18 @@ class Settings(DataOptions):
         "--param -p NAME=VALUE",
     )
     rule: str = option(
-        "one_se",
-        OneOf('{"one_se", "best"}', "choice", values=("one_se", "best")),
-        'How "auto" chooses the number of features: the best mean score, or the fewest features within one standard '
-        "error of it.",
-        "How auto chooses the number of features: fewest within one standard error of the best score, or best score.",
+        "recommended",
+        OneOf(
+            '{"fewest", "recommended", "all"}',
+            "choice",
+            values=("fewest", "recommended", "all"),
+            former={"one_se": "fewest", "best": "all"},
+        ),
+        'How "auto" chooses the number of features from the scores inside the folds. "fewest": the smallest number '
+        'within one standard error of the best score. "recommended": the smallest number whose score is nearly the '
+        'best, within half a standard error. "all": the number with the best score, beyond which features do not help.',
+        "Which list auto returns. fewest: within one standard error of the best score; recommended: nearly the best "
+        "score, within half a standard error; all: every feature that improves the score.",
     )
     metric: str | None = option(
         None,
@@ -227,13 +256,17 @@ class Settings(DataOptions):
         "NAME",
     )
     predictor: Any = option(
-        "linear",
-        Predictor('{"linear", "gaussian"} or estimator', "choice", values=("linear", "gaussian")),
+        "auto",
+        Predictor(
+            '{"auto", "linear", "gaussian"} or estimator', "choice", values=("auto", "linear", "gaussian")
+        ),
         "The model that predicts the target from the selected features, in the folds and at the end: a linear support "
         "vector machine (SVM) or ridge regression, an SVM with a Gaussian kernel (for nonlinear boundaries; its time "
-        "grows with the square of the number of samples), or a scikit-learn estimator. An SVM has balanced class "
+        'grows with the square of the number of samples), or a scikit-learn estimator. "auto": the model that the '
+        "method auto has chosen together with its features; for all other methods linear. An SVM has balanced class "
         "weights if ``metric`` counts all classes the same, such as the balanced error rate.",
-        "The model on the selected features. gaussian: an SVM with nonlinear boundaries.",
+        "The model on the selected features. gaussian: an SVM with nonlinear boundaries; auto: what the method chose, "
+        "else linear.",
     )
     max_features: int | None = option(
         None,
@@ -309,7 +342,7 @@ class RunOptions(Settings):
         None,
         OptionKind("path or None", "path"),
         "Folder for the results. It also keeps finished folds if the run is interrupted.",
-        "Folder for the results.",
+        "Folder for the results. Default: a new one, named after the data and the time.",
         "-o FOLDER",
     )
     force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
@@ -36,7 +37,6 @@ SET_BY_THE_RUN = {
 ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
 # Number of values above which elimination removes a tenth of the features at a time while many remain.
 LARGE_TABLE = 2_000_000
-LENGTH_OF_GRID = 12
 DEFAULT_LARGEST = 128
 # The scorer of scikit-learn that chooses sizes by the same measure as each metric.
 SCORERS = {
@@ -59,7 +59,7 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     if not isinstance(settings.predictor, str):
         return settings.predictor
     metric = metrics_of(table, settings)[0]
-    if settings.predictor == "linear":
+    if settings.predictor in ("auto", "linear"):
         return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
@@ -70,15 +70,25 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     return gaussian_estimator(table.target, is_sparse=is_sparse, metric=metric)
 
 
-def described_predictor(table: Table, settings: Settings) -> str:
-    """The predictor in a few words, for the methods section of the report."""
+def follows_selector(settings: Settings) -> bool:
+    """Whether a predictor that a method chooses together with its features is used."""
+    return isinstance(settings.predictor, str) and settings.predictor == "auto"
+
+
+def described_predictor(table: Table, settings: Settings, chosen: Any = None) -> str:
+    """The predictor in a few words, for the methods section of the report.
+
+    ``chosen`` is the predictor that the method has chosen together with its features on all samples.
+    """
+    if follows_selector(settings) and chosen is not None:
+        return f"{_described_choice(chosen)}, a choice that was repeated in every fold,"
     if not isinstance(settings.predictor, str):
         return " ".join(repr(settings.predictor).split())
     if not table.target.has_classes:
         return (
-            "ridge regression"
-            if settings.predictor == "linear"
-            else "support vector regression, Gaussian kernel,"
+            "support vector regression, Gaussian kernel,"
+            if settings.predictor == "gaussian"
+            else "ridge regression"
         )
     kind = "a linear support vector machine"
     if settings.predictor == "gaussian":
@@ -91,9 +101,22 @@ def described_predictor(table: Table, settings: Settings) -> str:
     return f"{kind} without class weights"
 
 
+def _described_choice(chosen: Any) -> str:
+    """A predictor of auto in a few words."""
+    if not hasattr(chosen, "kernel"):
+        return "ridge regression" if is_regressor(chosen) else "a linear support vector machine"
+    kind = (
+        "a linear support vector machine"
+        if chosen.kernel == "linear"
+        else "a support vector machine with a Gaussian kernel"
+    )
+    weights = "with" if chosen.class_weight == "balanced" else "without"
+    return f"{kind} (C = {chosen.C:g}) {weights} balanced class weights"
+
+
 def predictor_notes(settings: Settings) -> list[str]:
     """A note on the predictor, if it is not the default."""
-    if settings.predictor == "linear":
+    if isinstance(settings.predictor, str) and settings.predictor in ("auto", "linear"):
         return []
     name = (
         "a support vector machine with a Gaussian kernel"
@@ -105,7 +128,7 @@ def predictor_notes(settings: Settings) -> list[str]:
 
 def _scorer(table: Table, settings: Settings) -> Any:
     """The predictor for choices inside the folds; None for the default, which the selector creates itself."""
-    return None if settings.predictor == "linear" else predictor_of(table, settings)
+    return None if follows_selector(settings) else predictor_of(table, settings)
 
 
 # -- Methods by name ----------------------------------------------------------------------------------
@@ -122,13 +145,20 @@ def default_method(table: Table) -> str:
 
 
 def default_notes(table: Table) -> list[str]:
-    """A note on the methods that are compared if none is named."""
+    """A note on what is done if no method is named."""
     methods = candidates(table)
     if not methods:
         return []
-    names = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    names = (
+        f"the consensus of {', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    )
+    nonlinear = (
+        ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
+        if table.target.has_classes
+        else ""
+    )
     return [
-        f"No method was named, so auto compares {names} inside the folds. That takes up to ten times as "
+        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to ten times as "
         "long as the slowest of them, or longer with small tables; name a method to save time."
     ]
 
@@ -279,7 +309,7 @@ def inner_folds(table: Table, settings: Settings) -> int:
 
 def folds_of_auto(table: Table, settings: Settings) -> int:
     """Number of folds in which auto compares its methods."""
-    from zeronorm.selectors.meta._inner_folds import usual_folds
+    from zeronorm.engines.pipeline_choice._inner_folds import usual_folds
 
     return min(inner_folds(table, settings), usual_folds(table.n_samples, table.sample_groups))
 
@@ -308,7 +338,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         estimator=_scorer(table, settings),
         cv=folds_of_auto(table, settings),
         rule=settings.rule,
-        sizes=sizes,
+        sizes=None if settings.max_features is None else sizes,
         scoring=scorer_name(table, settings),
         always_keep=keep or None,
         feature_groups=table.feature_groups,
@@ -405,6 +435,8 @@ def sizes_to_try(table: Table, settings: Settings) -> list[int]:
 
     The smallest has room for the forced features and the largest group; the largest is well above the number asked for.
     """
+    from zeronorm.selectors.meta._auto import usual_sizes
+
     p = table.n_features
     if settings.features is not None and settings.features > p:
         raise OptionError(
@@ -422,5 +454,4 @@ def sizes_to_try(table: Table, settings: Settings) -> list[int]:
         largest = DEFAULT_LARGEST
     smallest = min(smallest, p)
     largest = min(max(largest, smallest, settings.features or 1), p)
-    grid = np.geomspace(smallest, largest, LENGTH_OF_GRID).round().astype(int)
-    return sorted({int(size) for size in grid})
+    return sorted({max(int(size), smallest) for size in usual_sizes(p, largest)})

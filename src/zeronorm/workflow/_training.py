@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets._encoding import column_medians, fill
-from zeronorm.resampling._fitted_path import fitted_path, selected_support
+from zeronorm.resampling._fitted_path import chosen_predictor, fitted_path, selected_support
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.workflow._options import Settings
 from zeronorm.workflow._procedures import metrics_of
@@ -70,6 +70,7 @@ class OnFilled(BaseEstimator):
         self.procedure_ = clone(self.procedure).fit(MedianFill().fit(X).transform(X), y, **params)
         self.path_ = fitted_path(self.procedure_, int(X.shape[1]))
         self.converged_ = bool(getattr(self.procedure_, "converged_", self.path_.converged))
+        self.predictor_ = chosen_predictor(self.procedure_)
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
@@ -84,9 +85,9 @@ def selector_for(table: Table, procedure: Any) -> Any:
     return OnFilled(procedure) if table.n_missing else procedure
 
 
-def predictor_for(table: Table, estimator: Any) -> Any:
-    """The predictor, which fills missing values if the table has any."""
-    return make_pipeline(MedianFill(), estimator) if table.n_missing else estimator
+def on_filled(estimator: Any) -> Any:
+    """The predictor on columns whose missing values are filled."""
+    return make_pipeline(MedianFill(), estimator)
 
 
 def filled(table: Table) -> Table:
@@ -108,6 +109,7 @@ def outer_splits(table: Table, settings: Settings) -> list[Split]:
         target=table.target,
         seed=settings.random_state,
         repeats=settings.repeats,
+        least_per_fold=1,
     )
 
 

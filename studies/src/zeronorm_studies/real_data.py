@@ -151,9 +151,14 @@ def append_probes(X: Any, n_probes: int, seed: int = 0) -> Any:
 
 
 @cache
+def loaded(name: str) -> Sample:
+    """Features and target of a data set by its name here."""
+    return {**SHAPED, **PACKAGED, **PACKAGED_REGRESSION}.get(name, partial(sample_of, name))()
+
+
+@cache
 def probed(name: str) -> Sample:
-    load = {**SHAPED, **PACKAGED, **PACKAGED_REGRESSION}.get(name, partial(sample_of, name))
-    X, y = load()
+    X, y = loaded(name)
     return append_probes(X, N_PROBES), y
 
 

@@ -16,6 +16,7 @@ from zeronorm.engines.weighting._updates import centre_errors
 from zeronorm.engines.weighting.learners._nearest import SubsetCentroid
 
 P_FEATURES, SUBSET, BOOTSTRAP, N = 4, 2, 3, 5
+N_TEST = 4  # common test samples of a step
 
 
 def small_problem():
@@ -23,17 +24,28 @@ def small_problem():
     return X.astype(np.float32).astype(float), y
 
 
-def exact_energy():
-    """The error of each subset, averaged over all training samples of three; a test sample averages to all."""
+def error_on_all(wrong, rows):
+    """Mean over the test samples that are drawn from all samples."""
+    return np.mean(wrong)
+
+
+def error_on_left_out(wrong, rows):
+    """Mean over the test samples of a common draw: those left out of the training sample, then random others."""
+    left_out = np.setdiff1d(np.arange(N), rows)
+    n_left_out = min(len(left_out), N_TEST)
+    others = wrong[np.unique(rows)]
+    return (n_left_out * np.mean(wrong[left_out]) + (N_TEST - n_left_out) * np.mean(others)) / N_TEST
+
+
+def exact_energy(error=error_on_all):
+    """The error of each subset, averaged over all training samples of three and over their test samples."""
     X, y = small_problem()
     subsets = all_subsets(P_FEATURES, SUBSET)
     errors = []
     for subset in subsets:
         values = X[:, np.unique(subset)]
-        wrong = [
-            np.mean(nearest_mean(values, y, list(rows)) != y) for rows in product(range(N), repeat=BOOTSTRAP)
-        ]
-        errors.append(np.mean(wrong))
+        draws = map(list, product(range(N), repeat=BOOTSTRAP))
+        errors.append(np.mean([error(nearest_mean(values, y, rows) != y, rows) for rows in draws]))
     return ExactEnergy(subsets, np.asarray(errors), P_FEATURES)
 
 
@@ -68,7 +80,7 @@ def stochastic_gradients(P, n_draws):
 
 def centred_gradients(P, n_steps, batch_size, mean, common, effects):
     """Gradient terms of many steps on shared samples, from centred errors and from raw errors."""
-    evaluator = small_evaluator(batch_size, test_size=4, shares_samples=True)
+    evaluator = small_evaluator(batch_size, test_size=N_TEST, shares_samples=True)
     sums = np.zeros((2, n_steps, P_FEATURES))
     centred = np.empty((batch_size, SUBSET))
     level = float(effects @ P)
@@ -82,8 +94,7 @@ def centred_gradients(P, n_steps, batch_size, mean, common, effects):
     return [projected(weighted, P) for weighted in sums]
 
 
-def expected_gradients(P):
-    energy = exact_energy()
+def expected_gradients(P, energy):
     exact = energy.gradient(P)
     return exact - exact.mean(), project_for_log(P, energy.log_gradient(P))
 
@@ -99,7 +110,9 @@ def assert_mean(draws, gradient):
 @pytest.mark.parametrize("n_draws", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_mean_of_the_stochastic_gradient_is_the_exact_gradient(n_draws):
     P = np.array([0.4, 0.3, 0.2, 0.1])
-    for draws, gradient in zip(stochastic_gradients(P, n_draws), expected_gradients(P), strict=True):
+    for draws, gradient in zip(
+        stochastic_gradients(P, n_draws), expected_gradients(P, exact_energy()), strict=True
+    ):
         assert_mean(draws, gradient)
 
 
@@ -109,13 +122,14 @@ def test_what_is_subtracted_leaves_the_mean_of_the_gradient(common, size):
     P = np.array([0.4, 0.3, 0.2, 0.1])
     effects = size * np.array([1.0, -0.5, 2.0, 0.0])
     centred, _ = centred_gradients(P, 4000, 5, 0.3, common, effects)
-    for draws, gradient in zip(centred, expected_gradients(P), strict=True):
+    expected = expected_gradients(P, exact_energy(error_on_left_out))
+    for draws, gradient in zip(centred, expected, strict=True):
         assert_mean(draws, gradient)
 
 
 def test_what_is_subtracted_takes_away_most_of_the_variance():
     P = np.array([0.4, 0.3, 0.2, 0.1])
-    energy = exact_energy()
+    energy = exact_energy(error_on_left_out)
     effects = energy.gradient(P) / SUBSET  # effect of a feature in a subset, up to a constant
     centred, raw = centred_gradients(P, 2000, 5, energy.value(P), 0.9, effects)
     for kind in range(2):

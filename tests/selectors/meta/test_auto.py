@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -25,15 +25,13 @@ from zeronorm import (
     evaluate,
 )
 from zeronorm._threads import thread_controller
-from zeronorm.design._dense import DenseDesign
+from zeronorm.engines.pipeline_choice import _inner_folds as inner_folds
 from zeronorm.registry import all_methods
-from zeronorm.resampling._splits import Split
+from zeronorm.resampling._size_rules import smoothed
 from zeronorm.resampling.predictors._ridge import RIDGE_PENALTIES
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors.meta import _auto as auto_module
-from zeronorm.selectors.meta._auto import choose_method, thinned
-from zeronorm.selectors.meta._selector_cv import choose_size
+from zeronorm.selectors.meta._auto import choose_method
 
 
 def problem(seed=0, n_samples=60, n_features=20):
@@ -72,13 +70,13 @@ def test_results_do_not_depend_on_the_number_of_jobs():
 
 def test_every_method_is_cross_validated_as_it_would_be_alone():
     X, y = problem()
-    auto = AutoSelector([("fisher", FisherScore()), ("random", RandomSelector())], cv=3, random_state=4).fit(
-        X, y
-    )
+    folds = list(StratifiedKFold(3).split(X, y))
+    methods = [("fisher", FisherScore()), ("random", RandomSelector())]
+    auto = AutoSelector(methods, cv=folds, random_state=4).fit(X, y)
     assert auto.chosen_ == "fisher"
-    seed = int(np.random.default_rng(4).integers(2**31))
-    alone = SelectorCV(FisherScore(), cv=3, rule="one_se", random_state=seed).fit(X, y)
-    assert auto.method_sizes_["fisher"] == alone.n_features_
+    alone = SelectorCV(FisherScore(), cv=folds, sizes=range(1, 21)).fit(X, y)
+    np.testing.assert_array_equal(auto.cv_results_["scores"], alone.cv_results_["scores"])
+    assert auto.sizes_ == alone.sizes_
     np.testing.assert_array_equal(auto.support_, alone.support_)
     assert "2 methods (fisher, random)" in auto.verdict()
 
@@ -103,9 +101,9 @@ def test_costs_are_found_on_all_samples_and_not_again_in_the_folds(monkeypatch):
 
 @pytest.mark.parametrize(("n_kept", "is_own"), [(110, False), (90, True)])
 def test_a_small_part_of_the_samples_finds_its_own_costs(monkeypatch, n_kept, is_own):
-    monkeypatch.setattr(auto_module, "FEWEST_TO_CHOOSE", n_kept)
-    monkeypatch.setattr(auto_module, "WORK_OF_A_FOLD", 1.0)
-    monkeypatch.setattr(auto_module, "FEW_OF_A_CLASS", 2)
+    monkeypatch.setattr(inner_folds, "FEWEST_TO_CHOOSE", n_kept)
+    monkeypatch.setattr(inner_folds, "WORK_OF_A_FOLD", 1.0)
+    monkeypatch.setattr(inner_folds, "FEW_OF_A_CLASS", 2)
     costs = []
     rank = auto_module.AutoSelector._rank_folds
 
@@ -116,8 +114,8 @@ def test_a_small_part_of_the_samples_finds_its_own_costs(monkeypatch, n_kept, is
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
     found = auto.selector_.costs_
-    assert [C is not None for C in found] == [False, True, True, True, False]  # arom, l1-svm, rfe
-    assert costs == [() if is_own else tuple(found)]
+    assert [C is not None for C in found] == [False, True, True, True]  # arom, l1-svm, rfe
+    assert costs[0] == (() if is_own else tuple(found))
 
 
 TUNED = [method for method in all_methods("selector") if method.cls().get_params().get("C") == "auto"]
@@ -154,56 +152,18 @@ def chessboard(n_samples=120):
     return X, (X[:, 2] * X[:, 5] > 0).astype(int)
 
 
-def test_with_a_nonlinear_scorer_relief_finds_what_linear_methods_miss():
+@pytest.mark.parametrize(
+    "settings", [{}, {"estimator": SVC()}, {"estimator": make_pipeline(StandardScaler(), SVC(C=10.0))}]
+)
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_relief_finds_what_linear_methods_miss(settings, scoring):
     X, y = chessboard()
-    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
-    auto = AutoSelector(estimator=SVC(), **settings).fit(X, y)
+    auto = AutoSelector(cv=3, sizes=[1, 2, 4], scoring=scoring, random_state=0, **settings).fit(X, y)
     assert auto.chosen_ == "relief"
     assert sorted(auto.get_support(indices=True)) == [2, 5]
-
-
-def test_a_warning_says_where_no_line_separates_the_classes():
-    X, y = chessboard()
-    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
-    with pytest.warns(UserWarning, match="Gaussian SVM on the features of relief predicts better") as caught:
-        auto = AutoSelector(**settings).fit(X, y)
-    text = str(caught[0].message)
-    assert auto.chosen_ not in text.replace(
-        "relief predicts", ""
-    )  # otherwise each fold would give another message
-    assert "predictor='gaussian' in a whole run" in text
-    assert "estimator=make_pipeline(StandardScaler(), SVC()) in AutoSelector" in text
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        AutoSelector(estimator=make_pipeline(StandardScaler(), SVC()), **settings).fit(X, y)  # the remedy
-        AutoSelector(**settings).fit(*problem(n_samples=120))
-        AutoSelector(**settings).fit(X, np.random.default_rng(0).permutation(y))
-
-
-def test_the_check_of_nonlinearity_ends_when_a_warning_is_impossible(monkeypatch):
-    scored = []
-    score = AutoSelector._score_folds
-
-    def counted(self, plan, ranked, splits, progress):
-        if plan.estimator.kernel == "rbf":
-            scored.append([split.index for split in splits])
-        return score(self, plan, ranked, splits, progress)
-
-    monkeypatch.setattr(AutoSelector, "_score_folds", counted)
-    settings = {"cv": 3, "sizes": [2, 4], "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        AutoSelector(**settings).fit(*problem(n_samples=120))
-    assert scored == [[0]]  # a linear model is correct nearly everywhere
-    scored.clear()
-    with pytest.warns(UserWarning, match="Gaussian SVM"):
-        AutoSelector(**settings).fit(*chessboard())
-    assert scored == 2 * [[0], [1], [2]]
-    scored.clear()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        AutoSelector(scoring="roc_auc", **settings).fit(*problem(n_samples=120))
-    assert scored == 2 * [[0], [1], [2]]  # the largest value of another score is unknown
+    assert auto.frequencies_[[2, 5]].tolist() == [1.0, 1.0]
+    assert "relief" in auto.verdict()
+    assert "nonlinearly" in auto.verdict()
 
 
 def test_little_work_is_done_in_one_thread(monkeypatch):
@@ -248,11 +208,11 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 
         class Watching(RFE):
             def _select(self, problem):
-                pieces.append(problem.design.base._memory() is not None)  # noqa: B023
+                pieces.append(problem.design._stored._memory() is not None)  # noqa: B023
                 return super()._select(problem)
 
         if scattered:
-            monkeypatch.setattr(DenseDesign, "in_one_piece", lambda self: self)
+            monkeypatch.setattr("zeronorm.selectors.meta._auto.in_one_piece", lambda design: design)
         fitted = AutoSelector([("one", Watching())], cv=2, random_state=0).fit(X, y)
         assert pieces == [True] + 2 * [not scattered]
         orders[scattered] = [found[0] for found in fitted.cv_results_["selected"]]
@@ -263,9 +223,9 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
     X, y = problem(n_samples=60)
     whole = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
-    monkeypatch.setattr("zeronorm.selectors.meta._auto.WORK_OF_A_FOLD", 1.0)
-    monkeypatch.setattr("zeronorm.selectors.meta._auto.FEWEST_TO_CHOOSE", 45)
-    monkeypatch.setattr("zeronorm.selectors.meta._auto.FEW_OF_A_CLASS", 1)
+    monkeypatch.setattr("zeronorm.engines.pipeline_choice._inner_folds.WORK_OF_A_FOLD", 1.0)
+    monkeypatch.setattr("zeronorm.engines.pipeline_choice._inner_folds.FEWEST_TO_CHOOSE", 45)
+    monkeypatch.setattr("zeronorm.engines.pipeline_choice._inner_folds.FEW_OF_A_CLASS", 1)
     part = AutoSelector(cv=3, sizes=[2, 4], random_state=0).fit(X, y)
     both = zip(part.cv_results_["splits"], whole.cv_results_["splits"], strict=True)
     for rows, all_rows in ((some, every) for folds in both for some, every in zip(*folds, strict=True)):
@@ -274,28 +234,6 @@ def test_a_part_of_many_samples_decides_and_all_of_them_rank(monkeypatch):
     np.testing.assert_array_equal(part.selector_.path_.order, whole.selector_.path_.order)
     given = AutoSelector(["fisher"], cv=3, sizes=[2, 4], random_state=0).fit(X, y)
     assert sum(len(test) for _, test in given.cv_results_["splits"]) == 60
-
-
-def test_rare_classes_stay_whole_in_a_part_of_the_samples():
-    y = np.repeat([0, 1], [20_000, 25])
-    asked = SimpleNamespace(target=Labels.of(y), n_samples=y.size, n_features=50)
-    (split,) = thinned([Split(0, np.arange(5, y.size), np.arange(5))], asked, seed=0)
-    assert np.bincount(y[split.train])[1] == 25
-    assert split.train.size == pytest.approx(5000, abs=40)
-
-
-def test_a_part_of_the_samples_has_the_size_that_the_work_allows(monkeypatch):
-    asked = SimpleNamespace(target=Real.of(np.zeros(9000)), n_samples=9000, n_features=300)
-    splits = [Split(0, np.arange(6000), np.arange(6000, 9000))]
-
-    def kept(work):
-        monkeypatch.setattr("zeronorm.selectors.meta._auto.WORK_OF_A_FOLD", work)
-        (split,) = thinned(splits, asked, seed=0)
-        return split.train.size + split.test.size
-
-    assert [kept(work) for work in (1.0, 3000.0 * 300**2, 1e99)] == [2000, 3000, 5000]
-    few = SimpleNamespace(target=Real.of(np.zeros(2000)), n_samples=2000, n_features=300)
-    assert thinned(splits, few, seed=0) is splits
 
 
 def test_subsets_that_several_methods_select_are_scored_once():
@@ -326,7 +264,9 @@ def test_the_number_of_features_can_be_fixed_and_columns_forced():
         AutoSelector([("cv", SelectorCV(FisherScore()))], always_keep=[1], cv=3).fit(X, y)
 
 
-@pytest.mark.parametrize(("n_samples", "n_groups", "folds"), [(199, None, 5), (200, None, 3), (220, 110, 5)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_groups", "folds"), [(999, None, 5), (1000, None, 3), (1100, 550, 5)]
+)
 def test_many_samples_are_compared_in_fewer_folds(n_samples, n_groups, folds):
     X, y = problem(n_samples=n_samples, n_features=4)
     groups = None if n_groups is None else np.arange(n_samples) % n_groups
@@ -344,7 +284,7 @@ def test_groups_reach_the_inner_folds():
 
 def test_it_can_be_evaluated_as_a_whole():
     X, y = problem()
-    records = evaluate({"auto": AutoSelector(["fisher", "random"], cv=2, sizes=[1, 2, 4])}, X, y, cv=3)
+    records = evaluate({"auto": AutoSelector(["fisher", "svm-weights"], cv=2, sizes=[1, 2, 4])}, X, y, cv=3)
     assert records["error"].null_count() == 3
     assert records["error_rate"].mean() < 0.2
 
@@ -365,7 +305,7 @@ def test_a_real_target_is_scored_by_a_ridge_regression_with_chosen_penalty():
     X = rng.normal(size=(24, 30))
     y = X[:, 4] + 0.5 * rng.normal(size=24)
     auto = AutoSelector(task="regression", cv=3, sizes=[1, 30], random_state=0).fit(X, y)
-    assert [*auto.method_scores_] == ["fisher", "arom", "lasso", "rfe", "gram-schmidt", "consensus"]
+    assert [*auto.method_scores_] == ["consensus"]
     ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=RIDGE_PENALTIES))
     for (train, test), score in zip(auto.cv_results_["splits"], auto.cv_results_["scores"], strict=True):
         whole = ridge.fit(X[train], y[train]).score(X[test], y[test])
@@ -396,7 +336,9 @@ def test_the_folds_and_their_scores_are_stored():
     assert auto.verdict().startswith("2 methods (fisher, random) were compared on the same inner folds.")
     results = auto.cv_results_
     assert list(results["size"]) == [1, 3, 8]
-    np.testing.assert_allclose(results["scores"].mean(axis=1), auto.method_scores_[auto.chosen_])
+    assert auto.method_scores_[auto.chosen_].tolist() in results["scores"].T.tolist()
+    best = smoothed(results["size"], results["mean"]).argmax()
+    np.testing.assert_array_equal(auto.method_scores_[auto.chosen_], results["scores"][:, best])
     np.testing.assert_allclose(results["mean"], results["scores"].mean(axis=0))
     np.testing.assert_allclose(results["standard_error"], results["scores"].std(axis=0, ddof=1) / 2.0)
     alone = AutoSelector(["fisher"], cv=3, random_state=1).fit(X, y)
@@ -410,9 +352,3 @@ def test_few_features_are_selected_for_a_target_of_noise():
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(80, 60)), rng.normal(size=80)
         assert AutoSelector(task="regression", random_state=0).fit(X, y).n_features_ == 1
-
-
-def test_a_size_that_is_no_better_than_no_feature():
-    scores = np.array([[-0.4, 0.0, 0.1], [-0.2, 0.1, 0.2], [-0.3, -0.1, 0.0]])  # the last has 0.1 ± 0.06
-    assert [choose_size(scores, "one_se", least) for least in (None, 0.0, 0.05)] == [2, 2, 0]
-    assert choose_size(scores, "best", 0.05) == 2

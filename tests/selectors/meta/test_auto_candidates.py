@@ -2,67 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.utils import get_tags
 
-import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import RFE, AutoSelector, FisherScore, LassoSelector
 from zeronorm.datasets import make_linear_toy
+from zeronorm.resampling._scored_paths import KnownPath
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selectors.meta import _auto as auto
-from zeronorm.selectors.meta._auto import choose_method
+from zeronorm.selectors.meta._auto import choose_method, names_of_candidates, supported_order
 from zeronorm.selectors.meta._consensus import SHORTLIST, Consensus
-
-
-@pytest.mark.parametrize(
-    ("gain", "sizes", "n_splits", "is_told"),
-    [
-        ([0.2, 0.2, 0.2], (2, 50, 51), 3, True),
-        ([0.06, 0.06, 0.06], (2, 50, 51), 3, True),
-        ([0.04, 0.04, 0.04], (2, 50, 51), 3, False),
-        ([0.1, 0.2, 0.3], (2, 50, 51), 3, True),  # 3.5 standard errors
-        ([0.05, 0.2, 0.3], (2, 50, 51), 3, False),  # 2.5 of them
-        ([0.2, 0.2, 0.2], (51, 60, 70), 3, False),
-        ([0.2], (2, 50, 51), 1, False),
-    ],
-)
-def test_nonlinearity_is_reported_where_it_is_clearly_better(gain, sizes, n_splits, is_told, monkeypatch):
-    @np.vectorize
-    def chosen(fold, size):
-        return 0.5 if size <= 50 else 9.0
-
-    class Plan(SimpleNamespace):
-        pass
-
-    monkeypatch.setattr(auto, "replace", lambda plan, **given: Plan(**given))
-    asked = []
-
-    def score_folds(self, plan, ranked, splits, progress):
-        asked.append((plan.sizes, [list(paths) for paths in ranked]))
-        return {"relief": 0.5 + np.asarray(gain)[splits][:, None] + np.zeros((1, len(plan.sizes)))}, {}
-
-    monkeypatch.setattr(auto.AutoSelector, "_score_folds", score_folds)
-    splits = list(range(n_splits))
-    scores = chosen(np.arange(n_splits)[:, None], np.asarray(sizes))
-    ranked = [{"relief": None, "fisher": None}] * n_splits
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        auto.AutoSelector()._warn_of_nonlinearity(Plan(sizes=sizes, metrics=(None,)), ranked, splits, scores)
-    assert bool(caught) is is_told
-    if sizes[0] == 2 and n_splits > 1:
-        assert asked == [((size,), [["relief"]]) for size in (2, 50) for _ in range(n_splits)]
-    else:
-        assert asked == []
-    if is_told:
-        mean = 0.5 + np.mean(gain)
-        assert f"(mean score {mean:.2f})" in str(caught[0].message)
-        assert "(0.50)" in str(caught[0].message)
 
 
 def test_the_settings_of_the_consensus_inside(monkeypatch):
@@ -77,7 +33,7 @@ def test_the_settings_of_the_consensus_inside(monkeypatch):
             return self
 
     monkeypatch.setattr(auto, "Consensus", Recorder)
-    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
+    members = [("fisher", FisherScore()), ("rfe", RFE())]
     problem = problem_of(
         [0, 1, 0, 1, 1],
         feature_groups=np.array([0, 0, 1]),
@@ -93,15 +49,14 @@ def test_the_settings_of_the_consensus_inside(monkeypatch):
     assert params == {
         "task": "classification",
         "n_features_to_select": 1.0,
-        "weights": [1.0, 0.0],
         "refine": 100,
         "random_state": 17,
     }
-    given = auto.AutoSelector(selectors=("fisher", "relief"))
+    given = auto.AutoSelector(selectors=("fisher", "rfe"))
     given._fitted(members, replace(problem, always_keep=np.arange(0), sample_groups=None), target, rows, 17)
     params, _, _, groups, known_C = asked[1]
     assert known_C == ()
-    assert (params["always_keep"], params["refine"], params["weights"], groups) == (None, 0, [1.0, 1.0], None)
+    assert (params["always_keep"], params["refine"], groups) == (None, 0, None)
 
 
 def test_paths_of_the_methods_and_of_their_consensus():
@@ -137,7 +92,7 @@ def test_sparse_data_and_missing_values_are_allowed_if_all_methods_allow_them(se
 
 
 def known_path():
-    return auto.KnownPath(SelectionPath(order=np.arange(3)))
+    return KnownPath(SelectionPath(order=np.arange(3)))
 
 
 def test_methods_get_the_settings_of_the_selector():
@@ -175,52 +130,14 @@ def test_the_consensus_stays_unless_a_method_is_better_by_more_than_a_standard_e
     assert choose_method({"a": np.array([0.6]), "consensus": np.array([0.6])}) in ("a", "consensus")
 
 
-@pytest.mark.parametrize(
-    ("counts", "neighbours"), [((30, 22), 10), ((30, 21), 9), ((30, 4), 1), ((30, 3), None)]
-)
-def test_relief_has_no_more_neighbours_than_the_classes_have(counts, neighbours, monkeypatch):
-    y = np.repeat([0, 1], counts)
-    members = [("fisher", FisherScore()), ("relief", zeronorm.Relief())]
-    found = dict(auto._with_possible_neighbors(members, problem_of(y)))
-    assert "fisher" in found
-    assert getattr(found.get("relief"), "n_neighbors", None) == neighbours
-    work = float(y.size) ** 2 * 3
-    monkeypatch.setattr(auto, "MOST_DISTANCES", work - 1)
-    assert "relief" not in dict(auto._with_possible_neighbors(members, problem_of(y)))
-    monkeypatch.setattr(auto, "MOST_DISTANCES", work)
-    assert ("relief" in dict(auto._with_possible_neighbors(members, problem_of(y)))) is (
-        neighbours is not None
-    )
-    real = problem_of(np.arange(float(sum(counts))), task="regression")
-    assert dict(auto._with_possible_neighbors(members, real))["relief"].n_neighbors == 10
-
-
-def test_equal_subsets_are_scored_where_they_were_selected_first():
-    paths = {
-        "a": SelectionPath(order=np.array([0, 1, 2, 3])),
-        "b": SelectionPath(order=np.array([1, 0, 3, 2])),
-    }
-    found = auto.first_to_name(paths, (1, 2, 3, 4))
-    assert found == {
-        "a": [("a", 0), ("a", 1), ("a", 2), ("a", 3)],
-        "b": [("b", 0), ("a", 1), ("b", 2), ("a", 3)],
-    }
-    kept = {"a": paths["a"].constrained(None, np.array([2, 3]))}
-    assert auto.first_to_name(kept, (1, 2, 3)) == {"a": [("a", 0), ("a", 0), ("a", 2)]}
-
-
-def test_gram_schmidt_has_no_weight_by_default_and_given_methods_all_have_one():
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_all_methods_of_the_consensus_have_the_same_weight(task):
     X, y = problem(n_samples=40, n_features=6)
-    target = X[:, 0] + 0.5 * X[:, 1] ** 2
-    usual = AutoSelector(task="regression", cv=2, sizes=[2], random_state=0).fit(X, target).selector_
-    weight = dict(zip((name for name, _ in usual.selectors), usual.weights_, strict=True))
-    assert weight.pop("gram-schmidt") == 0.0
-    np.testing.assert_allclose([*weight.values()], 1.0 / len(weight))
-    given = (
-        AutoSelector(["fisher", zeronorm.Relief(n_neighbors=3)], cv=2, sizes=[2], random_state=0)
-        .fit(X, y)
-        .selector_
-    )
+    target = y if task == "classification" else X[:, 0] + 0.5 * X[:, 1] ** 2
+    usual = AutoSelector(task=task, cv=2, sizes=[2], random_state=0).fit(X, target)
+    assert [name for name, _ in usual.selector_.selectors] == list(names_of_candidates(task))
+    np.testing.assert_allclose(usual.selector_.weights_, 0.25)
+    given = AutoSelector(["fisher", "svm-weights"], cv=2, sizes=[2], random_state=0).fit(X, y).selector_
     assert given.weights_.tolist() == [0.5, 0.5]
 
 
@@ -230,19 +147,10 @@ def problem(seed=0, n_samples=60, n_features=20):
     return X, (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
-def test_relief_is_compared_but_has_no_weight_in_the_consensus():
+def test_elimination_on_large_data_removes_tenths(monkeypatch):
     X, y = problem(n_samples=40)
-    auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
-    assert [*auto.method_scores_] == ["fisher", "arom", "l1-svm", "rfe", "relief", "consensus"]
-    np.testing.assert_allclose(auto.selector_.weights_, [0.25, 0.25, 0.25, 0.25, 0.0])
-
-
-def test_on_large_data_relief_is_left_out_and_elimination_removes_tenths(monkeypatch):
-    X, y = problem(n_samples=40)
-    monkeypatch.setattr("zeronorm.selectors.meta._auto.MOST_DISTANCES", 1.0)
     monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", 1.0)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(X, y)
-    assert "relief" not in auto.method_scores_
     elimination = dict(auto.selector_.selectors)["rfe"]
     assert (elimination.step, elimination.loss) == (
         0.1,
@@ -252,10 +160,10 @@ def test_on_large_data_relief_is_left_out_and_elimination_removes_tenths(monkeyp
 
 def test_elimination_on_large_tall_data_has_the_squared_loss(monkeypatch):
     X, y = problem(n_samples=90, n_features=3)
-    for much, settings in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
+    for much, expected in ((1e9, (1, "hinge")), (1.0, (0.1, "squared"))):
         monkeypatch.setattr("zeronorm.selectors.meta._consensus.MUCH_WORK", much)
         elimination = dict(AutoSelector(cv=2, sizes=[1], random_state=0).fit(X, y).selector_.selectors)["rfe"]
-        assert (elimination.step, elimination.loss) == settings
+        assert (elimination.step, elimination.loss) == expected
 
 
 def test_methods_that_do_not_support_the_target_are_left_out():
@@ -303,6 +211,26 @@ def test_the_sizes_that_are_tried():
     assert sizes_tried(9, sizes=[9, 3]) == [3, 9]
     with pytest.raises(ValueError, match="counts up to the 9 features of X"):
         sizes_tried(9, sizes=[10])
-    grid = sizes_tried(1100, [0, 1])
-    assert (grid[0], grid[-1]) == (2, 1000)
+    assert sizes_tried(30) == list(range(1, 31))
+    grid = np.array(sizes_tried(1100, [0, 1]))
+    assert (grid[0], grid[-1]) == (2, 500)
+    assert (grid[1:] / grid[:-1])[grid[1:] > 12].max() < 1.25
     assert sizes_tried(3) == [1, 2, 3]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.permutations(range(8)),
+    st.integers(1, 8),
+    st.lists(st.sampled_from([0.0, 0.4, 1.0]), min_size=8, max_size=8),
+)
+def test_what_every_fold_selects_is_in_and_what_none_selects_is_out(order, size, frequencies):
+    order, frequencies = np.asarray(order), np.asarray(frequencies)
+    found = supported_order(order, size, frequencies)
+    assert sorted(found) == list(range(8))
+    first = set(found[:size].tolist())
+    always, never = (set(np.flatnonzero(frequencies == value).tolist()) for value in (1.0, 0.0))
+    assert len(first & always) == min(size, len(always))
+    assert len(first - never) == min(size, 8 - len(never))
+    if always <= set(order[:size].tolist()) and not never & set(order[:size].tolist()):
+        np.testing.assert_array_equal(found, order)

@@ -63,7 +63,7 @@ def test_two_features_can_be_put_in_order(p, refine, n_refined, monkeypatch):
         asked.append(count)
         return path
 
-    monkeypatch.setattr(consensus, "_refined", refined)
+    monkeypatch.setattr(consensus, "refined", refined)
     monkeypatch.setattr(consensus, "default_candidates", lambda *given: [("fisher", FisherScore())])
     Consensus(refine=refine).fit(noise(12, p), np.arange(12) % 2)
     assert asked[-1] == n_refined

@@ -9,8 +9,6 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -28,12 +26,11 @@ from sklearn.svm import SVC
 
 import zeronorm
 from small_problems import problem_of
-from zeronorm import AROM, L1SVM, FisherScore, RandomSelector, SelectionPath, SelectorCV
+from zeronorm import AROM, L1SVM, AutoSelector, FisherScore, RandomSelector, SelectionPath, SelectorCV
 from zeronorm.evaluation import METRICS
 from zeronorm.registry import register
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.selectors.meta import _selector_cv as selector_cv
-from zeronorm.selectors.meta._selector_cv import choose_size
 
 
 @register("test-random-order", family="filters", tasks=("binary",), reference="")
@@ -65,9 +62,9 @@ def test_scores_match_a_plain_loop():
         path = FisherScore().fit(X[train], y[train]).path_
         for j, size in enumerate([1, 3, 9]):
             columns = path.support(size)
-            model = make_pipeline(StandardScaler(), SVC(kernel="linear"))
+            model = make_pipeline(StandardScaler(), SVC(kernel="linear", class_weight="balanced"))
             model.fit(X[train][:, columns], y[train])
-            expected[i, j] = model.score(X[test][:, columns], y[test])
+            expected[i, j] = balanced_accuracy_score(y[test], model.predict(X[test][:, columns]))
             assert fitted.cv_results_["selected"][i][j].tolist() == columns.tolist()
     results = fitted.cv_results_
     assert results["size"].tolist() == [1, 3, 9]
@@ -78,27 +75,6 @@ def test_scores_match_a_plain_loop():
     whole = FisherScore().fit(X, y).path_
     assert np.array_equal(fitted.path_.order, whole.order)
     assert np.flatnonzero(fitted.support_).tolist() == whole.support(fitted.n_features_).tolist()
-
-
-def test_rules_by_hand():
-    scores = np.array([[0.70, 0.79, 0.80, 0.80], [0.70, 0.81, 0.90, 0.90], [0.70, 0.80, 0.85, 0.85]])
-    # means 0.70, 0.80, 0.85, 0.85; the standard error of the best is 0.05 / sqrt(3) = 0.0289
-    assert choose_size(scores, "best") == 2
-    assert choose_size(scores, "one_se") == 2
-    wider = scores + np.array([[-0.1], [0.1], [0.0]])  # 0.15 / sqrt(3) = 0.0866 now reaches 0.80
-    assert choose_size(wider, "one_se") == 1
-    assert choose_size(scores[:1], "one_se") == 2  # one fold has no standard error
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 10), min_size=4, max_size=4), min_size=2, max_size=5))
-def test_one_standard_error_never_takes_more_and_ties_take_fewer(values):
-    scores = np.asarray(values, dtype=float) / 10
-    best, cautious = choose_size(scores, "best"), choose_size(scores, "one_se")
-    assert cautious <= best
-    mean = scores.mean(axis=0)
-    assert mean[best] == pytest.approx(mean.max())
-    assert np.all(mean[:best] < mean.max() - 1e-12)
 
 
 def test_direction_of_the_metric():
@@ -164,7 +140,7 @@ def test_every_inner_fold_has_its_own_seed_and_one_seed_gives_one_result():
 
 def test_finds_the_number_of_informative_features():
     X, y = make_data(n=300, p=30)
-    fitted = SelectorCV(FisherScore(), sizes=range(1, 31), rule="one_se", random_state=0).fit(X, y)
+    fitted = SelectorCV(FisherScore(), sizes=range(1, 31), rule="fewest", random_state=0).fit(X, y)
     assert fitted.support_[:3].all()
     assert fitted.n_features_ <= 5
 
@@ -259,7 +235,7 @@ def test_regression_selectors_are_scored_as_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 6))
     y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=50)
-    fitted = SelectorCV(FirstColumns(), rule="one_se", random_state=0).fit(X, y)
+    fitted = SelectorCV(FirstColumns(), rule="fewest", random_state=0).fit(X, y)
     assert fitted.n_features_ == 2
     assert fitted.cv_results_["mean"].max() > 0.9
 
@@ -297,14 +273,8 @@ def test_one_warning_names_the_selector_that_stopped_early():
     )
 
 
-def test_sizes_by_both_rules():
-    """Means 0.70, 0.78, 0.80, 0.80; the standard error of the best is 0.0289."""
-    scale = np.array([-0.05, 0.0, 0.05])[:, None]
-    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + scale
-    assert choose_size(scores, "best") == 2  # of equally good ones the smallest
-    assert choose_size(scores, "one_se") == 1
-    assert choose_size(scores - [[0.0, 0.01, 0.0, 0.0]], "one_se") == 2
-    assert choose_size(scores[:1], "one_se") == 2  # one fold has no standard error
+def test_the_summary_of_the_scores():
+    scores = np.array([[0.70, 0.78, 0.80, 0.80]]) + np.array([-0.05, 0.0, 0.05])[:, None]
     found = selector_cv.summary(np.array([1, 2, 3, 4]), scores, [], [])
     np.testing.assert_allclose(found["mean"], [0.70, 0.78, 0.80, 0.80])
     np.testing.assert_allclose(found["std"], 0.05)
@@ -341,3 +311,19 @@ def test_sizes_are_scored_as_the_chooser_says():
     assert plan.estimator is given.estimator
     assert plan.unset_in_estimator == ["random_state"]
     assert not plan.lifts_sizes
+
+
+@pytest.mark.parametrize("selector", [SelectorCV(FisherScore(), cv=3), AutoSelector(cv=3)])
+def test_a_rare_class_counts_as_much_as_the_others(selector):
+    """The share of right predictions would be highest without any feature."""
+    y = np.repeat([0, 1], [108, 12])
+    X = np.random.default_rng(0).normal(size=(120, 8))
+    X[:, :3] += 1.2 * y[:, None]
+    found = {
+        scoring: clone(selector).set_params(random_state=0, scoring=scoring).fit(X, y)
+        for scoring in (None, "balanced_accuracy", "accuracy")
+    }
+    scores = {scoring: fitted.cv_results_["mean"] for scoring, fitted in found.items()}
+    np.testing.assert_array_equal(scores[None], scores["balanced_accuracy"])
+    assert scores[None].max() < 0.88 <= scores["accuracy"].min()
+    assert set(found[None].get_support(indices=True)) & {0, 1, 2}

@@ -22,12 +22,12 @@ OF_PACK = o.examples(
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command("pack", epilog=OF_PACK)(pack)
-    app.command("report", epilog=o.examples("zeronorm report zeronorm-out --out again"))(report)
+    app.command("report", epilog=o.examples("zeronorm report result --out again"))(report)
     app.command(
         "apply",
         epilog=o.examples(
-            "zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv",
-            "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
+            "zeronorm apply result/model.json new.csv --out predictions.csv",
+            "zeronorm apply result new.tsv --transpose --samples patients.xlsx --id sample",
         ),
     )(apply)
 

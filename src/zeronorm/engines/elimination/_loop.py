@@ -227,7 +227,7 @@ class _Units:
 
     def __init__(self, problem: Problem) -> None:
         self.codes = problem.feature_groups
-        self.sort = problem.design.by_descending_value
+        self.sort = problem.design.backend.by_descending_value
         n_units = problem.n_features if self.codes is None else int(self.codes.max()) + 1
         self.forced = np.zeros(n_units, dtype=bool)
         kept = problem.always_keep

@@ -35,9 +35,9 @@ import numpy as np
 
 from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
+from zeronorm.design._affine import WIDE
 from zeronorm.design._index import by_descending_value, each, marked
-from zeronorm.design._standardized import WIDE
 from zeronorm.design._stats import read_only
 from zeronorm.selection._path import SelectionPath, Sort, order_by_score
 from zeronorm.selection._problem import Problem
@@ -196,8 +196,8 @@ class UnitFactors:
     def of(cls, problem: Problem, size: Callable[[FloatArray], float] = diagonal) -> UnitFactors:
         """Create for the columns of a problem; standardised ones need not be read again."""
         design = problem.design
-        if isinstance(design, StandardizedDesign):
-            return cls(~design.zero_columns, size)
+        if design.affine is not None:
+            return cls(~design.affine.zero_columns, size)
         return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
@@ -362,7 +362,7 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(n_features, np.empty(0), design.by_descending_value)
+    result = Rescaling(n_features, np.empty(0), design.backend.by_descending_value)
     active = candidates
     del candidates  # vectors of wide data are large
     kept_design = design if active.size == n_features else design.take(active)

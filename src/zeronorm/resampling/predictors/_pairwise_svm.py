@@ -241,7 +241,7 @@ class StandardizedSVC(OnStandardized, _PairModel):
         return super().decision_function(self._standardized(X))
 
 
-class GaussianSVC(StandardizedSVC):
+class StandardizedGaussianSVC(StandardizedSVC):
     """A support vector machine with a Gaussian kernel, whose γ is a multiple of the usual one."""
 
     def __init__(

@@ -68,7 +68,7 @@ class FoldResult:
     reference="Guyon et al. 2002; scikit-learn's RFECV",
     cost="one elimination for each fold, and one on all data",
     oracle="scikit-learn's RFECV, and scikit-learn's own tests of it",
-    avoid="a short list of features: it takes the best mean score; SelectorCV(rule='one_se') selects fewer",
+    avoid="a short list of features: it takes the best mean score; SelectorCV(rule='fewest') selects fewer",
     test_params=({"cv": 2}, {"cv": 2, "task": "regression", "step": 2}),
 )
 class RFECV(EstimatorElimination):

@@ -17,8 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
-from zeronorm.registry import register
+from zeronorm.design import in_one_piece
+from zeronorm.engines.elimination._work import work_of_elimination
+from zeronorm.engines.pipeline_choice._inner_folds import thinned, usual_folds, usual_repeats
+from zeronorm.engines.pipeline_choice._nonlinear import (
+    CLEARLY,
+    CONSENSUS,
+    RELIEF,
+    Pipeline,
+    clearly_better_pipeline,
+    is_searched,
+    nonlinear_order,
+    standard_errors_ahead,
+)
+from zeronorm.registry import get_method, register
 from zeronorm.resampling._folds import FoldPlan, smallest_size
+from zeronorm.resampling._scored_paths import Paths, score_paths
+from zeronorm.resampling._size_rules import SizeRule, choose_sizes, smoothed
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
@@ -36,21 +51,8 @@ from zeronorm.selectors.meta._consensus import (
     named_selectors,
     quick_elimination,
     refined,
-    work_of_elimination,
 )
-from zeronorm.selectors.meta._inner_folds import thinned, usual_folds, usual_repeats
-from zeronorm.selectors.meta._nonlinear import (
-    CONSENSUS,
-    RELIEF,
-    Pipeline,
-    clearly_better_pipeline,
-    is_searched,
-    nonlinear_order,
-    standard_errors_ahead,
-)
-from zeronorm.selectors.meta._scored_paths import Paths, score_paths
 from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
-from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, smoothed
 
 # Left out of the consensus in repeats, where they take up to half of the time.
 SLOW_METHODS = ("l1-svm", "lasso")
@@ -84,6 +86,15 @@ class _Inner:
     seed: int
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A pipeline with its scores (one row per fold, one column per size) and the subsets that were scored."""
+
+    pipeline: Pipeline
+    scores: FloatArray
+    selected: list[list[IntArray]]
+
+
 @register(
     "auto",
     kind="meta",
@@ -107,9 +118,9 @@ class AutoSelector(SplittingSelector):
 
     For classes, relief by elimination (`Relief` with ``step``) and support vector machines with Gaussian kernels are
     tried too. With :math:`s_j` the score of the linear candidate at its best size in fold j and :math:`t_j` that of the
-    best nonlinear one, the nonlinear one replaces it if
+    best nonlinear one, the nonlinear one replaces it if, in the first repeat of J folds and over all repeats,
 
-    .. math:: \bar d > \hat\sigma / \sqrt{J}, \qquad d_j = t_j - s_j, \quad
+    .. math:: \bar d > 2 \hat\sigma / \sqrt{J}, \qquad d_j = t_j - s_j, \quad
         \hat\sigma^2 = \tfrac1{J-1}\sum_j (d_j - \bar d)^2.
 
     The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how, and ``sizes_`` has
@@ -132,13 +143,14 @@ class AutoSelector(SplittingSelector):
     n_features_to_select
         None: cross-validation chooses it.
     estimator
-        It also scores the subsets, and no nonlinear candidate is tried. None, for a real target: ridge regression with
-        a penalty chosen by leave-one-out scores them.
+        It also scores the subsets of the consensus and of relief; no other predictor is tried. None, for a real
+        target: ridge regression with a penalty chosen by leave-one-out scores them.
     cv
         None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
         two below 300. A number of folds is shuffled.
     scoring
-        None: the estimator's own ``score``; for a real target R², at least -1.
+        None: the balanced accuracy of classes; for a real target R², at least -1; with an ``estimator`` its own
+        ``score``.
     rule
         "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
         good, within half a standard error. "fewest": the smallest size within one standard error. For a real
@@ -165,7 +177,8 @@ class AutoSelector(SplittingSelector):
     selector_ : Consensus
         The methods, fitted on all samples; ``selector_.ranks_`` has their rankings.
     method_scores_ : dict
-        Score of each candidate in each fold, at its best size.
+        Score of each candidate in each fold, at its best size: the consensus, and a nonlinear one that was better in
+        the first repeat; or all methods of ``selectors`` and their consensus.
     cv_results_ : dict
         Sizes, scores and subsets of the candidate that was kept, as in ``SelectorCV``.
 
@@ -176,7 +189,7 @@ class AutoSelector(SplittingSelector):
     >>> y = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(60, 8))
     >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
-    >>> selector = AutoSelector(cv=3, random_state=0).fit(X, y)
+    >>> selector = AutoSelector(cv=3, random_state=1).fit(X, y)
     >>> selector.chosen_, selector.get_support(indices=True).tolist()
     ('consensus', [0, 1])
     """
@@ -230,15 +243,19 @@ class AutoSelector(SplittingSelector):
 
     def _verdict_on_pipelines(self) -> str:
         names = [name for name, _ in self._named_selectors({})]
-        linear = f"the consensus of {', '.join(names[:-1])} and {names[-1]} with a linear model"
-        if isinstance(self.predictor_, StandardizedSVC) and self.predictor_.kernel == "rbf":
-            ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
+        consensus = f"the consensus of {', '.join(names[:-1])} and {names[-1]}"
+        ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
+        ahead = "by more than two standard errors: the classes depend on the features nonlinearly."
+        if getattr(self.predictor_, "kernel", None) == "rbf" and self.estimator is None:
             return (
                 f"A support vector machine with a Gaussian kernel on the features of {ranking} predicted the inner "
-                f"folds better than {linear}, by more than one standard error: the classes depend on the features "
-                "nonlinearly."
+                f"folds better than a linear one on those of {consensus}, {ahead}"
             )
-        return f"The features are those of {linear}; no nonlinear candidate was clearly better on the inner folds."
+        if self.chosen_ == RELIEF:
+            return (
+                f"The features of relief predicted the inner folds better than those of {consensus}, {ahead}"
+            )
+        return f"The features are those of {consensus}; nothing else was clearly better on the inner folds."
 
     def _select(self, problem: Problem) -> SelectionPath:
         target, seed = problem.target.labels(), int(problem.rng.integers(2**31))
@@ -278,42 +295,91 @@ class AutoSelector(SplittingSelector):
         self, members: list[tuple[str, Any]], problem: Problem, inner: _Inner, plan: FoldPlan
     ) -> SelectionPath:
         """The path of the linear candidate, or of a nonlinear one that is clearly better."""
-        first = inner.splits[: inner.n_folds]
+        first, others = inner.splits[: inner.n_folds], inner.splits[inner.n_folds :]
         fits = self._rank_folds(members, problem, first, inner, inner.known_C)
         ranked = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in fits]
-        linear, scores, selected = self._best_linear(plan, ranked, first, problem)
-        chosen, best = Pipeline(CONSENSUS, linear), _at_best(plan, scores)
-        self.method_scores_ = {CONSENSUS: best}
-        plan = replace(plan, estimator=linear)
-        if self.estimator is None and is_searched(problem, first):
-            orders = self._nonlinear_orders(problem, first, inner)
-            ranked = [{**paths, RELIEF: path} for paths, path in zip(ranked, orders, strict=True)]
-            better = clearly_better_pipeline(plan, ranked, first, best, self.n_jobs)
-            if better is not None:
-                chosen, self.method_scores_[f"{better[0].ranking}, gaussian"] = better
-                plan = replace(plan, estimator=chosen.predictor, unset_in_estimator=[])
-                ranked = [{chosen.ranking: paths[chosen.ranking]} for paths in ranked]
-                scores, selected = self._scored(plan, ranked, first, problem)[chosen.ranking]
-        more_fits, more_scores, more_selected = self._repeats(members, problem, inner, plan, chosen.ranking)
-        self.chosen_, self.predictor_ = chosen.ranking, chosen.predictor
-        path = self._final_path(chosen.ranking, [*fits, *more_fits], problem, inner)
-        return self._sized(
-            path, plan, inner, np.concatenate([scores, more_scores]), [*selected, *more_selected], problem
-        )
+        linear = self._best_linear(plan, ranked, first, problem)
+        better = self._nonlinear(plan, ranked, first, linear, problem, inner)
+        more_fits = self._quick_fits(members, problem, others, inner)
+        more = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in more_fits]
+        chosen = linear = self._repeated(linear, plan, more, others, problem)
+        self.method_scores_ = {CONSENSUS: _at_best(plan, linear.scores)}
+        if better is not None:
+            more = (
+                more
+                if better.pipeline.ranking == CONSENSUS
+                else self._nonlinear_paths(problem, others, inner)
+            )
+            better = self._repeated(better, plan, more, others, problem)
+            kind = ", gaussian" if self.estimator is None else ""
+            self.method_scores_[f"{better.pipeline.ranking}{kind}"] = _at_best(plan, better.scores)
+            before, after = self.method_scores_.values()
+            if standard_errors_ahead(after, before, inner.n_folds) > CLEARLY:
+                chosen = better
+        self.chosen_, self.predictor_ = chosen.pipeline.ranking, chosen.pipeline.predictor
+        path = self._final_path(self.chosen_, [*fits, *more_fits], problem, inner)
+        return self._sized(path, plan, inner, chosen.scores, chosen.selected, problem)
 
     def _best_linear(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
-    ) -> tuple[Any, FloatArray, list[Any]]:
-        """The linear predictor whose best size has the best mean score; its scores and subsets."""
+    ) -> _Candidate:
+        """The consensus with the linear predictor whose best size has the best mean score."""
         usual = plan.estimator
         predictors = [usual]
         if self.estimator is None and isinstance(usual, StandardizedSVC):
             predictors += [clone(usual).set_params(C=C) for C in LINEAR_COSTS[1:]]
-        found = []
-        for predictor in predictors:
-            some = replace(plan, estimator=predictor)
-            found.append((predictor, *self._scored(some, ranked, splits, problem)[CONSENSUS]))
-        return max(found, key=lambda entry: float(_at_best(plan, entry[1]).mean()))
+        found = [
+            self._candidate(Pipeline(CONSENSUS, predictor), plan, ranked, splits, problem)
+            for predictor in predictors
+        ]
+        return max(found, key=lambda candidate: float(_at_best(plan, candidate.scores).mean()))
+
+    def _nonlinear(
+        self,
+        plan: FoldPlan,
+        ranked: list[Paths],
+        splits: list[Split],
+        linear: _Candidate,
+        problem: Problem,
+        inner: _Inner,
+    ) -> _Candidate | None:
+        """A nonlinear candidate that is clearly better: relief with the given predictor, or a Gaussian SVM."""
+        if not is_searched(problem, splits):
+            return None
+        orders = self._nonlinear_paths(problem, splits, inner)
+        ranked = [{**paths, **order} for paths, order in zip(ranked, orders, strict=True)]
+        known = _at_best(plan, linear.scores)
+        found: Pipeline | None = Pipeline(RELIEF, self.estimator)
+        if self.estimator is None:
+            found = clearly_better_pipeline(plan, ranked, splits, known, self.n_jobs)
+        if found is None:
+            return None
+        candidate = self._candidate(found, plan, ranked, splits, problem)
+        is_better = standard_errors_ahead(_at_best(plan, candidate.scores), known) > CLEARLY
+        return candidate if is_better else None
+
+    def _candidate(
+        self, pipeline: Pipeline, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
+    ) -> _Candidate:
+        unset = plan.unset_in_estimator if pipeline.predictor is plan.estimator else []
+        own = replace(plan, estimator=pipeline.predictor, unset_in_estimator=unset)
+        alone = [{pipeline.ranking: paths[pipeline.ranking]} for paths in ranked]
+        return _Candidate(pipeline, *self._scored(own, alone, splits, problem)[pipeline.ranking])
+
+    def _repeated(
+        self,
+        candidate: _Candidate,
+        plan: FoldPlan,
+        ranked: list[Paths],
+        splits: list[Split],
+        problem: Problem,
+    ) -> _Candidate:
+        """The candidate with its scores in the other repeats of the folds as well."""
+        if not splits:
+            return candidate
+        more = self._candidate(candidate.pipeline, plan, ranked, splits, problem)
+        scores = np.concatenate([candidate.scores, more.scores])
+        return replace(candidate, scores=scores, selected=[*candidate.selected, *more.selected])
 
     def _scored(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
@@ -324,35 +390,21 @@ class AutoSelector(SplittingSelector):
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
         return {name: (found, selected[name]) for name, found in scores.items()}
 
-    def _repeats(
-        self,
-        members: list[tuple[str, Any]],
-        problem: Problem,
-        inner: _Inner,
-        plan: FoldPlan,
-        ranking: str,
-    ) -> tuple[list[Consensus], FloatArray, list[Any]]:
-        """The fits of the consensus, scores and subsets of the chosen candidate in the other repeats of the folds."""
-        splits = inner.splits[inner.n_folds :]
-        if not splits:
-            return [], np.empty((0, len(plan.sizes))), []
-        fits: list[Consensus] = []
-        if ranking == RELIEF:
-            paths = self._nonlinear_orders(problem, splits, inner)
-        else:
-            is_quick = [name not in SLOW_METHODS for name, _ in members]
-            quick = [(name, _quicker(selector)) for name, selector in members if name not in SLOW_METHODS]
-            known = tuple(C for C, keep in zip(inner.known_C, is_quick, strict=False) if keep)
-            fits = self._rank_folds(quick, problem, splits, inner, known)
-            paths = [self._constrained(fit.path_, problem) for fit in fits]
-        scores, selected = self._scored(plan, [{ranking: path} for path in paths], splits, problem)[ranking]
-        return fits, scores, selected
+    def _quick_fits(
+        self, members: list[tuple[str, Any]], problem: Problem, splits: list[Split], inner: _Inner
+    ) -> list[Consensus]:
+        """The consensus of the quick methods in the other repeats of the folds."""
+        is_quick = [name not in SLOW_METHODS for name, _ in members]
+        quick = [(name, _quicker(selector)) for name, selector in members if name not in SLOW_METHODS]
+        known = tuple(C for C, keep in zip(inner.known_C, is_quick, strict=False) if keep)
+        return self._rank_folds(quick, problem, splits, inner, known)
 
-    def _nonlinear_orders(self, problem: Problem, splits: list[Split], inner: _Inner) -> list[SelectionPath]:
+    def _nonlinear_paths(self, problem: Problem, splits: list[Split], inner: _Inner) -> list[Paths]:
         orders = Parallel(n_jobs=self.n_jobs)(
-            delayed(nonlinear_order)(problem, inner.target, split.train) for split in splits
+            delayed(nonlinear_order)(get_method(RELIEF).cls, problem, inner.target, split.train)
+            for split in splits
         )
-        return [self._constrained(SelectionPath(order=order), problem) for order in orders]
+        return [{RELIEF: self._constrained(SelectionPath(order=order), problem)} for order in orders]
 
     def _final_path(
         self, ranking: str, fits: list[Consensus], problem: Problem, inner: _Inner
@@ -360,7 +412,9 @@ class AutoSelector(SplittingSelector):
         """The ranking on all samples: of the consensus, by the mean log ranks of all folds and a joint elimination."""
         whole = self.selector_.path_
         if ranking == RELIEF:
-            order = nonlinear_order(problem, inner.target, np.arange(problem.n_samples))
+            order = nonlinear_order(
+                get_method(RELIEF).cls, problem, inner.target, np.arange(problem.n_samples)
+            )
         elif inner.is_subsample:
             order = whole.order
         else:
@@ -445,7 +499,7 @@ class AutoSelector(SplittingSelector):
             suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
             _limited_threads(problem),
         ):
-            design = problem.design.take_rows(rows).in_one_piece()
+            design = in_one_piece(problem.design.take_rows(rows))
             return consensus._fit(
                 design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
             )
@@ -566,10 +620,10 @@ def names_of_candidates(task: str) -> tuple[str, ...]:
 def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:
     """The sizes that are tried: every one with few columns, otherwise nearly equally spaced on a logarithmic scale."""
     if n_features <= FEW_COLUMNS:
-        return np.arange(1, n_features + 1)
+        return np.arange(1, min(n_features, largest) + 1)
     n_larger = int(np.log(largest / EVERY_SIZE) / np.log(NEXT_SIZE)) + 1
     larger = np.round(EVERY_SIZE * NEXT_SIZE ** np.arange(1, n_larger + 1))
-    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features]]).astype(np.intp)
+    grid = np.concatenate([np.arange(1, EVERY_SIZE + 1), larger, [n_features, largest]]).astype(np.intp)
     return np.unique(grid[grid <= min(n_features, largest)])
 
 

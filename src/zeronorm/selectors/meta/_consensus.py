@@ -20,6 +20,7 @@ from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
 from zeronorm.engines.elimination._smooth_models import least_missed_last
+from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._fitted_path import fitted_path
 from zeronorm.selection._kinds import count, exceptions, parameter_error
@@ -319,12 +320,6 @@ def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionP
     scores = path.scores.copy()
     scores[order[:n_refined]] = path.scores[first]
     return replace(path, order=order, scores=scores)
-
-
-def work_of_elimination(problem: Problem) -> float:
-    """Approximate number of multiplications in an elimination of one feature at a time."""
-    n, p = problem.n_samples, problem.n_features
-    return float(n * p * min(n, p) * problem.target.columns().shape[1])
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:

@@ -235,7 +235,7 @@ class DummySelector(PossiblyEmptySelector):
         # Occurrences differ by 1/K or more, so that the correlations order equal ones only.
         scores = is_kept + self.relative_occurrences_ + np.abs(data.products) / (2 * self.n_experiments)
         return SelectionPath(
-            order=order_by_score(scores, sort=data.design.by_descending_value),
+            order=order_by_score(scores, sort=data.design.backend.by_descending_value),
             scores=scores,
             selected_size=int(passing.size),
             n_iter=len(rounds),

@@ -14,6 +14,7 @@ from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._folds import FoldPlan, FoldTask, run_tasks, smallest_size
 from zeronorm.resampling._metrics import as_metric, scoring_metric
 from zeronorm.resampling._seeds import unset_random_states
+from zeronorm.resampling._size_rules import SizeRule, choose_sizes, standard_errors
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.selection._kinds import parameter_error
@@ -21,9 +22,11 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import MetaSelector
-from zeronorm.selectors.meta._size_rules import SizeRule, choose_sizes, standard_errors
 
 LENGTH_OF_DEFAULT_GRID = 20
+BALANCED = (
+    "balanced_accuracy"  # with rare classes the share of right predictions is highest without any feature
+)
 
 
 @register(
@@ -62,12 +65,12 @@ class SelectorCV(MetaSelector, SplittingSelector):
     estimator
         It also scores the subsets. None: a linear support vector machine on standardised columns scores them
         (ridge regression for regression), and there is no ``predict``. Its class weights are balanced if ``scoring``
-        is a balanced metric, such as "balanced_accuracy".
+        is a balanced metric, as by default.
     cv
         A number of folds is shuffled.
     scoring
         A ``Metric`` or its name is possible too; the sign of a loss is changed so that greater is better. None: the
-        estimator's own ``score``.
+        balanced accuracy of classes, R² of a real target; with an ``estimator`` its own ``score``.
     sizes
         None: twenty, equally spaced on a logarithmic scale up to all features.
     n_jobs
@@ -189,9 +192,11 @@ def plan_of_sizes(
     chooser: Any, problem: Problem, X: Any, target: NDArray[Any], sizes: NDArray[np.intp], seed: int
 ) -> FoldPlan:
     """The plan for scoring the sizes, from ``estimator``, ``scoring`` and ``sizes`` of the selector ``chooser``."""
-    predictor = chooser.estimator
+    predictor, scoring = chooser.estimator, chooser.scoring
+    if predictor is None and scoring is None and "balanced_error_rate" in problem.target.metrics:
+        scoring = BALANCED
     if predictor is None:
-        metric = None if chooser.scoring is None else as_metric(chooser.scoring, "scoring")
+        metric = None if scoring is None else as_metric(scoring, "scoring")
         predictor = default_estimator(problem.target, n_samples=problem.n_samples, metric=metric)
     return FoldPlan(
         X=X,
@@ -200,7 +205,7 @@ def plan_of_sizes(
         sizes=tuple(int(size) for size in sizes),
         estimator=predictor,
         unset_in_estimator=unset_random_states(predictor),
-        metrics=(scoring_metric(chooser.scoring, predictor),),
+        metrics=(scoring_metric(scoring, predictor),),
         seed=seed,
         is_strict=True,
         lifts_sizes=chooser.sizes is None,

@@ -54,6 +54,13 @@ ASSUMPTIONS = {
         },
         {"bound": "integrated", "n_features_to_select": 1, "n_subsamples": 6, "random_state": 0},
     ),
+    papers={
+        "Melikechi & Miller 2025": (
+            "Melikechi, O. & Miller, J. W. (2025). Integrated path stability selection. Journal of the American "
+            "Statistical Association.",
+            "https://arxiv.org/abs/2403.15877",
+        )
+    },
 )
 class StabilitySelection(ErrorControlSelector):
     r"""Keep the features that the wrapped selector chooses on most halves of the data.
@@ -291,9 +298,8 @@ class StabilitySelection(ErrorControlSelector):
 
     def _size_of_subsets(self, n_features: int) -> int:
         if self.subset_size is None:
-            sizes = [
-                q for q in range(1, n_features) if self._bound_for(q, n_features) <= self.false_selections
-            ]
+            possible = range(1, max(2, n_features))
+            sizes = [q for q in possible if self._bound_for(q, n_features) <= self.false_selections]
             if not sizes:
                 raise ValueError(
                     f"With {n_features} features and threshold {self.threshold} even subsets of one feature allow "
@@ -305,9 +311,6 @@ class StabilitySelection(ErrorControlSelector):
         return int(self.subset_size)
 
     def _bound_for(self, size: int, n_features: int) -> float:
-        return false_selection_bound(
-            size,
-            n_features,
-            self.threshold,
-            n_pairs=self.n_subsamples // 2 if self.assumption == "unimodal" else None,
-        )
+        n_pairs = self.n_subsamples // 2 if self.assumption == "unimodal" else None
+        bound = false_selection_bound(size, n_features, self.threshold, n_pairs=n_pairs)
+        return min(bound, float(n_features))  # no more than all features can be false

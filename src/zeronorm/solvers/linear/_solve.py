@@ -10,7 +10,7 @@ import numpy as np
 
 from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
-from zeronorm.design import Design, StandardizedDesign, contiguous
+from zeronorm.design import Design, contiguous
 from zeronorm.design._index import each
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import _smooth
@@ -176,7 +176,7 @@ def _solve_in_weights(
 ) -> Solution:
     scale = problem.scale
     if scale is not None:
-        design = StandardizedDesign(design, np.zeros(scale.size), 1.0 / scale)
+        design = design.transformed(scale=1.0 / scale)
     design = contiguous(design)
     find = _solve_primal if problem.loss.has_dual else _solve_smooth_primal
     models = [

@@ -25,7 +25,6 @@ import numpy as np
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 
-
 BALANCED = 1e-13  # relative difference of the sums of the two signs that is rounding
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import IntArray
+from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.resampling._splits import Split
 from zeronorm.selection._problem import Problem
-from zeronorm.selectors.meta._consensus import work_of_elimination
 
 FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 1000
 # Repeats with other folds, by the number of samples below which they are used. The fewer samples, the more the chosen

@@ -1,0 +1,1 @@
+"""Choice among rankings and predictors on inner folds, for AutoSelector."""
