@@ -277,9 +277,7 @@ def test_a_folder_is_named_after_data_and_time(tmp_path, monkeypatch):
     first = folders.folder_named_after("/data/genes.csv.gz")
     assert re.fullmatch(r"zeronorm-genes-\d{8}-\d{6}", str(first))
     assert str(folders.folder_named_after("-")).startswith("zeronorm-input-2")
-    assert str(folders.folder_named_after("t-cells", "comparison")).startswith(
-        "zeronorm-comparison-t-cells-2"
-    )
+    assert str(folders.folder_named_after("t-cells", "comparison")).startswith("zeronorm-comparison-t-cells-2")
 
 
 def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):

@@ -97,9 +97,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
     with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
-        job = _job(
-            data, settings, clock, caller, bar
-        )  # a mistake in the input is reported before any in the folder
+        job = _job(data, settings, clock, caller, bar)  # a mistake in the input is reported before any in the folder
         if settings.out is None:
             with on_cluster(settings.dask):
                 return work(job)

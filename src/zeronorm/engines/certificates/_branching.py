@@ -97,12 +97,7 @@ class SubsetProof:
     """
 
     def __init__(
-        self,
-        objective: Objective,
-        units: Units,
-        candidates: Candidates,
-        limits: Limits,
-        relaxation: Relaxation,
+        self, objective: Objective, units: Units, candidates: Candidates, limits: Limits, relaxation: Relaxation
     ) -> None:
         self.objective, self.units, self.limits, self.relaxation = objective, units, limits, relaxation
         self.candidates = candidates.fitting()
@@ -226,15 +221,7 @@ class SubsetProof:
             status = ProofStatus.OPTIMAL
         seconds = time.monotonic() - self._begun
         return Proof(
-            self.best,
-            bound,
-            root,
-            self.candidates,
-            status,
-            self.n_nodes,
-            len(self._queue),
-            seconds,
-            self.history,
+            self.best, bound, root, self.candidates, status, self.n_nodes, len(self._queue), seconds, self.history
         )
 
     def _preference(self, solution: Relaxed) -> FloatArray:
@@ -265,9 +252,7 @@ class SubsetProof:
         if self.n_nodes == 1 or self.n_nodes % 50 == 0:
             used = self.candidates.inside | self.candidates.free
             if self._queue and self.n_nodes == 1:
-                used = np.logical_or.reduce(
-                    [n.candidates.inside | n.candidates.free for _, _, n in self._queue]
-                )
+                used = np.logical_or.reduce([n.candidates.inside | n.candidates.free for _, _, n in self._queue])
             self.relaxation.restrict(np.flatnonzero(used))
 
     def _children(self, node: _Node) -> list[tuple[Candidates, Relaxed]]:
@@ -311,9 +296,6 @@ class SubsetProof:
         """The bound for the one best subset of a family in which all free units fit."""
         found = self.try_units(np.flatnonzero(candidates.inside | candidates.free))
         everything = Candidates(
-            candidates.units,
-            candidates.size,
-            candidates.inside | candidates.free,
-            np.zeros_like(candidates.free),
+            candidates.units, candidates.size, candidates.inside | candidates.free, np.zeros_like(candidates.free)
         )
         return self.relaxation.bound_at(found.alpha).over(everything)

@@ -40,7 +40,6 @@ class DualLoss(Loss):
         """The loss with its kink rounded over this width, near the dual variables v; a smooth loss as it is."""
         return self
 
-
 class SquaredError(SquaredLoss, DualLoss):
     """(f - y)² / 2, with d = y v - v² / 2."""
 

@@ -118,10 +118,7 @@ def _prove(
     candidates = all_subsets(objective, groups, columns.size, forced)
     units = np.unique(candidates.units.code[columns])
     whole = candidates.units.columns(units)
-    if (
-        whole.size != columns.size
-        or candidates.inside[np.setdiff1d(np.arange(candidates.inside.size), units)].any()
-    ):
+    if whole.size != columns.size or candidates.inside[np.setdiff1d(np.arange(candidates.inside.size), units)].any():
         raise ValueError(
             "The subset must hold all of 'always_keep' and only whole 'feature_groups'; otherwise it is not one of the "
             "subsets with which it is compared."

@@ -34,14 +34,7 @@ PRECISION = 1e-8  # of the weights on a quadratic model, in its value relative t
 SIZE_SLACK = 1e-2  # features by which the relaxed size may differ from the size asked for
 UNDECIDED = 0.1  # a relaxation ends within this share of what its bound lacks to the cutoff
 NEWTON_GAIN = 1e-4  # relative decrease at which Newton's method ends
-WIDTHS = (
-    2.0,
-    1.0,
-    0.5,
-    0.3,
-    0.2,
-    0.1,
-)  # over which the kink of the hinge loss is rounded, from round to round
+WIDTHS = (2.0, 1.0, 0.5, 0.3, 0.2, 0.1)  # over which the kink of the hinge loss is rounded, from round to round
 FLAT = 1e-2  # least curvature of a loss in the quadratic model, relative to the largest possible
 STORED_COLUMNS = 4000  # columns in memory; the products of all pairs of them take 128 MB
 
@@ -79,9 +72,7 @@ class Start:
     def at(cls, solution: Relaxed) -> Start:
         """Start from the solution of a similar relaxation."""
         used = solution.units[solution.z > 0.0]
-        return cls(
-            used, solution.columns, solution.weights, solution.bias, solution.multiplier, solution.dual.alpha
-        )
+        return cls(used, solution.columns, solution.weights, solution.bias, solution.multiplier, solution.dual.alpha)
 
 
 class ColumnStore:
@@ -316,9 +307,7 @@ class _Restricted:
         objective = self.relaxation.objective
         slope = objective.cost[:, None] * loss.slope(self.decisions, objective.targets)
         H, curvature_sum, mean = self._hessian(loss)
-        shift = (
-            -slope.sum(axis=0) / curvature_sum
-        )  # the best change of the bias, without a change of the weights
+        shift = -slope.sum(axis=0) / curvature_sum  # the best change of the bias, without a change of the weights
         gradient = self.block.T @ slope + mean * (shift * curvature_sum)
         W = self.weights.T.copy(order="C")
         scale = max(abs(objective.value(self.decisions, self.weights)), 1e-300)
@@ -395,11 +384,7 @@ class _Restricted:
         """The objective of the relaxation, for the best indicators at these weights."""
         objective = self.relaxation.objective
         losses = float((objective.cost @ loss.value(self.decisions, objective.targets)).sum())
-        norms = (
-            np.sqrt(np.add.reduceat(np.sum(self.weights**2, axis=1), self.starts[:-1]))
-            if self.columns.size
-            else np.empty(0)
-        )
+        norms = np.sqrt(np.add.reduceat(np.sum(self.weights**2, axis=1), self.starts[:-1])) if self.columns.size else np.empty(0)
         return losses + self._penalty(norms)
 
     def _penalty(self, norms: FloatArray) -> float:
@@ -441,9 +426,7 @@ class _Restricted:
 
     def result(self, bound: float, dual: DualBound, n_rounds: int) -> Relaxed:
         """The present solution."""
-        z = shares(
-            np.ascontiguousarray(self.weights.T), self.starts, self.sizes, self.inside, self.multiplier
-        )
+        z = shares(np.ascontiguousarray(self.weights.T), self.starts, self.sizes, self.inside, self.multiplier)
         return Relaxed(
             bound, dual, self.units, z, self.columns, self.weights, self.bias, self.multiplier, n_rounds
         )
