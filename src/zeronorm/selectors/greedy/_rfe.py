@@ -50,9 +50,21 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors._base import BaseSelector, WeightedSplittingSelector, require_labels
+from zeronorm.selectors._base import (
+    BaseSelector,
+    WeightedSplittingSelector,
+    require_labels,
+    require_real_target,
+)
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LOGISTIC, LinearProblem, Reuse, smallest_gram_size, svm_loss
+from zeronorm.solvers.linear import (
+    LOGISTIC,
+    ROBUST_LOSSES,
+    LinearProblem,
+    Reuse,
+    smallest_gram_size,
+    svm_loss,
+)
 
 HARDEST = 1e100  # the square of a larger C overflows: from here on the margin is hard
 
@@ -271,7 +283,10 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         leave-one-out errors on the kernel matrix of all features; ``C_`` reports it. For linear models it then
         grows as features are removed, in inverse proportion to the diagonal of the kernel.
     loss
-        "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
+        "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive. For regression with a linear
+        kernel also "huber", which counts errors beyond ε linearly, and "quantile".
+    epsilon
+        "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
     multi_class
         For more than two classes: one model for each class against the rest, or one for each pair of classes, trained
         on the samples of the two. A feature is removed from all models at once.
@@ -324,8 +339,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         combine: Literal["sum", "product"] = "sum",
         learner: Literal["svm", "logistic"] = "svm",
         C: float | Literal["auto"] = "auto",
-        loss: Literal["hinge", "squared"] = "hinge",
+        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         task: Literal["classification", "regression"] = "classification",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         standardize: bool = True,
@@ -349,6 +365,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self.C = C
         self.loss = loss
         self.epsilon = epsilon
+        self.quantile = quantile
         self.task = task
         self.multi_class = multi_class
         self.standardize = standardize
@@ -421,8 +438,15 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         K = None
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
-        unit = problem.target.unit(problem.sample_weight) if self.loss == "hinge" else 1.0
+        is_linear = self.loss in ("hinge", "quantile")  # C then has the unit 1 / y
+        unit = problem.target.unit(problem.sample_weight) if is_linear else 1.0
         return C_of(self, problem, K=K) * unit
+
+    def _check_parameters(self) -> None:
+        if self.estimator is None and self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+            if self.learner != "svm" or self.kernel != "linear":
+                raise parameter_error(self, "loss", "'hinge' or 'squared' with this learner or kernel")
 
     def _eliminate_with_kernel(self, record: Elimination) -> None:
         problem = record.problem
@@ -474,7 +498,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _linear_problem(self, problem: Problem) -> LinearProblem:
         problem = problem.around_zero()
         if self.learner == "svm":
-            loss = svm_loss(self.loss, self.epsilon_)
+            loss = svm_loss(self.loss, self.epsilon_, self.quantile)
             return LinearProblem.of(problem, loss, self._finite_or_hard(), pairing=self.multi_class)
         if not problem.target.has_classes:
             raise parameter_error(self, "learner", "'svm' for task='regression'")

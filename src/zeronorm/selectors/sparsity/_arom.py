@@ -25,8 +25,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector
-from zeronorm.solvers.linear import LinearProblem, Norm, svm_loss
+from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Norm, svm_loss
 
 # Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because
 # the rescaling removes features by itself. Chosen on the linear toy (30 samples, 350 draws: 7.4 % error with 1, 6.5 %
@@ -91,8 +91,12 @@ class AROM(WeightedSplittingSelector):
         common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
         In classification, y with several columns of 0 and 1 is a multi-label problem.
+    loss
+        Loss of the ℓ2 norm. For regression also "huber", which counts errors beyond ε linearly, and "quantile"; both
+        need ``norm="l2"`` and ``slack_norm=2``.
     epsilon
-        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation).
+        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation);
+        1.345 times that scale for ``loss="huber"``.
     standardize
         Weights are compared, so all columns should have the same unit.
     zero_tol
@@ -142,11 +146,13 @@ class AROM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1", "switch"] = "l2",
+        loss: Literal["squared", "huber", "quantile"] = "squared",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         standardize: bool = True,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
@@ -159,11 +165,13 @@ class AROM(WeightedSplittingSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
+        self.loss = loss
         self.C = C
         self.slack_norm = slack_norm
         self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
+        self.quantile = quantile
         self.standardize = standardize
         self.zero_tol = zero_tol
         self.tol = tol
@@ -179,7 +187,7 @@ class AROM(WeightedSplittingSelector):
         self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
         norm: Norm = "l1" if self.norm == "l1" else "l2"
-        loss = svm_loss("hinge" if norm == "l1" else "squared", self.epsilon_)
+        loss = svm_loss("hinge" if norm == "l1" else self.loss, self.epsilon_, self.quantile)
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
             return self._run(problem, LinearModel(LinearProblem.jointly(problem, loss, self.C_, norm))).path()
@@ -192,7 +200,11 @@ class AROM(WeightedSplittingSelector):
     def _cost(self, problem: Problem) -> float:
         if self.norm == "l1" and known_cost(self, problem) is None:
             return automatic_l1_C(problem, self.epsilon_, nearly=NEARLY_L1)
-        return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        # The cost of an absolute error has the unit 1 / y, that of a squared error has no unit.
+        unit = problem.target.unit(problem.sample_weight) if self.loss == "quantile" else 1.0
+        known = known_cost(self, problem)
+        chosen = C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        return chosen if known is not None else chosen * unit
 
     def _model(self, problem: Problem, linear: LinearProblem) -> LinearModel:
         if self.norm != "switch":
@@ -279,6 +291,12 @@ class AROM(WeightedSplittingSelector):
         )
 
     def _check_parameters(self) -> None:
+        if self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+            if self.norm != "l2" or self.slack_norm != 2:
+                raise parameter_error(
+                    self, "loss", f"'squared' with norm={self.norm!r} and slack_norm={self.slack_norm}"
+                )
         if self.multi_class == "weston_watkins" and (self.norm == "switch" or self.slack_norm != 2):
             raise parameter_error(
                 self,

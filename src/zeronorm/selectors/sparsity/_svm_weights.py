@@ -8,10 +8,11 @@ import numpy as np
 
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
 from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector
-from zeronorm.solvers.linear import LinearProblem, solve, svm_loss
+from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, solve, svm_loss
 
 SOLVER_TOL = 1e-7  # far below what changes the order of features that differ
 
@@ -46,8 +47,11 @@ class SVMWeights(WeightedSplittingSelector):
         leave-one-out on the kernel matrix, or by three folds for ``norm="l1"``.
     multi_class
         The weights of the classifiers are summed.
+    loss
+        "hinge" is linear; for regression it is ε-insensitive. "squared" is (C/2) Σ ξ². For regression also "huber",
+        which counts errors beyond ε linearly, and "quantile". ``norm="l1"`` needs "hinge".
     epsilon
-        "auto" is a tenth of the scale of the target.
+        "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
 
     Attributes
     ----------
@@ -77,10 +81,12 @@ class SVMWeights(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1"] = "l2",
+        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
         C: float | Literal["auto"] = "auto",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -88,24 +94,31 @@ class SVMWeights(WeightedSplittingSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
+        self.loss = loss
         self.C = C
         self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
+        self.quantile = quantile
         self.standardize = standardize
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
     def _follows_target_outliers(self) -> bool:
-        return False
+        return self.loss == "squared"
+
+    def _check_parameters(self) -> None:
+        if self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+        if self.norm == "l1" and self.loss != "hinge":
+            raise parameter_error(self, "loss", "'hinge' with norm='l1'")
 
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
-        linear = LinearProblem.of(
-            problem, svm_loss("hinge", epsilon), self.C_, pairing=self.multi_class, norm=self.norm
-        )
+        loss = svm_loss(self.loss, epsilon, self.quantile)
+        linear = LinearProblem.of(problem, loss, self.C_, pairing=self.multi_class, norm=self.norm)
         model = solve(linear, problem.design, tol=SOLVER_TOL)
         if model.status.is_unsolvable:
             model.status.check("SVMWeights with a hard margin (C=inf)")
@@ -135,4 +148,5 @@ class SVMWeights(WeightedSplittingSelector):
         if self.norm == "l1":
             return automatic_l1_C(problem, self.epsilon_)
         # The cost of an absolute error has the unit 1 / y, that of a squared error has no unit.
-        return C_of(self, problem) * problem.target.unit(problem.sample_weight)
+        is_linear = self.loss in ("hinge", "quantile")
+        return C_of(self, problem) * (problem.target.unit(problem.sample_weight) if is_linear else 1.0)

@@ -5,6 +5,7 @@
 
 from zeronorm.solvers.linear._losses import (
     LOGISTIC,
+    ROBUST_LOSSES,
     SQUARED_ERROR,
     EpsilonInsensitiveLoss,
     HingeLoss,
@@ -28,6 +29,7 @@ from zeronorm.solvers.linear._ways import (
 
 __all__ = [
     "LOGISTIC",
+    "ROBUST_LOSSES",
     "SQUARED_ERROR",
     "EpsilonInsensitiveLoss",
     "HingeLoss",

@@ -245,6 +245,9 @@ class QuantileLoss(SeparableLoss):
         return True
 
 
+ROBUST_LOSSES = ("huber", "quantile")  # names of losses for real targets only
+
+
 def svm_loss(name: str, epsilon: float | None = None, quantile: float = 0.5) -> SeparableLoss:
     """The loss that a ``loss`` parameter names; ``epsilon`` is given for real targets only."""
     if epsilon is None:
