@@ -329,7 +329,7 @@ def _votes(values: FloatArray, n_classes: int) -> FloatArray:
 
 
 class TwoNormModel:
-    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``RescaledModel`` of the rescaling engine.
+    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``Model`` of the rescaling engine.
 
     With the factor :math:`I + \tau ZKZ = LL^\top`, the model for :math:`L^\top u` on the features
     :math:`x\,Z L^{-\top}` is an ordinary SVM. It needs a dense copy of the columns.

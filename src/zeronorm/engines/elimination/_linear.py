@@ -116,12 +116,13 @@ class LinearModels(LinearValue):
             self.state = replace(self.state, weights=None, gram=None)
 
     def _subtract(self, features: IntArray) -> None:
-        if self.state is None or self.state.gram is None or self._downdating is None:
+        gram = None if self.state is None else self.state.gram
+        if self.state is None or gram is None or self._downdating is None:
             return
         if self._downdating.is_due(features, self.active):
             self.state = replace(self.state, gram=None)
         else:
-            np.subtract(self.state.gram, self.design.take(np.sort(features)).gram(), out=self.state.gram)
+            gram -= self.design.take(np.sort(features)).gram()
 
     def _follow_cost(self, now: bool = False) -> None:
         """Increase C when it is due, and the dual variables with it, so that they stay near the solution."""

@@ -24,10 +24,8 @@ from zeronorm.solvers._status import Status
 Step = int | float | Callable[[FloatArray], int]
 
 
-class Models(Protocol):
-    """One or more trained models on a shrinking set of features."""
-
-    active: IntArray  # sorted indices of the remaining features
+class Trained(Protocol):
+    """What was trained, and how it ended."""
 
     @property
     def status(self) -> Status:
@@ -36,6 +34,12 @@ class Models(Protocol):
     @property
     def n_iter(self) -> int:
         """Total number of iterations of all trainings so far."""
+
+
+class Models(Trained, Protocol):
+    """One or more trained models on a shrinking set of features."""
+
+    active: IntArray  # sorted indices of the remaining features
 
     def train(self) -> None:
         """Fit on the remaining features, starting from the last solution."""
@@ -85,7 +89,7 @@ class Elimination:
         mask[self.eliminated] = False
         return np.flatnonzero(mask)
 
-    def note(self, models: Models) -> None:
+    def note(self, models: Trained) -> None:
         """Record the status of the trainings; data that are no longer separable end the run and are no failure."""
         self.n_iter += models.n_iter
         self.status = max(self.status, models.status)

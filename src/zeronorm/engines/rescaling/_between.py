@@ -58,7 +58,8 @@ def slacks(problem: LinearProblem, found: Solution) -> FloatArray:
     assert found.state.alpha is not None
     n_samples = len(problem.costs)
     alpha = found.state.alpha.reshape(problem.n_models, -1, n_samples).sum(axis=1).T
-    return np.divide(alpha, problem.costs, out=np.zeros(problem.costs.shape), where=problem.costs > 0.0)
+    unused = np.zeros(problem.costs.shape)
+    return np.asarray(np.divide(alpha, problem.costs, out=unused, where=problem.costs > 0.0))
 
 
 class L1SlackRescaling(Between):

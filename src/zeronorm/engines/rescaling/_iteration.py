@@ -146,19 +146,6 @@ class Model(Protocol):
         ...
 
 
-class RescaledModel(Model, Protocol):
-    """Models that are linear in the features, with one column of weights and one bias per model.
-
-    They belong to the last training that found a solution, and to the features before rescaling.
-    """
-
-    @property
-    def weights(self) -> FloatArray: ...
-
-    @property
-    def bias(self) -> FloatArray: ...
-
-
 def multiplicative(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
     r"""The rule of AROM, :math:`z \leftarrow z * |u|`."""
     return each(np.multiply, scale, abs_weight)

@@ -16,7 +16,7 @@ SOLVER_TOL = 1e-7
 
 
 class LinearModel:
-    """The models of a linear problem on the features times their factors; a ``RescaledModel`` of the engine.
+    """The models of a linear problem on the features times their factors; a ``Model`` of the engine.
 
     ``between`` changes the problem from one training to the next. A training without a solution leaves the weights as
     they were.

@@ -183,7 +183,7 @@ class EpsilonInsensitiveLoss(SeparableLoss):
 
     def slope(self, f: FloatArray, y: FloatArray) -> FloatArray:
         excess = np.maximum(0.0, np.abs(f - y) - self.epsilon)
-        return np.sign(f - y) * (excess if self.squared else excess > 0.0)
+        return np.sign(f - y) * np.where(self.squared, excess, excess > 0.0)
 
     def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
         beyond = (np.abs(f - y) > self.epsilon).astype(np.float64)

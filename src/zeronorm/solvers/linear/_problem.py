@@ -62,7 +62,7 @@ class LinearProblem:
 
     @property
     def n_models(self) -> int:
-        return self.targets.shape[1]
+        return int(self.targets.shape[1])
 
     def model(self, c: int) -> LinearProblem:
         """The problem of one model."""

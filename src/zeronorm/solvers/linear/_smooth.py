@@ -77,14 +77,8 @@ def solve_on_gram(
         a_new, bias_new = _newton_point(K, loss.hessian(f, y, cost), f, negative, cost, loss.has_bias)
         step, bias_step = a_new - a, bias_new - bias
         inner_step = K @ step
-        here, before = (a, bias, inner), objective
-        found = _shortened(
-            lambda t, here=here, moves=(step, bias_step, inner_step): tuple(
-                x + t * m for x, m in zip(here, moves, strict=True)
-            ),
-            objective_at,
-            objective,
-        )
+        before, moves = objective, (step, bias_step, inner_step)
+        found = _shortened((a, bias, inner), moves, objective_at, objective)
         if found is not None:
             (a, bias, inner), objective = found
         n_idle = 0 if objective < before - ROUNDING * abs(before) else n_idle + 1
@@ -95,15 +89,18 @@ def solve_on_gram(
     return SmoothSolution(a, float(bias), objective, 0.5 * float(missing @ (K @ missing)), n_iter, status)
 
 
+Point = tuple[
+    FloatArray, float, FloatArray
+]  # coefficients or weights, bias, and their products with the data
+
+
 def _shortened(
-    at: Callable[[float], tuple[FloatArray, float, FloatArray]],
-    objective_at: Callable[..., float],
-    objective: float,
-) -> tuple[tuple[FloatArray, float, FloatArray], float] | None:
+    here: Point, step: Point, objective_at: Callable[[FloatArray, float, FloatArray], float], objective: float
+) -> tuple[Point, float] | None:
     """The point after the longest step, halved as often as needed, at which the objective does not rise."""
     length = 1.0
     while length > SHORTEST_STEP:
-        point = at(length)
+        point = here[0] + length * step[0], here[1] + length * step[1], here[2] + length * step[2]
         value = objective_at(*point)
         if value <= objective + ROUNDING * abs(objective):
             return point, value
@@ -183,14 +180,8 @@ def solve_in_weights(
                 status = Status.CONVERGED
                 break
             change = design.dot(step[:-1]) + step[-1]
-            here = weights, bias, decision
-            found = _shortened(
-                lambda t, here=here, moves=(step[:-1], step[-1], change): tuple(
-                    x + t * m for x, m in zip(here, moves, strict=True)
-                ),
-                objective_at,
-                objective,
-            )
+            here, moves = (weights, bias, decision), (step[:-1], float(step[-1]), change)
+            found = _shortened(here, moves, objective_at, objective)
             if found is None:
                 status = Status.STALLED
                 break

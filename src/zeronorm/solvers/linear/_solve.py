@@ -73,7 +73,9 @@ def _solve_on_gram(
     find = _solve_dual if problem.loss.has_dual else _solve_smooth_dual
     is_wide = design.n_features >= design.n_samples
     product = partial(_product, design, problem.scale) if prefers_products(design) else None
-    models = [find(K, problem, c, state, tol, max_iter, is_wide, product) for c in range(problem.n_models)]
+    models: list[Any] = [
+        find(K, problem, c, state, tol, max_iter, is_wide, product) for c in range(problem.n_models)
+    ]
     dual_coef = np.column_stack([model.dual_coef for model in models])
     rescaled = np.require(design.transpose_dot(dual_coef), requirements="W")
     if problem.scale is not None:
@@ -179,7 +181,7 @@ def _solve_in_weights(
         design = design.transformed(scale=1.0 / scale)
     design = contiguous(design)
     find = _solve_primal if problem.loss.has_dual else _solve_smooth_primal
-    models = [
+    models: list[Any] = [
         find(design, problem, c, _start(problem, design, state, c), state, tol, max_iter)
         for c in range(problem.n_models)
     ]

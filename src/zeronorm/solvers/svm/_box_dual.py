@@ -143,7 +143,7 @@ class BoxDual:
         """The slope of each loss at a residual that is not negative."""
         ridge = self.ridge[self.sample]
         quadratic = np.divide(excess, ridge, out=np.full(excess.size, np.inf), where=ridge > 0.0)
-        return np.minimum(quadratic, self.upper)
+        return np.asarray(np.minimum(quadratic, self.upper))
 
     def loss(self, decision: FloatArray) -> float:
         """The sum of the losses; infinite when a hard constraint is violated."""
