@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
@@ -161,7 +160,3 @@ def between_shares(
     levels = (np.arange(n_shares) + 0.5) / n_shares
     return np.clip(np.quantile(between, levels), 0.0, 1.0) if between.size else np.full(n_shares, 0.5)
 
-
-def group_codes(labels: NDArray[np.generic]) -> NDArray[np.intp]:
-    """Numbers 0, 1, … of the groups of samples."""
-    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)

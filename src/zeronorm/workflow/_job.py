@@ -19,13 +19,16 @@ from zeronorm.result import _files as files
 from zeronorm.result._folder import output_folder
 from zeronorm.result._lists import LISTS, ListedFeature, left_out_note, rare_note
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
+from zeronorm.result._sentences import control_sentence
 from zeronorm.selection._problem import Progress, RunBar
 from zeronorm.workflow import _chance as chance
 from zeronorm.workflow import _checks as checks
+from zeronorm.workflow import _control as control
 from zeronorm.workflow import _measured as measured
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
+from zeronorm.workflow._compiling import compilation_shown
 from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
@@ -96,8 +99,9 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
-    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
-        job = _job(data, settings, clock, caller, bar)  # a mistake in the input is reported before any in the folder
+    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar, compilation_shown(bar):
+        # A mistake in the input is reported before any in the folder.
+        job = _job(data, settings, clock, caller, bar)
         if settings.out is None:
             with on_cluster(settings.dask):
                 return work(job)
@@ -151,14 +155,18 @@ OMITTED = (
 
 
 def _describe_method(name: str, selector: Any, label: str) -> dict[str, Any]:
-    """A method with the parameters that differ from the defaults of its class."""
+    """A method with the parameters that differ from the defaults of its class, and the method that it wraps."""
     info = getattr(type(selector), "_method", None)
-    defaults = type(selector)().get_params(deep=False) if info is not None and info.kind == "selector" else {}
+    is_ours = info is not None and info.kind in ("selector", "meta")
+    defaults = type(selector)().get_params(deep=False) if is_ours else {}
     parameters = {
         key: value
         for key, value in selector.get_params(deep=False).items()
         if key not in OMITTED and (key not in defaults or repr(value) != repr(defaults[key]))
     }
+    wrapped = getattr(type(getattr(selector, "selector", None)), "_method", None)
+    if wrapped is not None:
+        parameters["selector"] = wrapped.name
     return {
         "name": name,
         "label": label,
@@ -198,6 +206,7 @@ class Fitted:
     selector: Any
     path: Any
     columns: Any  # of the selected features, in the order of the path
+    construction: control.Construction | None = None  # where ``control`` chose it
 
     @property
     def innermost(self) -> Any:
@@ -211,12 +220,14 @@ class Fitted:
 def select_features(job: Job) -> Result:
     table, settings = job.table, job.settings
     sizes = procedures.sizes_to_try(table, settings)
-    name = job.settings.method or procedures.default_method(job.whole)
+    construction = control.choose_construction(job.whole, settings) if settings.control else None
+    name = settings.method or procedures.default_method(job.whole)
+    name = name if construction is None else construction.method
     _expect(job, chance.permutation_count(table, settings, sizes, name))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         baseline = chance.baseline_records(table, settings)
-        fitted = _fit(job, name, sizes)
+        fitted = _fit(job, name, sizes, construction)
         built = {fitted.label: fitted.procedure}
         records = training.evaluate_procedures(
             built, table, settings, sizes, journal=job.journal, bar=job.bar
@@ -256,12 +267,15 @@ def _with_permutations(
     return measured.measure(label, records, baseline, job.table, job.settings, permuted)
 
 
-def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
+def _fit(job: Job, name: str, sizes: list[int], construction: control.Construction | None) -> Fitted:
     from zeronorm.resampling._fitted_path import fitted_path, selected_support
 
     table, settings = job.whole, job.settings
     job.bar.say(f"{name}, all samples")
-    procedure = procedures.build_procedure(name, table, settings, sizes, job.settings.params)
+    if construction is None:
+        procedure = procedures.build_procedure(name, table, settings, sizes, settings.params)
+    else:
+        procedure = construction.selector
     try:
         selector = training.fit_procedure(procedure, table, settings)
     except TypeError as error:
@@ -274,7 +288,7 @@ def _fit(job: Job, name: str, sizes: list[int]) -> Fitted:
     path = fitted_path(selector, table.n_features)
     columns = selected_support(selector, path)
     ordered = columns[np.argsort(path.position()[columns], kind="stable")]
-    return Fitted(name, procedure, selector, path, ordered)
+    return Fitted(name, procedure, selector, path, ordered, construction)
 
 
 def _selection_result(
@@ -290,21 +304,25 @@ def _selection_result(
     selected = describe_selected(
         table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values, listed
     )
-    figures = _figures(table, fitted, sizes)
+    figures, size = _figures(table, fitted, sizes), _size_of(job, fitted, sizes)
     named = {feature.index for feature in selected} | {feature.index for feature in listed}
     named |= {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}
+    n_made = found["n_permutations"]
+    not_tested = chance.left_out_notes(job.table, settings, sizes, fitted.label, n_made)
     result = Result(
         kind="selection",
         data=_describe_data(job),
         methods=[_describe_method(_method_name(fitted), fitted.innermost, fitted.label)],
         chosen_method=fitted.label,
-        size=_size_of(job, fitted, sizes),
+        size=size,
         procedure=found,
         selected=selected,
         listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=job.rendered([*table.notes, *_notes(job, fitted, selected, frequencies.shares)]),
+        notes=job.rendered(
+            [*table.notes, *_notes(job, fitted, selected, size, frequencies.shares), *not_tested]
+        ),
         provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,
@@ -324,6 +342,10 @@ def _size_of(job: Job, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
         "tried": tried,
         "at_largest": rule in LISTS and chosen >= tried[-1] < job.whole.n_features,
     }
+    if fitted.construction is not None:
+        kind, level = str(job.settings.control), control.level_of(job.settings)
+        size["rule"] = f"is what {fitted.label} allows if {control.LIMITED[kind]} is at most {level:g}"
+        size["control"] = fitted.construction.described(kind, level)
     by_rule = sizes_by_rule(fitted.selector) if rule in LISTS else {}
     return size | ({"by_rule": by_rule, "selected_list": rule} if by_rule else {})
 
@@ -349,10 +371,16 @@ def _method_name(fitted: Fitted) -> str:
 
 
 def _notes(
-    job: Job, fitted: Fitted, selected: Sequence[Any], shares: Sequence[tuple[int, float]]
+    job: Job,
+    fitted: Fitted,
+    selected: Sequence[Any],
+    size: dict[str, Any],
+    shares: Sequence[tuple[int, float]],
 ) -> list[str]:
-    notes = [] if job.settings.method else procedures.default_notes(job.whole)
+    is_default = job.settings.method is None and fitted.construction is None
+    notes = procedures.default_notes(job.whole) if is_default else []
     notes += procedures.predictor_notes(job.settings)
+    notes += [control_sentence(size)] if "control" in size else []
     notes += chance.exchange_notes(job.table, job.settings)
     notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
@@ -421,13 +449,25 @@ def compare_methods(job: Job) -> Result:
                 *table.notes,
                 *procedures.predictor_notes(settings),
                 *chance.exchange_notes(table, settings),
-                *([comparison.verdict] if comparison is not None else []),
+                *_advice(comparison, rows),
             ]
         ),
         warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *_messages(caught)]),
         provenance=job.provenance(built),
         records=records,
     )
+
+
+def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which method to prefer; none where the preferred one is not shown to be better than chance."""
+    if comparison is None:
+        return []
+    name = comparison.preferred
+    if any(row["method"] == name and row["beats_chance"] is False for row in rows):
+        return [
+            f"No method is preferred: {name}, which has the best scores, is not shown to be better than chance."
+        ]
+    return [comparison.verdict]
 
 
 def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:

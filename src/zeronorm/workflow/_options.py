@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zeronorm._messages import Mention, Naming, OptionError, setting
+from zeronorm._messages import Mention, Naming, OptionError, parameter, setting
 from zeronorm.workflow._kinds import (
     Names,
     OneOf,
@@ -19,10 +19,12 @@ from zeronorm.workflow._kinds import (
     Options,
     Parameters,
     Permutations,
+    PositiveNumber,
     Predictor,
     Sheet,
     Size,
     WholeNumber,
+    defaults_of,
     option,
 )
 
@@ -101,6 +103,14 @@ class DataOptions(Options):
         "One label per feature, a dict from feature to group, or the path of a file. The features of a group are "
         "selected together or not at all.",
         "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
+        "FILE",
+    )
+    annotation: Any = option(
+        None,
+        OptionKind("path, data frame or None", "path"),
+        "A table with one row per feature that describes the features, such as symbols and titles of genes. The "
+        "descriptions of the selected features are in the result, in selected.csv and in the report.",
+        "File that describes the features, one row per feature, for selected.csv and the report.",
         "FILE",
     )
     keep: tuple[str, ...] = option(
@@ -321,8 +331,13 @@ class Settings(DataOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Settings):
-    """The options of every run: data, procedure, device or cluster, and output folder."""
+    """The options of every run: data, procedure, seed, device or cluster, and output folder."""
 
+    seed: int | None = option(
+        None,
+        WholeNumber("int or None", "number"),
+        "The same as ``random_state``, under the name that it has on the command line.",
+    )
     device: str | None = option(
         None,
         OptionKind("str or None"),
@@ -353,6 +368,18 @@ class RunOptions(Settings):
         "Continue an interrupted run; its finished folds are not computed again.",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed is None:
+            return
+        if self.random_state not in (0, self.seed):
+            raise OptionError(
+                f"is another name of {parameter('random_state', 'the name')}. Got {self.seed} beside "
+                f"{setting('random_state', self.random_state)}. Leave one of them out.",
+                "seed",
+            )
+        object.__setattr__(self, "random_state", self.seed)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SelectOptions(RunOptions):
@@ -366,6 +393,22 @@ class SelectOptions(RunOptions):
         "folds, which takes up to ten times as long as one method, or longer with small tables.",
         "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to ten times as long.",
         "-m NAME",
+    )
+    control: str | None = option(
+        None,
+        OneOf('{"fdr", "fwer", "expected"} or None', "choice", values=("fdr", "fwer", "expected")),
+        'What to limit to ``level``, instead of the error: "fdr", the expected share of false features among the '
+        'selected ones; "fwer", the probability of any false feature; "expected", their expected number. The method '
+        "(dummies, knockoffs, probes or half-samples) follows from the data, and the result says which and why.",
+        "Limit false features, instead of the error: their expected share (fdr), the probability of any (fwer), or "
+        "their expected number. The method follows from the data, and the result says why.",
+    )
+    level: float | None = option(
+        None,
+        PositiveNumber("float or None", "decimal"),
+        'The largest value that ``control`` allows. None: 0.1 with "fdr", 0.05 with "fwer", 1 with "expected".',
+        "The largest value that --control allows. Default: 0.1 (fdr), 0.05 (fwer), 1 (expected).",
+        "NUMBER",
     )
     save_model: bool = option(
         False,
@@ -383,12 +426,46 @@ class SelectOptions(RunOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_control()
         if self.save_model and not isinstance(self.predictor, str):
             raise OptionError(
                 "applies to the predictors of zeronorm only, not to other estimators. Use "
                 f"{setting('predictor', 'linear')} or {setting('predictor', 'gaussian')}.",
                 "save_model",
             )
+
+    def _check_control(self) -> None:
+        """Raise an error for options that contradict ``control``."""
+        if self.control is None:
+            if self.level is not None:
+                raise OptionError(
+                    f"needs {parameter('control', 'object')}, which says what is limited to it: 'fdr', 'fwer' or "
+                    "'expected'.",
+                    "level",
+                )
+            return
+        if self.level is not None and self.level >= 1.0 and self.control != "expected":
+            raise OptionError(
+                f"must be below 1 with {setting('control', self.control)}, which limits a share or a probability. Got "
+                f"{self.level:g} instead.",
+                "level",
+            )
+        choices = {
+            "method": (self.method is not None, "the method follows from the data"),
+            "params": (bool(self.params), "the method follows from the data"),
+            "features": (self.features is not None, "their number follows from the level"),
+            "rule": (
+                self.rule != defaults_of(type(self))["rule"],
+                "the number of features follows from the level",
+            ),
+        }
+        for name, (is_given, reason) in choices.items():
+            if is_given:
+                raise OptionError(
+                    f"does not apply together with {setting('control', self.control)}: {reason}. Leave one of them "
+                    "out.",
+                    name,
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

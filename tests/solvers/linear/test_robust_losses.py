@@ -97,7 +97,7 @@ def test_a_loss_its_derivatives_and_its_dual_agree(loss):
     rng = np.random.default_rng(0)
     f, cost, h = 3.0 * rng.normal(size=40), rng.uniform(0.2, 2.0, 40), 1e-6
     y = np.where(rng.normal(size=40) > 0, 1.0, -1.0) if loss.for_classes_only else rng.normal(size=40)
-    assert loss.total(f, y, cost) == pytest.approx(loss.dual(y, cost).loss(f))
+    assert loss.total(f, y, cost) == pytest.approx(loss.box_dual(y, cost).loss(f))
     steps = h * np.eye(40)
     numerical = [(loss.total(f + s, y, cost) - loss.total(f - s, y, cost)) / (2 * h) for s in steps]
     np.testing.assert_allclose(loss.gradient(f, y, cost), numerical, atol=1e-6)

@@ -149,6 +149,14 @@ def _as_numbers(text: Any, decimal_comma: bool | None) -> Any:
     return numbers if is_numeric else None
 
 
+def _described_rows(frame: Any, position: int) -> dict[int, str]:
+    """The texts of a column that describes features, by row."""
+    import polars as pl
+
+    cells = frame.to_series(position).cast(pl.String).str.strip_chars().to_list()
+    return {row: cell for row, cell in enumerate(cells) if cell}
+
+
 def _plain_numbers(text: Any, decimal_comma: bool | None) -> Any:
     """The cells as floats; missing where one is not a plain number, or has a dot that may separate thousands."""
     import polars as pl
@@ -195,6 +203,7 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool | None
         positions=np.flatnonzero(~is_text_row),
         texts={int(i): list(kept.row(int(i))) for i in np.flatnonzero(is_text_row)},
         sample_ids=[names[1 + position] for position in measured],
+        annotations={names[1 + position]: _described_rows(frame, 1 + position) for position in describing},
         notes=tuple(notes),
         decimal_comma=decimal_comma,
     )

@@ -194,7 +194,7 @@ class Candidates:
         return int(self.units.sizes[self.free].sum()) <= self.room
 
     def thresholds(self, q: FloatArray) -> tuple[float, float]:
-        """Per feature, the smallest value of a unit among the largest that fit, and the largest of those that do not."""
+        """Per feature, the smallest value among the largest that fit, and the largest of those that do not."""
         free = np.flatnonzero(self.free)
         sizes = self.units.sizes[free]
         if self.is_decided():
@@ -252,17 +252,19 @@ class DualBound:
 
     def over(self, candidates: Candidates) -> float:
         """The bound that holds for all these subsets, rounded down; objectives are never negative."""
-        bound = math.nextafter(self.dual - 0.5 * candidates.largest_sum(self.q), -math.inf)
-        return max(bound, 0.0)
+        return max(self._signed(candidates), 0.0)
+
+    def _signed(self, candidates: Candidates) -> float:
+        return math.nextafter(self.dual - 0.5 * candidates.largest_sum(self.q), -math.inf)
 
     def with_and_without(self, candidates: Candidates) -> tuple[FloatArray, FloatArray]:
-        """Bounds for the subsets that hold a unit, and for those that do not, for each unit; infinite if there are none.
+        """Bounds for the subsets with each unit, and for those without it; infinite if there are none.
 
-        Moving a unit of value q and size m into a subset raises the bound by (m t - q) / 2 where that is positive, since
-        it displaces others of the value t per feature; removing one raises it by (q - m t) / 2.
+        Moving a unit of value q and size m into a subset raises the bound by (m t - q) / 2 where that is positive,
+        since it displaces others of the value t per feature; removing one raises it by (q - m t) / 2.
         """
         last, next_one = candidates.thresholds(self.q)
-        bound, sizes = self.over(candidates), candidates.units.sizes
+        bound, sizes = self._signed(candidates), candidates.units.sizes
         within = np.full(sizes.size, math.inf)
         without = np.full(sizes.size, math.inf)
         free = candidates.free

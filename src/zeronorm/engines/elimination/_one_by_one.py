@@ -56,7 +56,7 @@ class OneByOne(LinearValue):
 
     def _set_variables(self, linear: LinearProblem) -> None:
         duals = [
-            linear.loss.dual(y, np.ascontiguousarray(cost))
+            linear.loss.box_dual(y, np.ascontiguousarray(cost))
             for y, cost in zip(linear.targets.T, linear.costs.T, strict=True)
         ]
         # All models share the ridge; samples of other classes, which cost nothing, are held at zero by their bounds.

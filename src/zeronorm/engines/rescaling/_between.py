@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
-from zeronorm.solvers.linear import LinearProblem, Solution
+from zeronorm.solvers.linear import EpsilonInsensitiveLoss, LinearProblem, Solution
 
 SLOWEST = 0.9999  # largest ratio of two changes that is believed; above, rounding decides
 
@@ -34,9 +34,10 @@ class Between:
 class SlackRescaling(Between):
     r"""Rescale the slacks too, so that few samples lie inside the margin.
 
-    A squared slack is like a feature that is nonzero in one sample; rescaling these features like the others turns
-    their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
-    ``zero_tol`` count as zero. For squared slacks the slack is the dual variable over C.
+    A slack is like a feature that is nonzero in one sample; rescaling these features like the others turns their
+    penalty :math:`\tfrac{C}{2}\sum\xi_i^2` or :math:`C\sum\xi_i` into :math:`C\sum\ln\xi_i`, which stands for the
+    number of slacks that are not zero: the next training has the costs :math:`C/\xi_i^2` or :math:`C/\xi_i`. Slacks up
+    to ``zero_tol`` count as zero. It is settled when no cost changes by more than the fraction ``tol``.
     """
 
     settled = False
@@ -46,20 +47,19 @@ class SlackRescaling(Between):
         self.slack: FloatArray = np.zeros_like(costs)
 
     def after(self, problem: LinearProblem, found: Solution, design: Design) -> LinearProblem:
-        self.slack = slacks(problem, found)
-        costs = self.costs / np.maximum(self.slack, self.zero_tol) ** 2
-        change = np.abs(costs - problem.costs).max(axis=0)
-        self.settled = bool(np.all(change <= self.tol * problem.costs.max(axis=0)))
+        self.slack = slacks(problem, design.dot(found.weights) + found.bias)
+        exponent = 1.0 if problem.loss.has_kinks else 2.0
+        costs = self.costs / np.maximum(self.slack, self.zero_tol) ** exponent
+        self.settled = bool(np.all(np.abs(costs - problem.costs) <= self.tol * costs))
         return replace(problem, costs=costs)
 
 
-def slacks(problem: LinearProblem, found: Solution) -> FloatArray:
-    """The slacks of models with squared slacks, one column for each model."""
-    assert found.state.alpha is not None
-    n_samples = len(problem.costs)
-    alpha = found.state.alpha.reshape(problem.n_models, -1, n_samples).sum(axis=1).T
-    unused = np.zeros(problem.costs.shape)
-    return np.asarray(np.divide(alpha, problem.costs, out=unused, where=problem.costs > 0.0))
+def slacks(problem: LinearProblem, decision: FloatArray) -> FloatArray:
+    """How far each sample misses its margin, or its target by more than epsilon; one column per model."""
+    loss = problem.loss
+    if isinstance(loss, EpsilonInsensitiveLoss):
+        return np.maximum(np.abs(problem.targets - decision) - loss.epsilon, 0.0)
+    return np.maximum(1.0 - problem.targets * decision, 0.0)
 
 
 class L1SlackRescaling(Between):

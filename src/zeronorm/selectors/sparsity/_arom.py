@@ -141,6 +141,8 @@ class AROM(WeightedSplittingSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,

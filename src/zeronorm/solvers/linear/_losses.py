@@ -44,15 +44,15 @@ class Loss(ABC):
 
     @property
     def has_dual(self) -> bool:
-        """Whether the loss is piecewise linear or quadratic, so that ``dual`` states its dual problem."""
-        return type(self).dual is not Loss.dual
+        """Whether the loss is piecewise linear or quadratic, so that ``box_dual`` states its dual problem."""
+        return type(self).box_dual is not Loss.box_dual
 
     @property
     def has_kinks(self) -> bool:
         """Whether the slope jumps somewhere, so that Newton's method on the loss fails."""
         return False
 
-    def dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
+    def box_dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
         """The dual problem of a piecewise linear or quadratic loss."""
         raise NotImplementedError(f"{type(self).__name__} has no dual with box constraints.")
 
@@ -158,7 +158,7 @@ class HingeLoss(SeparableLoss):
     def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
         return (y * f < 1.0).astype(np.float64) if self.squared else np.zeros_like(f)
 
-    def dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
+    def box_dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
         return BoxDual.classification(y, cost, self.squared)
 
     @property
@@ -189,7 +189,7 @@ class EpsilonInsensitiveLoss(SeparableLoss):
         beyond = (np.abs(f - y) > self.epsilon).astype(np.float64)
         return beyond if self.squared else np.zeros_like(f)
 
-    def dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
+    def box_dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
         return BoxDual.regression(y, finite_costs(cost, y.size), self.epsilon, self.squared)
 
     @property
@@ -215,7 +215,7 @@ class HuberLoss(SeparableLoss):
     def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
         return (np.abs(f - y) < self.epsilon).astype(np.float64)
 
-    def dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
+    def box_dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
         quadratic = BoxDual.regression(y, finite_costs(cost, y.size), 0.0, squared=True)
         return quadratic.bounded(self.epsilon * cost, self.epsilon * cost)
 
@@ -236,7 +236,7 @@ class QuantileLoss(SeparableLoss):
     def curvature(self, f: FloatArray, y: FloatArray) -> FloatArray:
         return np.zeros_like(f)
 
-    def dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
+    def box_dual(self, y: FloatArray, cost: FloatArray) -> BoxDual:
         absolute = BoxDual.regression(y, finite_costs(cost, y.size), 0.0, squared=False)
         return absolute.bounded(self.quantile * cost, (1.0 - self.quantile) * cost)
 

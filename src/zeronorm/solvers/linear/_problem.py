@@ -54,7 +54,7 @@ class LinearProblem:
         return cls(loss, targets, np.where(involved, cost[:, None], 0.0), norm)
 
     @classmethod
-    def jointly(cls, problem: Problem, loss: Loss, C: float, norm: Norm = "l2") -> LinearProblem:
+    def jointly(cls, problem: Problem, loss: Loss, C: float | FloatArray, norm: Norm = "l2") -> LinearProblem:
         """One problem for all classes together."""
         targets = np.where(problem.y[:, None] == np.arange(problem.n_classes), 1.0, -1.0)
         cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)

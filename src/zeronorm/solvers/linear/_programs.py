@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ import scipy.sparse as sp
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.execution import require_memory
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers.l1_svm._program import L1SvmProgram
 from zeronorm.solvers.linear._losses import EpsilonInsensitiveLoss, HingeLoss
 from zeronorm.solvers.linear._problem import LinearProblem, Solution, State
 from zeronorm.solvers.linear._ways import Way
+
+BYTES_PER_ENTRY = 36  # value and index of a sparse matrix, in the blocks, the whole matrix and the solver
 
 
 def solve_programs(problem: LinearProblem, design: Design, state: State | None) -> Solution:
@@ -68,6 +72,15 @@ def _solution(
     return Solution(rescaled, state.bias, status, n_iter, Way.PROGRAM, state, models, problem.scale)
 
 
+@dataclass(frozen=True)
+class JointModel:
+    """The objective of all classes together, and the part of it that is loss."""
+
+    objective: float
+    loss: float
+    n_iter: int
+
+
 class _JointProgram:
     r"""The multi-class SVM of Weston and Watkins with the ℓ1 norm: all classes in one linear program.
 
@@ -87,6 +100,11 @@ class _JointProgram:
 
     def _build(self, cost: FloatArray) -> LinearProgram:
         """The variables: biases, slacks, then for each class the positive and the negative parts of its weights."""
+        require_memory(
+            BYTES_PER_ENTRY * 4 * self.sample.size * self.design.n_features,
+            f"The joint linear program of {self.n_classes} classes",
+            "use one program for each class, or a filter first.",
+        )
         rows = self.design.block(np.arange(self.design.n_features))[self.sample]
         blocks = [sp.csc_array(self.sides), sp.eye_array(self.sample.size, format="csc")]
         for side in self.sides.T:
@@ -104,8 +122,10 @@ class _JointProgram:
         norm = np.tile(penalties(problem, self.design.n_features), 2 * self.n_classes)
         self.program.set_costs(np.concatenate([np.zeros(self.n_classes), soft, norm]))
         found = self.program.solve()
-        parts = found.x[self.n_classes + self.sample.size :].reshape(self.n_classes, 2, -1)
+        bias, slack, both = np.split(found.x, [self.n_classes, self.n_classes + soft.size])
+        parts = both.reshape(self.n_classes, 2, -1)
         by_class = np.zeros((self.design.n_samples, self.n_classes))
         np.add.at(by_class, self.sample, self.sides * found.row_duals[:, None])
-        after = State(bias=found.x[: self.n_classes], dual_coef=by_class, programs=self)
-        return _solution(problem, (parts[:, 0] - parts[:, 1]).T, [found], after, found.status)
+        after = State(bias=bias, dual_coef=by_class, programs=self)
+        model = JointModel(found.objective, float(soft @ slack), found.n_iter)
+        return _solution(problem, (parts[:, 0] - parts[:, 1]).T, [model], after, found.status)

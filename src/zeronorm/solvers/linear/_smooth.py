@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.execution import one_thread_for_little_work
 from zeronorm.solvers._status import Ended, Status
 from zeronorm.solvers.linear._losses import Loss
 from zeronorm.solvers.svm._tall import hessian_step

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design import Design, contiguous
 from zeronorm.design._index import each
+from zeronorm.execution import in_threads
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import _smooth
 from zeronorm.solvers.linear._problem import LinearProblem, Solution, State
@@ -130,7 +130,7 @@ def _solve_dual(
     y, cost = problem.targets[:, c], problem.costs[:, c]
     # The bias absorbs a constant in the targets; a large one would cause rounding errors in the steps.
     shift = 0.0 if problem.loss.for_classes_only else 0.5 * float(y.min() + y.max())
-    box = problem.loss.dual(y - shift if shift else y, np.ascontiguousarray(cost))
+    box = problem.loss.box_dual(y - shift if shift else y, np.ascontiguousarray(cost))
     start = None if state is None or state.alpha is None else state.alpha[c]
     limit = PAIR_STEPS if max_iter is None else max_iter
     found = DualSolution(*run_smo(K, box, start, tol, limit, is_wide, product))
@@ -219,7 +219,7 @@ def _solve_primal(
     max_iter: int | None,
 ) -> TallSolution:
     """One piecewise linear or quadratic model."""
-    box = problem.loss.dual(problem.targets[:, c], problem.costs[:, c])
+    box = problem.loss.box_dual(problem.targets[:, c], problem.costs[:, c])
     if not problem.loss.has_kinks and not box.hard.any():
         return solve_squared_loss(design, box, start, tol=tol, max_iter=max_iter or NEWTON_STEPS)
     near = None
