@@ -139,10 +139,10 @@ NAMED_FAULTS = (
     ),
     Fault(
         "the best status of several models is reported",
-        "solvers/svm/_linear.py",
-        "return max(model.status for model in self.models)",
-        "return min(model.status for model in self.models)",
-        ("tests/solvers/svm/test_linear.py",),
+        "solvers/linear/_solve.py",
+        "status = max((model.status for model in models), default=Status.CONVERGED)",
+        "status = min((model.status for model in models), default=Status.CONVERGED)",
+        ("tests/solvers/linear/test_solve.py",),
     ),
     Fault(
         "OFW has no size of its own",

@@ -243,7 +243,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "* → /",
     ): "the signs are one or minus one",
     (
-        "solvers/_losses.py",
+        "solvers/linear/_working_set.py",
         "_full_step",
         "if np.abs(after).max() > 0.5 * np.abs(gradient).max():",
         "> → >=",
