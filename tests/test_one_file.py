@@ -112,11 +112,11 @@ class ColumnsDesign(Design):
 
     def _take(self, columns):
         chosen = np.arange(len(self.columns))[columns]
-        return ColumnsDesign([self.columns[k] for k in chosen], self.n_samples, self._names_of(columns))
+        return ColumnsDesign([self.columns[k] for k in chosen], self.n_samples)
 
     def _take_rows(self, rows):
         n_samples = len(np.arange(self.n_samples)[rows])
-        return ColumnsDesign([column[rows] for column in self.columns], n_samples, self.feature_names)
+        return ColumnsDesign([column[rows] for column in self.columns], n_samples)
 
 
 @register_backend(lambda X: isinstance(X, Columns))
@@ -127,11 +127,11 @@ def from_columns(X, feature_names):
 LOSS = '''
 """A loss: the smoothed absolute value."""
 import numpy as np
-from zeronorm.solvers._losses import Loss, register_loss
+from zeronorm.solvers.linear import SeparableLoss, register_loss
 
 
 @register_loss("pseudo_huber")
-class PseudoHuber(Loss):
+class PseudoHuber(SeparableLoss):
     """sqrt(1 + (f - y)^2) - 1."""
 
     for_classes_only = False

@@ -235,6 +235,7 @@ EXTRA_EXPORTS = {
         "evaluate": "zeronorm.evaluation._protocol",
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
+        "optimality_gap": "zeronorm.engines.certificates._gap",
         "Result": "zeronorm.workflow._result",
         "compare": "zeronorm.workflow._run",
         "select": "zeronorm.workflow._run",

@@ -127,6 +127,38 @@ def test_a_second_run_into_the_same_folder_is_refused(data_file, tmp_path, capsy
     assert len(selected_names(out)) == 3
 
 
+def test_a_mistake_in_the_input_is_reported_before_one_in_the_folder(data_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert select(data_file, out, "--features", "2", "-q") == 0
+    assert run(["select", str(data_file), "-t", "lable", "--out", str(out)]) == 2
+    assert "Did you mean 'label'" in capsys.readouterr().err
+
+
+def test_without_a_folder_each_run_has_its_own(data_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = [
+        "select",
+        "data.csv",
+        "-t",
+        "label",
+        "-m",
+        "fisher",
+        "-k",
+        "2",
+        "--cv",
+        "3",
+        "--permutations",
+        "0",
+    ]
+    assert run(command) == 0
+    assert run(command) == 0
+    found = sorted(path.name for path in tmp_path.glob("zeronorm-data-*"))
+    assert len(found) == 2
+    assert f"report: {found[-1]}" in capsys.readouterr().out
+    assert run([*command, "--resume"]) == 2
+    assert "no interrupted run" in capsys.readouterr().err
+
+
 def test_an_output_folder_that_cannot_be_written(data_file, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert select(data_file, tmp_path / "file", "-q") == 2

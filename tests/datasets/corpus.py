@@ -336,7 +336,6 @@ BAD = {
         table_text(rows=[(i, f"{i}.5" if i % 5 else "<0.5", "ab"[i % 2]) for i in range(40)]),
         "first '<0.5' in data row 1",
     ),
-    "decimal comma not said": ("d.csv", GERMAN, "decimal_comma=True"),
     "target twice": ("d.csv", PLAIN.replace("x,z", "y,z"), "the name of 2 columns"),
     "class of one": ("d.csv", table_text(rows=RARE), "min_class_size=2"),
     "label missing": ("d.csv", PLAIN + "7,7,\n", "drop_unlabelled=True"),

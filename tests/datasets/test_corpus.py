@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from datasets.corpus import BAD, DAMAGED, FOREIGN, GENES, GOOD, JOINS, PLAIN, X, Z, columns, write
+from datasets.corpus_numbers import BAD_NUMBERS, NUMBERS
 from zeronorm.datasets import DataError, read_table
 from zeronorm.datasets.readers import _delimited as delimited
+
+ALL_GOOD, ALL_BAD = GOOD | NUMBERS, BAD | BAD_NUMBERS
 
 
 def check_message(error, message):
@@ -30,9 +33,9 @@ def reader_choice(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("reader_choice")
-@pytest.mark.parametrize("case", GOOD)
+@pytest.mark.parametrize("case", ALL_GOOD)
 def test_the_expected_table(case, tmp_path):
-    good = GOOD[case]
+    good = ALL_GOOD[case]
     file = write(tmp_path / good.name, good.content)
     samples = None if good.samples is None else write(tmp_path / "samples.csv", good.samples)
     table = read_table(file, "y", samples=samples, **good.options)
@@ -45,9 +48,9 @@ def test_the_expected_table(case, tmp_path):
 
 
 @pytest.mark.usefixtures("reader_choice")
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", ALL_BAD)
 def test_the_expected_message(case, tmp_path, monkeypatch):
-    name, content, message = BAD[case]
+    name, content, message = ALL_BAD[case]
     monkeypatch.chdir(tmp_path)
     write(tmp_path / name, content)
     with pytest.raises(DataError) as error:
@@ -83,7 +86,7 @@ def test_tables_that_cannot_be_joined(case, tmp_path, monkeypatch):
 
 
 def test_the_corpus_is_large_enough():
-    assert len(GOOD) + len(BAD) + len(JOINS) >= 60
+    assert len(ALL_GOOD) + len(ALL_BAD) + len(JOINS) + len(DAMAGED) >= 150
 
 
 @pytest.mark.parametrize(("package", "name"), [("python_calamine", "d.xlsx"), ("zstandard", "d.csv.zst")])

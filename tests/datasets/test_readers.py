@@ -150,21 +150,26 @@ def test_samples_in_columns(tmp_path):
 
 
 @pytest.mark.parametrize("row", [1, 99, 100, 149])
-def test_numbers_may_turn_out_to_be_text_in_any_row(row, tmp_path):
+def test_a_word_among_numbers_is_missing_in_any_row(row, tmp_path):
     """The types of columns are guessed from the first hundred rows."""
     rows = [[i % 50, "7", "ab"[i % 2]] for i in range(150)]
     rows[row][1] = "many"
-    table = read_table(write_csv(tmp_path / "d.csv", ["x", "size", "y"], rows), "y")
-    assert table.feature_names.tolist() == ["x", "size=many"]
-    assert np.flatnonzero(table.X[:, 1]).tolist() == [row]
+    file = write_csv(tmp_path / "d.csv", ["x", "size", "y"], rows)
+    table = read_table(file, "y")
+    assert table.feature_names.tolist() == ["x", "size"]
+    assert np.flatnonzero(np.isnan(table.X[:, 1])).tolist() == [row]
+    assert table.n_missing == 1
+    assert any(f"'many' in the column 'size', data row {row + 1}" in note for note in table.notes)
+    declared = read_table(file, "y", categorical=("size",))
+    assert declared.feature_names.tolist() == ["x", "size=many"]
+    assert np.flatnonzero(declared.X[:, 1]).tolist() == [row]
 
 
 def test_decimal_comma(tmp_path):
     file = write_csv(tmp_path / "d.csv", ["x", "y"], [["1,5", "a"], ["2,5", "b"]] * 3, delimiter=";")
-    with pytest.raises(DataError, match="decimal_comma=True"):
-        read_table(file, "y", delimiter=";")
-    table = read_table(file, "y", delimiter=";", decimal_comma=True)
-    assert table.X[:2, 0].tolist() == [1.5, 2.5]
+    for options in ({}, {"decimal_comma": True}):
+        table = read_table(file, "y", delimiter=";", **options)
+        assert table.X[:2, 0].tolist() == [1.5, 2.5]
 
 
 def test_sparse_npz_as_in_the_challenge_files(tmp_path):
@@ -267,7 +272,9 @@ def test_a_file_without_a_header_may_have_text(tmp_path):
 
 def test_a_title_above_the_header_is_seen(tmp_path):
     rows = "".join(f"{a},{label}\n" for a, label in zip(A, LABELS, strict=True))
-    with pytest.raises(DataError, match="Line 3 has 2 cells: if a title stands above the header, delete it"):
+    with pytest.raises(
+        DataError, match="Line 3 has 2 cells: if it is the header, below a title, set header_row=3"
+    ):
         read_table(saved(tmp_path, "Results of our study\n\na,y\n" + rows), target="y")
 
 
@@ -299,16 +306,19 @@ def test_an_unreadable_file(tmp_path):
         pytest.skip("this user can read files without permission")
 
 
-def test_texts_that_are_all_numbers_are_no_spoilt_numbers(tmp_path):
-    """An ARFF file may declare numbers as text, and none of its cells is odd then."""
-    rows = "\n".join(f"{0.37 * i},{1.5 * i},{'ab'[i % 2]}" for i in range(30))
+@pytest.mark.parametrize(("factor", "features", "identifiers"), [(0.37, ["g", "h"], ()), (3, ["h"], ("g",))])
+def test_whole_numbers_declared_as_text_are_names_and_others_are_numbers(
+    tmp_path, factor, features, identifiers
+):
+    """An ARFF file may declare numbers as text."""
+    rows = "\n".join(f"{factor * i},{1.5 * i},{'ab'[i % 2]}" for i in range(30))
     header = "@relation r\n@attribute g string\n@attribute h numeric\n@attribute class {a,b}\n@data\n"
     path = tmp_path / "texts.arff"
     path.write_text(header + rows)
     table = read_table(path, "class")
-    assert table.feature_names.tolist() == ["h"]
-    assert table.id_columns == ("g",)  # each sample has its own text there
-    assert any("'g'" in note and "left out" in note for note in table.notes)
+    assert table.feature_names.tolist() == features
+    assert table.id_columns == identifiers
+    assert any("'g'" in note and "left out" in note for note in table.notes) is bool(identifiers)
 
 
 # -- Files made to fill a disk --

@@ -8,10 +8,11 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.design import _array_api as array_api
+from zeronorm.design import contiguous
 from zeronorm.design._array_api import ArrayApiDesign, to_device
 from zeronorm.design._dense import DenseDesign
+from zeronorm.execution import NotEnoughMemoryError
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
 
@@ -29,11 +30,11 @@ def test_memory_of_a_device_that_does_not_suffice_for_a_selection(monkeypatch):
         monkeypatch.setattr(ArrayApiDesign, "_native", native)
 
     fails_with(MemoryError())
-    assert part._in_memory_elsewhere() is part
+    assert contiguous(part) is part
     fails_with(KeyError("another fault"))
     with pytest.raises(KeyError, match="another fault"):
-        part._in_memory_elsewhere()
-    assert whole._in_memory_elsewhere() is whole
+        contiguous(part)
+    assert contiguous(whole) is whole
 
 
 def test_only_too_little_memory_makes_blocks_smaller():
@@ -91,7 +92,7 @@ def test_data_are_copied_to_a_device_in_blocks(monkeypatch):
 def as_large(design):
     """The same design with a reported size of 3 GiB."""
     large = as_design(design.take(slice(None)).block(slice(None)).astype(np.float32))
-    large.shape = (1024, 768 * 1024)
+    large.shape = large.n_samples, large.n_features = 1024, 768 * 1024
     return large
 
 
@@ -198,7 +199,7 @@ def test_kernels_of_a_device_get_the_selected_part(kernels, rows, columns, monke
 def test_kernels_of_a_device_are_not_used_where_they_do_not_apply(kernels):
     X = data()
     design = as_design(xp.asarray(X))
-    scattered, view = design.take([5, 1, 2]), design.standardized()._fused()
+    scattered, view = design.take([5, 1, 2]), design.standardized()
     kernels.calls.clear()
     np.testing.assert_allclose(scattered.dot(np.ones(3)), X[:, [5, 1, 2]].sum(axis=1))
     assert scattered._kernels() is None
@@ -230,14 +231,14 @@ def test_scattered_parts_are_scanned_from_a_quarter_or_an_eighth_on(axis):
         )
     assert not design.take_rows(slice(0, 8))._scans_all_rows
     assert not design._scans_all_columns
-    view = design.standardized()._fused()
+    view = design.standardized()
     assert not view.take_rows([3, 2, 1, 0])._scans_all_rows
     assert not view.take([3, 2, 1, 0])._scans_all_columns
 
 
 def test_blocks_ranges_and_moments_of_a_centred_part_of_a_device():
     X = data()
-    view = as_design(xp.asarray(X)).standardized()._fused()
+    view = as_design(xp.asarray(X)).standardized()
     assert isinstance(view, ArrayApiDesign)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     for columns in ([4, 0, 4], slice(2, 5)):

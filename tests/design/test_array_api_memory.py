@@ -10,6 +10,7 @@ from zeronorm import as_design
 from zeronorm.design import _array_api as array_api
 from zeronorm.design import contiguous
 from zeronorm.design._array_api import ArrayApiDesign
+from zeronorm.design._dense import DenseDesign
 from zeronorm.testing import check_design
 
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -83,8 +84,8 @@ def test_large_selections_stay_on_the_device(xp):
     assert type(design.take([4, 1, 20, 8]).in_memory()).__name__ == "DenseDesign"
     part = design.take(np.arange(70_000)[::-1])
     for in_memory in (part.in_memory(), contiguous(part)):
-        assert isinstance(in_memory.base, ArrayApiDesign)
-        assert in_memory.base._array.shape == (64, 70_000)
+        assert isinstance(in_memory, ArrayApiDesign)
+        assert in_memory._array.shape == (64, 70_000)
         np.testing.assert_allclose(in_memory.gram(), part.gram(), rtol=1e-12, atol=1e-8)
 
 
@@ -147,27 +148,26 @@ def test_which_selections_are_copied_on_the_device(xp, monkeypatch):
     X = numbers((8, 30))
     names = np.array([f"g{j}" for j in range(30)], dtype=object)
     design = as_design(xp.asarray(X), feature_names=names)
-    assert design._in_memory_elsewhere() is None
+    assert isinstance(contiguous(design), DenseDesign)
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
-    assert design._in_memory_elsewhere() is None
+    assert isinstance(contiguous(design), DenseDesign)
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8 - 1)
-    assert design._in_memory_elsewhere() is design
+    assert contiguous(design) is design
     monkeypatch.setattr(array_api, "_HOST_WORK", 8 * 30 * 8)
     for apart, samples, stays in ((True, 7, True), (True, 8, False), (False, 7, False)):
         monkeypatch.setattr(array_api, "has_own_memory", lambda array, apart=apart: apart)
         monkeypatch.setattr(array_api, "_HOST_SAMPLES", samples)
-        assert design._in_memory_elsewhere() is None
-        assert (design._in_memory_elsewhere(for_gram=True) is design) == stays
+        assert isinstance(contiguous(design), DenseDesign)
         assert (design.in_memory() is design) == stays
     ranges = design.take(slice(2, 29)).take_rows(slice(1, 8))
     monkeypatch.setattr(array_api, "_HOST_WORK", 1)
-    assert ranges._in_memory_elsewhere() is ranges
-    view = design.standardized()._fused()
+    assert contiguous(ranges) is ranges
+    view = design.standardized()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     for whole, exact in ((design, X), (view, Z)):
         for rows, columns in (([5, 2], slice(0, 9)), (slice(0, 5), [9, 3]), ([5, 2], [9, 3])):
             part = whole.take(columns).take_rows(rows)
-            together = part._in_memory_elsewhere()
+            together = contiguous(part)
             assert tuple(together._array.shape) == part.shape
             np.testing.assert_allclose(together.block(slice(None)), exact[rows][:, columns], atol=1e-12)
             if whole is design:
@@ -175,9 +175,9 @@ def test_which_selections_are_copied_on_the_device(xp, monkeypatch):
     rounded = X.copy()
     rounded[:, 4] = np.where(np.arange(8) % 2, 1e6, np.nextafter(1e6, 2e6))
     few = as_design(xp.asarray(rounded)).standardized().take([9, 4])
-    moved = few._in_memory_elsewhere()
+    moved = contiguous(few)
     assert moved is not few
-    assert moved.zero_columns.tolist() == [False, True]
+    assert moved.affine.zero_columns.tolist() == [False, True]
     assert not moved.block([1]).any()
     ranged = as_design(xp.asarray(rounded)).standardized()
-    assert ranged._in_memory_elsewhere() is ranged
+    assert contiguous(ranged) is ranged

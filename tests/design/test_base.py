@@ -7,11 +7,12 @@ import pytest
 
 from design.arrays import data
 from zeronorm import RFE
-from zeronorm._threads import NotEnoughMemoryError
-from zeronorm.design import StandardizedDesign, as_design
-from zeronorm.design import _stats as stats
-from zeronorm.design._base import BACKENDS, Design, register_backend
+from zeronorm.design import _finite as finite
+from zeronorm.design import as_design
+from zeronorm.design._base import BACKENDS, register_backend
+from zeronorm.design._blocks import is_tall, row_blocks, scratch_blocks
 from zeronorm.design._dense import DenseDesign
+from zeronorm.execution import NotEnoughMemoryError
 
 
 def test_blocks_of_one_column_at_least():
@@ -30,8 +31,8 @@ def test_a_block_is_written_into_the_given_array():
 
 
 def test_tall_means_more_than_four_samples_for_each_feature():
-    assert not as_design(np.ones((20, 5)))._is_tall
-    assert as_design(np.ones((21, 5)))._is_tall
+    assert not is_tall(as_design(np.ones((20, 5))))
+    assert is_tall(as_design(np.ones((21, 5))))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -39,17 +40,17 @@ def test_tall_means_more_than_four_samples_for_each_feature():
 def test_blocks_of_rows_are_as_large_as_blocks_of_columns(order, width, height, monkeypatch):
     X = np.array(data((30, 4)), dtype=np.float32, order=order)
     monkeypatch.setattr(DenseDesign, "_block_width", lambda self: width)
-    found = [(rows.start, rows.stop, block.copy()) for rows, block in as_design(X)._row_blocks()]
+    found = [(rows.start, rows.stop, block.copy()) for rows, block in row_blocks(as_design(X))]
     assert [start for start, _, _ in found] == list(range(0, 30, height))
     assert all(block.flags.c_contiguous for _, _, block in found)
     np.testing.assert_array_equal(np.concatenate([block for _, _, block in found]), X)
-    assert next(block.shape for _, block in as_design(X).take([])._row_blocks()) == (30 if width else 1, 0)
+    assert next(block.shape for _, block in row_blocks(as_design(X).take([]))) == (30 if width else 1, 0)
 
 
 def test_scratch_blocks_share_one_memory(monkeypatch):
     X = data((6, 9)).astype(np.float32)
     monkeypatch.setattr(DenseDesign, "_block_width", lambda self: 4)
-    blocks = [(columns, block) for columns, block in as_design(X)._scratch_blocks()]
+    blocks = [(columns, block) for columns, block in scratch_blocks(as_design(X))]
     assert [columns for columns, _ in blocks] == [slice(0, 4), slice(4, 8), slice(8, 9)]
     assert [block.shape for _, block in blocks] == [(6, 4), (6, 4), (6, 1)]
     assert all(np.shares_memory(block, blocks[0][1]) for _, block in blocks)
@@ -96,13 +97,10 @@ def test_vectors_of_a_wrong_shape():
 def test_release_frees_memory_and_changes_nothing_else():
     design = as_design(data())
     assert design.release() is None
-    assert design._fused() is design
-    assert design._affine(np.zeros(9), np.ones(9)) is None
-    assert not design._has_affine
     assert design.stored_columns(np.array([1])) is None
     assert design.distances(np.ones(9)) is None
     assert design.difference_sums(np.array([0]), np.array([1]), np.ones(1)) is None
-    assert Design.is_sparse is False
+    assert not design.is_sparse
 
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
@@ -135,24 +133,24 @@ def test_defaults_of_a_design():
     X = data()
     X[:, 2] = 4.0
     view = as_design(X).standardized()
-    np.testing.assert_allclose(view.mean, X.mean(axis=0))
-    np.testing.assert_allclose(view.scale, np.where(np.arange(9) == 2, 1.0, X.std(axis=0)))
+    np.testing.assert_allclose(view.affine.mean, X.mean(axis=0))
+    np.testing.assert_allclose(view.affine.scale, np.where(np.arange(9) == 2, 1.0, X.std(axis=0)))
     assert as_design(X)._known_finite
     X[1, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         as_design(X)
     with pytest.raises(ValueError, match="NaN"):
-        stats.require_finite(DenseDesign(X))
+        finite.require_finite(DenseDesign(X))
     X[1, 1] = 0.0
     pairs = as_design(xp.asarray(X)).distances(np.ones(9))
     np.testing.assert_allclose(pairs, np.abs(X[:, None] - X[None]).sum(axis=2), atol=1e-10)
     assert as_design(X).distances(np.ones(9)) is None
-    plain = StandardizedDesign(as_design(X), np.zeros(9), np.ones(9))
+    plain = as_design(X).transformed(np.zeros(9), np.ones(9))
     np.testing.assert_allclose(plain.squared_norms(), (X**2).sum(axis=0))
 
 
 def test_too_large_matrices_are_refused_before_they_are_computed(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 10 << 30)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 10 << 30)
     design = as_design(np.ones((50_000, 3)), check_finite=False)
     with pytest.raises(NotEnoughMemoryError, match=r"Gram matrix of 50000 samples needs .* GiB.*10\.0 GiB"):
         design.gram()

@@ -12,6 +12,7 @@ import pytest
 from design.arrays import data, numbers, saved
 from zeronorm import FisherScore, as_design
 from zeronorm.design import _chunked as chunked
+from zeronorm.design._blocks import column_slices
 from zeronorm.design._chunked import ChunkedDesign, open_files
 from zeronorm.design._packing import pack
 from zeronorm.design._stats import read_only
@@ -165,8 +166,8 @@ def test_sums_do_not_depend_on_the_threads(tmp_path, monkeypatch):
     for n_threads in (1, 2, 5):
         monkeypatch.setattr(chunked, "available_threads", lambda n_threads=n_threads: n_threads)
         design = as_design(file, memory_budget=8 << 20)
-        assert len(list(design._column_slices())) > 3
-        assert design._is_summed_in_threads
+        assert len(list(column_slices(design))) > 3
+        assert design.backend.reads_ahead
         found.append((design.gram(), design.standardized().gram(np.arange(30_000.0)), design.column_stats()))
     for gram, scaled, stats in found[1:]:
         np.testing.assert_array_equal(gram, found[0][0])
@@ -210,7 +211,7 @@ def test_how_files_are_stored(tmp_path):
     ):
         design = open_files(tmp_path / name)
         file = design._files[0]
-        assert (design._order, file.columns_at_once) == (order, at_once)
+        assert (design.backend.order, file.columns_at_once) == (order, at_once)
         assert design._known_finite == file.known_finite == is_known
     both = open_files([tmp_path / "rows.npy", tmp_path / "x.zncols"])
     assert not both._known_finite

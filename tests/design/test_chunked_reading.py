@@ -13,7 +13,7 @@ import pytest
 from design.arrays import data, numbers, saved
 from zeronorm import RFE, as_design
 from zeronorm.design import _chunked as chunked
-from zeronorm.design import _column_kernels as column_kernels
+from zeronorm.design import _outer_products as outer_products
 from zeronorm.design._chunked import DataFileError, open_files
 
 
@@ -108,13 +108,13 @@ def test_what_was_read_is_multiplied_in_large_blocks(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((200, 20_000), dtype=np.float32))
     design = as_design(tmp_path / "x.npy", memory_budget=16 << 20).standardized()
     widths = []
-    multiply = column_kernels.add_outer_square
+    multiply = outer_products.add_outer_square
 
     def noted(accumulator, block):
         widths.append(block.shape[1])
         multiply(accumulator, block)
 
-    monkeypatch.setattr(column_kernels, "add_outer_square", noted)
+    monkeypatch.setattr(outer_products, "add_outer_square", noted)
     design.gram()
     assert len(widths) == -(-20_000 // design._block_width())
 
@@ -270,4 +270,4 @@ def test_lines_longer_than_what_is_read_at_a_time(tmp_path, shapes_read):
 def test_the_width_of_blocks_that_are_converted():
     """As many columns as have 4 MB in double precision, and one at least."""
     for n_samples, width in ((64, 1 << 13), (65, (1 << 19) // 65), (1 << 19, 1), (1 << 20, 1), (0, 1 << 19)):
-        assert chunked._PartOfFiles(np.empty((n_samples, 2), np.float32))._scratch_width() == width
+        assert chunked._PartOfFiles(np.empty((n_samples, 2), np.float32))._block_width() == width

@@ -11,7 +11,8 @@ from scipy import sparse
 from design.arrays import data
 from zeronorm import as_design
 from zeronorm.design import _dense as dense
-from zeronorm.design._dense import DenseDesign
+from zeronorm.design._blocks import row_blocks
+from zeronorm.design._dense import DenseDesign, in_one_piece
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -164,7 +165,7 @@ def test_a_sandwich_of_rows_in_memory_equals_that_of_copied_rows():
     X, d = rng.normal(size=(3000, 40)), rng.random(3000)
     found = DenseDesign(X).sandwich(d)
     contiguous = DenseDesign(X[:, ::-1].copy()).take(np.arange(39, -1, -1)).sandwich(d)
-    assert len(list(DenseDesign(X)._scaled_rows(d))) > 1
+    assert len(list(row_blocks(DenseDesign(X), d))) > 1
     np.testing.assert_array_equal(found, contiguous)
     np.testing.assert_allclose(found, X.T @ (d[:, None] * X), rtol=1e-12, atol=1e-12)
 
@@ -175,22 +176,22 @@ def test_scattered_rows_in_one_piece(order, dtype):
     X = np.array(np.random.default_rng(0).normal(size=(9, 7)), dtype=dtype, order=order)
     whole = as_design(X, feature_names=list("abcdefg"))
     part = whole.take_rows([8, 1, 2, 5]).take([0, 3, 6])
-    copied = part.in_one_piece()
+    copied = in_one_piece(part)
     np.testing.assert_array_equal(copied.block(slice(None)), X[np.ix_([8, 1, 2, 5], [0, 3, 6])])
     assert copied.dtype == dtype
-    assert copied._order == order
+    assert copied.backend.order == order
     assert list(copied.feature_names) == ["a", "d", "g"]
     assert copied._known_finite == part._known_finite
     assert (copied._memory() is None) == (dtype == np.float32)
-    assert whole.in_one_piece() is whole  # nothing is scattered
-    assert whole.take_rows(slice(2, 6)).in_one_piece()._array is X
+    assert in_one_piece(whole) is whole  # nothing is scattered
+    assert in_one_piece(whole.take_rows(slice(2, 6)))._array is X
     n_columns = (1 << 24) // X.itemsize  # of which two samples have 32 MiB
     large = as_design(np.zeros((3, n_columns + 1), dtype, order), check_finite=False).take_rows([2, 0])
     few = large.take(slice(0, n_columns))
-    assert few.in_one_piece() is not few
-    assert large.in_one_piece() is large
+    assert in_one_piece(few) is not few
+    assert in_one_piece(large) is large
     sparse_part = as_design(sparse.csr_array(X)).take_rows([8, 1])
-    assert sparse_part.in_one_piece() is sparse_part
+    assert in_one_piece(sparse_part) is sparse_part
 
 
 def test_the_view_of_data_in_memory_is_made_once_and_is_not_pickled():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from zeronorm.design import StandardizedDesign, as_design
+from zeronorm.design import as_design
 from zeronorm.testing import check_design
 
 SHAPES = [(13, 29), (40, 5), (1, 7), (9, 1), (1, 1)]
@@ -107,7 +107,9 @@ def test_sparse_with_duplicate_and_unsorted_entries_is_not_changed():
 def test_standardized_dense(shape, order, dtype):
     X = dense_data(shape, dtype, order)
     view = as_design(X).standardized()
-    check_design(lambda: as_design(X).standardized(), (X.astype(float) - view.mean) / view.scale)
+    check_design(
+        lambda: as_design(X).standardized(), (X.astype(float) - view.affine.mean) / view.affine.scale
+    )
 
 
 @pytest.mark.parametrize("density", [0.2, 0.9])
@@ -118,15 +120,15 @@ def test_standardized_sparse(make, density):
     X = sparse_data((15, 28), density)
     view = as_design(make(X)).standardized()
     assert view.is_sparse
-    check_design(lambda: as_design(make(X)).standardized(), (X - view.mean) / view.scale)
+    check_design(lambda: as_design(make(X)).standardized(), (X - view.affine.mean) / view.affine.scale)
 
 
 def test_standardized_twice():
     X, rng = dense_data((11, 8)), np.random.default_rng(1)
     mean, scale = rng.standard_normal(8), rng.uniform(1.0, 2.0, 8)
     inner = as_design(X).standardized()
-    expected = ((X - inner.mean) / inner.scale - mean) / scale
-    check_design(lambda: StandardizedDesign(inner, mean, scale), expected)
+    expected = ((X - inner.affine.mean) / inner.affine.scale - mean) / scale
+    check_design(lambda: inner.transformed(mean, scale), expected)
 
 
 def test_more_than_65535_columns():
@@ -138,7 +140,7 @@ def test_more_than_65535_standardized_columns():
     """The operations of a standardised view include those of the raw columns."""
     X = dense_data((3, 70_001), np.float32, "F")
     view = as_design(X).standardized()
-    check_design(lambda: view, (X.astype(float) - view.mean) / view.scale)
+    check_design(lambda: view, (X.astype(float) - view.affine.mean) / view.affine.scale)
 
 
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])

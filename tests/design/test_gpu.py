@@ -63,7 +63,9 @@ def test_the_contract(on_gpu, shape, dtype, order):
 def test_the_contract_of_the_standardized_view(on_gpu, offset):
     X = data((12, 90), np.float64)[0] + offset
     view = as_design(X).standardized()
-    check_design(lambda: as_design(on_gpu(X)).standardized(), (X - view.mean) / view.scale, rtol=1e-8)
+    check_design(
+        lambda: as_design(on_gpu(X)).standardized(), (X - view.affine.mean) / view.affine.scale, rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize(

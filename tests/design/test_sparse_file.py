@@ -39,9 +39,9 @@ def test_products_of_features_on_disk_go_band_by_band(share, n_bands, monkeypatc
     source = Columns(X)
     n_bytes = 12 * source.matrix.nnz
     design = SparseFileDesign(source, memory_budget=int(np.ceil(share * n_bytes)))
-    heights, read = [], SparseFileDesign._in_memory
+    heights, read = [], SparseFileDesign._read_whole
     monkeypatch.setattr(
-        SparseFileDesign, "_in_memory", lambda self: heights.append(self.n_samples) or read(self)
+        SparseFileDesign, "_read_whole", lambda self: heights.append(self.n_samples) or read(self)
     )
     d = np.linspace(-1.0, 2.0, 20)
     np.testing.assert_allclose(design.sandwich(d), (X.T * d) @ X, atol=1e-12)
@@ -61,11 +61,11 @@ def test_a_selection_of_sparse_columns_on_disk():
         assert part.dtype == np.float32
         assert "".join(part.feature_names) == names
         np.testing.assert_array_equal(part.block(slice(None)), chosen)
-        found = part._in_memory()
+        found = part._read_whole()
         assert (found.shape, found.dtype) == (part.shape, np.float32)
         assert "".join(found.feature_names) == names
         np.testing.assert_array_equal(found.block(slice(None)), chosen)
-    nothing = SparseFileDesign(Columns(X), memory_budget=10, columns=range(0))._in_memory()
+    nothing = SparseFileDesign(Columns(X), memory_budget=10, columns=range(0))._read_whole()
     assert (nothing.shape, nothing.dtype) == ((8, 0), np.float32)
 
 

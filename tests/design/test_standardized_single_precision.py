@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from zeronorm import AROM, RFE, ZeroNormSVM, as_design
-from zeronorm.design import _column_kernels as column_kernels
-from zeronorm.design import _standardized as standardized
+from zeronorm.design import _blocks as blocks
+from zeronorm.design import _outer_products as outer_products
+from zeronorm.design import _ways as ways
 
 
 def _wide_data(order="F"):
@@ -25,17 +26,17 @@ def _standardized_exactly(X):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_wide_data_in_single_precision_are_multiplied_in_single_precision(order, tiles, monkeypatch):
     """The sums are as accurate as the data, for any scale, and do not depend on the number of threads."""
-    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
-    monkeypatch.setattr(standardized, "_NUMBERS_WORTH_A_KERNEL", 0)
-    monkeypatch.setattr(column_kernels, "_PAIRS_PER_PART", 20_000)
-    monkeypatch.setattr(column_kernels, "_BAND", 7)
-    monkeypatch.setattr(column_kernels, "suits_tiles", lambda *shape: tiles)
+    monkeypatch.setattr(ways, "PAIRS_WORTH_SINGLE", 0)
+    monkeypatch.setattr(blocks, "_NUMBERS_WORTH_A_KERNEL", 0)
+    monkeypatch.setattr(outer_products, "_PAIRS_PER_PART", 20_000)
+    monkeypatch.setattr(outer_products, "_BAND", 7)
+    monkeypatch.setattr(outer_products, "suits_tiles", lambda *shape: tiles)
     X = _wide_data(order)
     Z, scale = _standardized_exactly(X), 10.0 ** -(np.arange(1400) % 9)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr(column_kernels, "available_threads", lambda n=n_threads: n)
-        monkeypatch.setattr("zeronorm.design._base.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(outer_products, "available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("zeronorm.design._gram.available_threads", lambda n=n_threads: n)
         design = as_design(X).standardized()
         results.append((design.gram(), design.gram(scale), design.take(np.arange(0, 1400, 2)).gram()))
     wanted = (Z @ Z.T, (Z * scale) @ Z.T, Z[:, ::2] @ Z[:, ::2].T)
@@ -50,7 +51,7 @@ def test_wide_data_in_single_precision_are_multiplied_in_single_precision(order,
 @pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e200])
 def test_scales_beyond_single_precision(size, monkeypatch):
     """The squares of such scales would be zero or infinite in single precision."""
-    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    monkeypatch.setattr(ways, "PAIRS_WORTH_SINGLE", 0)
     X = _wide_data()
     scale = np.linspace(0.5, 1.0, 1400)
     usual, extreme = (as_design(X).standardized().gram(s * scale) for s in (1.0, size))
@@ -62,7 +63,7 @@ def test_scales_beyond_single_precision(size, monkeypatch):
 def test_other_products_have_double_precision(kind, monkeypatch):
     """Tall data, whose Gram matrix is singular; columns without unit variance; and small data."""
     if kind != "little work":
-        monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+        monkeypatch.setattr(ways, "PAIRS_WORTH_SINGLE", 0)
     X = _wide_data()
     X = X[:, :140] if kind == "tall" else X.astype(float) if kind == "double" else X
     design = as_design(X).standardized(with_scale=kind != "other units")
@@ -76,7 +77,7 @@ def test_products_of_single_precision_select_the_same(method, monkeypatch):
     X, y = _wide_data(), np.arange(37) % 2
     X[:, ::140] += 3.0 * X.std(axis=0)[::140] * y[:, None].astype(np.float32)
     selectors = [method(n_features_to_select=10).fit(X, y)]
-    monkeypatch.setattr(standardized, "_PAIRS_WORTH_SINGLE", 0)
+    monkeypatch.setattr(ways, "PAIRS_WORTH_SINGLE", 0)
     selectors.append(method(n_features_to_select=10).fit(X, y))
     double, single = (selector.get_support(indices=True).tolist() for selector in selectors)
     assert double == single
@@ -89,11 +90,11 @@ def test_columns_are_centred_and_scaled_in_one_pass_as_in_two(dtype):
     X = np.asfortranarray(rng.normal(size=(40, 1000)) + 3.0, dtype=np.float32)
     view, scale = as_design(X).standardized(), rng.random(1000).astype(dtype)
     found, expected = (np.empty((40, 1000), dtype=dtype, order="F") for _ in range(2))
-    assert view._is_worth_a_kernel(found)
-    view._fill_scaled(range(1000), found, scale)
-    view._fill(range(1000), expected)
+    assert found.size >= blocks._NUMBERS_WORTH_A_KERNEL
+    blocks.fill(view, range(1000), found, scale)
+    blocks.fill(view, range(1000), expected)
     expected *= scale
     np.testing.assert_array_equal(found, expected)
     rows = np.empty((40, 1000), dtype=dtype)
-    view._fill_scaled(range(1000), rows, scale)
+    blocks.fill(view, range(1000), rows, scale)
     np.testing.assert_allclose(rows, expected, rtol=1e-6)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import FisherScore, as_design
+from zeronorm.design import Affine
 from zeronorm.design import _dense as dense
 from zeronorm.design import _stats as stats
 from zeronorm.design._column_kernels import columns_stats_in_place
@@ -150,7 +151,7 @@ def test_statistics_after_a_shift_and_a_factor():
     X = data()
     found = as_design(X).column_stats(np.arange(12) % 2 * 2)  # the second of three classes is empty
     shift, factor = np.linspace(0.0, 1.0, 9), np.linspace(0.5, 2.0, 9)
-    moved = found.affine(shift, factor)
+    moved = found.transformed(Affine.checked(9, shift, 1.0 / factor, None))
     Z = (X - shift) * factor
     np.testing.assert_allclose(moved.mean, Z.mean(axis=0))
     np.testing.assert_allclose(moved.variance, Z.var(axis=0))

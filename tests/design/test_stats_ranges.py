@@ -8,6 +8,7 @@ from scipy import sparse
 
 from design.arrays import LABELS, data, samples
 from zeronorm import L1SVM, RFE, MarginLP, SVMWeights
+from zeronorm.design import _finite as finite
 from zeronorm.design import _stats as stats
 from zeronorm.design import as_design
 from zeronorm.design._dense import DenseDesign
@@ -56,13 +57,13 @@ def test_extremes_of_all_columns():
 def test_finite_values_are_seen_whatever_their_layout(order):
     X = np.array(data((6, 8)), order=order)
     for values in (X, X[::2, ::3], X.astype(np.float32)):
-        assert stats.is_surely_finite(values)
+        assert finite.is_surely_finite(values)
         for wrong in (np.nan, np.inf):
             spoilt = values.copy(order="K")
             spoilt[1, 1] = wrong
-            assert not stats.is_surely_finite(spoilt)
-    assert not stats.is_surely_finite(np.full((2, 2), 1e200))
-    assert stats.is_surely_finite(np.full((2, 2), 1e30, dtype=np.float32))
+            assert not finite.is_surely_finite(spoilt)
+    assert not finite.is_surely_finite(np.full((2, 2), 1e200))
+    assert finite.is_surely_finite(np.full((2, 2), 1e30, dtype=np.float32))
 
 
 def test_the_first_unusable_value_is_named_with_its_column():
@@ -71,14 +72,14 @@ def test_the_first_unusable_value_is_named_with_its_column():
     for value, text in ((np.nan, "NaN"), (-np.inf, "infinity"), (1e200, "1e[+]200")):
         X[3, 2] = value
         with pytest.raises(ValueError, match=rf"{text}: first found in row 3, column 2 \('c'\)"):
-            stats.require_finite(DenseDesign(X, names))
+            finite.require_finite(DenseDesign(X, names))
     X[3, 2] = np.nan
     design = DenseDesign(X)
-    stats.require_finite(design, allow_nan=True)
+    finite.require_finite(design, allow_nan=True)
     assert not design._known_finite
     X[3, 2] = 1e149
     design = DenseDesign(X)
-    stats.require_finite(design)
+    finite.require_finite(design)
     assert design._known_finite
     X[:, 1] = 1e-145 * np.arange(5)
     with pytest.raises(ValueError, match=r"4e-145 in column 1 \('b'\)"):
@@ -92,7 +93,7 @@ def test_the_smallest_range_that_can_be_squared():
         X[2, 0] = width
         design = as_design(X)
         if fits:
-            assert design.standardized().zero_columns.tolist() == [False, False]
+            assert design.standardized().affine.zero_columns.tolist() == [False, False]
         else:
             with pytest.raises(ValueError, match=r"no more than 9\.9e-141 in column 0"):
                 design.standardized()
@@ -133,13 +134,14 @@ def test_the_result_of_a_closer_check_is_remembered(allow_nan, known, monkeypatc
     """The sum of these numbers overflows in single precision, though each of them is finite."""
     design = DenseDesign(np.full((3, 2), np.finfo(np.float32).max))
     assert not design._surely_finite()
-    stats.require_finite(design, allow_nan)
+    finite.require_finite(design, allow_nan)
     assert design._known_finite == known
-    monkeypatch.setattr(DenseDesign, "_blocks", None)
+    monkeypatch.setattr(finite, "blocks", None)
     if known:
-        stats.require_finite(design)  # reads nothing
+        finite.require_finite(design)  # reads nothing
+    monkeypatch.undo()
     plain = DenseDesign(np.ones((3, 2)))
-    stats.require_finite(plain, allow_nan)
+    finite.require_finite(plain, allow_nan)
     assert plain._known_finite
 
 
@@ -207,7 +209,7 @@ def test_values_whose_squares_overflow_are_refused(make):
 def test_columns_whose_squared_differences_underflow_are_refused(make):
     X = np.arange(12.0).reshape(4, 3)
     X[:, 0], X[:, 2] = 0.0, 1e-200  # constant columns have no differences
-    assert as_design(make(X)).standardized().zero_columns.tolist() == [True, False, True]
+    assert as_design(make(X)).standardized().affine.zero_columns.tolist() == [True, False, True]
     X[:, 1] *= 1e-160
     design = as_design(make(X), feature_names=["age", "dose", "weight"])
     with pytest.raises(ValueError, match=r"no more than 9e-160 in column 1 \('dose'\).*rescale such columns"):

@@ -12,6 +12,7 @@ from zeronorm.engines._integrated_paths import (
     independent_pairs_bound,
     integrate_paths,
     q_values_of,
+    shares_by_size,
     summed_paths,
 )
 
@@ -97,3 +98,10 @@ def test_measured_bound_is_the_sum_over_all_features():
     by_hand = [sum(cubic_by_hand(np.mean(positions[:, j] < k)) for j in range(15)) for k in range(1, 16)]
     np.testing.assert_allclose(summed_paths(positions), by_hand, atol=1e-12)
     assert summed_paths(positions)[-1] == pytest.approx(15)
+
+
+@given(st.integers(0, 1000), st.integers(1, 9))
+def test_shares_by_size_are_those_of_a_loop(seed, n_sizes):
+    positions = rankings(6, 9, seed)
+    by_hand = [[np.mean(positions[:, j] < k) for k in range(1, n_sizes + 1)] for j in range(9)]
+    np.testing.assert_allclose(shares_by_size(positions, n_sizes), by_hand)

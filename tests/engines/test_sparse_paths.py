@@ -43,7 +43,7 @@ def test_candidates_on_disk_are_read_only_when_two_products_agree(tmp_path, monk
     assert expected[[7, 90, 390]].tolist() == [3, 3, 200]
     monkeypatch.setattr(sparse_paths, "CLOSE", 1e-3)
     design = as_design(pack(X, tmp_path / "x.zncols")).standardized()
-    assert design.is_on_disk
+    assert design.backend.is_on_disk
     linked, link = [], sparse_paths._link
     monkeypatch.setattr(sparse_paths, "_link", lambda *given: linked.append(given[1]) or link(*given))
     np.testing.assert_array_equal(first_copies(design), expected)

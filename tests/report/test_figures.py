@@ -164,8 +164,45 @@ def test_choice_prefers_few_features_among_equals_only():
 def test_choice_says_plainly_when_nothing_differs():
     scores = {"a": [0.8, 0.6, 0.7], "b": [0.6, 0.8, 0.7]}
     choice = choose_method(scores, {"a": 3, "b": 2}, n_train=20, n_test=10)
-    assert choice.sentence.startswith("b has the best mean, but is not significantly better than any other")
+    assert choice.sentence.startswith("All methods have the same mean.")
     assert choice.preferred == "b"
+
+
+def test_methods_with_the_same_best_mean_are_named_together():
+    scores = {"a": [0.8, 0.6, 0.7], "b": [0.6, 0.8, 0.7], "c": [0.6, 0.6, 0.7]}
+    choice = choose_method(scores, dict.fromkeys("abc", 2), n_train=20, n_test=10)
+    assert choice.sentence.startswith(
+        "a and b have the best mean, but are not significantly better than any other"
+    )
+    assert choice.sentence.endswith("All methods use the same number of features (2).")
+    few_folds = choose_method(
+        {name: values[:2] for name, values in scores.items()} | {"c": [0.1, 0.1]},
+        dict.fromkeys("abc", 2), n_train=20, n_test=10, p_values={},
+    )  # fmt: skip
+    assert few_folds.sentence.startswith("a and b have the best mean; there are too few test folds")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "preferred", "reason"),
+    [
+        ({"a": 3, "b": 3}, "a", "best mean; all methods within one standard error of it use the same number"),
+        ({"a": 3, "b": 2}, "b", "fewest features within one standard error of the best"),
+        (
+            {"a": 3, "b": 2, "d": 2},
+            "b",
+            "fewest features within one standard error of the best, as many as d",
+        ),
+        ({"a": 3}, "a", "the only method within one standard error of the best"),
+    ],
+)
+def test_the_reason_for_the_preferred_method_names_ties(sizes, preferred, reason):
+    """Of methods that all use the same number of features, none is said to use the fewest."""
+    known = {"a": [0.9, 0.7, 0.8], "b": [0.85, 0.7, 0.8], "d": [0.8, 0.75, 0.75]}
+    scores = {name: known[name] for name in sizes} | {"bad": [0.1, 0.2, 0.1]}
+    choice = choose_method(scores, sizes | {"bad": 1}, n_train=20, n_test=10)
+    assert choice.preferred == preferred
+    assert choice.preferred_because.startswith(reason)
+    assert ("fewest" in choice.preferred_because) == (len(set(sizes.values())) > 1)
 
 
 def test_the_sentence_claims_no_more_than_the_tests():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from zeronorm import AROM, Consensus
-from zeronorm.design import StandardizedDesign, as_design
+from zeronorm.design import _gram, as_design
 from zeronorm.selection._shared import SharedValues
 
 
@@ -20,10 +20,8 @@ def design():
 
 def test_methods_that_share_get_one_view_and_one_gram_matrix(design, monkeypatch):
     shared, products = SharedValues(), []
-    compute = StandardizedDesign._scaled_gram
-    monkeypatch.setattr(
-        StandardizedDesign, "_scaled_gram", lambda self, s: products.append(s) or compute(self, s)
-    )
+    compute = _gram.gram_of_blocks
+    monkeypatch.setattr(_gram, "gram_of_blocks", lambda view, s: products.append(s) or compute(view, s))
     first, second = shared.standardized(design), shared.of_member(0).standardized(design)
     assert first is second
     np.testing.assert_array_equal(first.gram(), second.gram())
@@ -36,7 +34,7 @@ def test_weights_and_other_rows_have_views_of_their_own(design):
     shared, weight = SharedValues(), np.arange(12.0)
     first = shared.standardized(design)
     weighted = shared.standardized(design, weight)
-    np.testing.assert_array_equal(weighted.mean, design.standardized(sample_weight=weight).mean)
+    np.testing.assert_array_equal(weighted.affine.mean, design.standardized(sample_weight=weight).affine.mean)
     assert shared.standardized(design, weight) is not weighted
     assert shared.standardized(design.take_rows(np.arange(12))) is not first
 

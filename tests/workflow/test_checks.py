@@ -83,6 +83,19 @@ def test_a_copy_of_a_real_target_is_a_leak_suspect():
     assert any("'x5' is almost a linear function of the target" in text for text in found)
 
 
+@pytest.mark.parametrize("huge", [5e20, 12345678901234567890.0])
+def test_huge_values_do_not_make_samples_equal(huge):
+    X = np.column_stack([noise(), np.full(100, huge)])
+    assert not any("exact cop" in text for text in data_warnings(raw_table(X, np.arange(100) % 2)))
+
+
+def test_zeros_of_both_signs_are_equal():
+    X = noise()
+    X[7], X[3] = 0.0, -0.0
+    found = data_warnings(raw_table(X, np.arange(100) % 2))
+    assert any("1 sample is an exact copy" in text for text in found)
+
+
 def test_repeated_samples():
     X = noise()
     X[7] = X[3]

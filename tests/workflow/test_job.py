@@ -155,6 +155,13 @@ def test_a_method_is_described_by_what_differs_from_its_defaults():
     assert (found["name"], found["label"], found["class"]) == ("rfe", "rfe", "RFE")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_method_around_another_one_is_described_with_it(problem):
+    settings = {"params": {"selector": "fisher", "level": 0.2}, "cv": 3, "permutations": 0}
+    (found,) = zeronorm.select(*problem, method="probe-selector", **settings).methods
+    assert found["parameters"] == {"selector": "fisher", "level": 0.2}
+
+
 @pytest.mark.usefixtures("foreign")
 def test_a_foreign_method_is_described_by_all_its_parameters():
     (found,) = zeronorm.select(*numbers(), **UNTESTED | {"method": "own"}).methods

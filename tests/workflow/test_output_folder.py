@@ -145,10 +145,15 @@ def test_results_that_were_removed_before_they_could_be_moved_are_an_error(tmp_p
         vanish(output)
 
 
+def made_by_a_run(folder):
+    folder.mkdir()
+    (folder / folders.MARK).touch()
+    return folder
+
+
 def test_leftovers_of_earlier_runs_go_when_a_run_begins(tmp_path):
-    old = tmp_path / ".zeronorm-old"
-    old.mkdir()
-    os.utime(old, (0, 0))
+    old = made_by_a_run(tmp_path / ".zeronorm-other-1-old")
+    os.utime(old / folders.MARK, (0, 0))
     with folders.output_folder(tmp_path / "out"):
         assert not old.exists()
 
@@ -163,15 +168,14 @@ def test_leftovers_of_killed_processes_go_and_those_of_living_ones_stay(tmp_path
     dead = f".zeronorm-{here}-{ended.stdout.strip()}-abc"
     stay = {f".zeronorm-{here}-{os.getpid()}-abc", f".zeronorm-{here}-1-abc", ".zeronorm-other-1-abc"}
     for name in (dead, *stay):
-        (tmp_path / name).mkdir()
+        made_by_a_run(tmp_path / name)
     folders.remove_leftovers(tmp_path)
     assert {folder.name for folder in tmp_path.iterdir()} == stay
 
 
-def test_leftovers_of_unknown_processes_go_after_a_week(tmp_path, monkeypatch):
-    kept = tmp_path / ".zeronorm-x"
-    kept.mkdir()
-    made = kept.stat().st_mtime
+def test_leftovers_of_other_computers_go_after_a_week(tmp_path, monkeypatch):
+    kept = made_by_a_run(tmp_path / ".zeronorm-other-1-abc")
+    made = (kept / folders.MARK).stat().st_mtime
     week = 7 * 24 * 3600
     monkeypatch.setattr(folders.time, "time", lambda: made + week)
     folders.remove_leftovers(tmp_path)
@@ -179,6 +183,34 @@ def test_leftovers_of_unknown_processes_go_after_a_week(tmp_path, monkeypatch):
     monkeypatch.setattr(folders.time, "time", lambda: made + week + 1)
     folders.remove_leftovers(tmp_path)
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("name", [".zeronorm-notes", ".zeronorm-my-1-notes", ".zeronorm-running"])
+def test_a_folder_that_no_run_made_stays(name, tmp_path):
+    """However old it is, and even if it is named like one of ours."""
+    own = tmp_path / name
+    own.mkdir()
+    (own / "notes.txt").write_text("mine")
+    os.utime(own / "notes.txt", (0, 0))
+    os.utime(own, (0, 0))
+    with folders.output_folder(tmp_path / "out"):
+        pass
+    assert (own / "notes.txt").read_text() == "mine"
+
+
+def test_the_mark_of_a_temporary_folder_is_no_result(tmp_path):
+    with folders.output_folder(tmp_path / "out") as output:
+        assert (output.folder / folders.MARK).is_file()
+        (output.folder / "result.json").write_text("1")
+    assert os.listdir(tmp_path / "out") == ["result.json"]
+
+
+def test_a_link_with_our_name_is_not_followed(tmp_path):
+    mine = made_by_a_run(tmp_path / "mine")
+    (tmp_path / ".zeronorm-other-1-abc").symlink_to(mine)
+    os.utime(mine / folders.MARK, (0, 0))
+    folders.remove_leftovers(tmp_path)
+    assert (mine / folders.MARK).is_file()
 
 
 # -- Other runs, links and empty names --
@@ -235,3 +267,40 @@ def test_an_empty_name_is_not_this_folder(problem, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"The 'out' parameter must name a folder\. Got an empty text"):
         zeronorm.select(*problem, out="", **QUICK)
     assert os.listdir(tmp_path) == []
+
+
+# -- The folder of a run for which none is named --
+
+
+def test_a_folder_is_named_after_data_and_time(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = folders.folder_named_after("/data/genes.csv.gz")
+    assert re.fullmatch(r"zeronorm-genes-\d{8}-\d{6}", str(first))
+    assert str(folders.folder_named_after("-")).startswith("zeronorm-input-2")
+    assert str(folders.folder_named_after("t-cells", "comparison")).startswith(
+        "zeronorm-comparison-t-cells-2"
+    )
+
+
+def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(folders.time, "strftime", lambda form: "20261118-120000")
+    names = []
+    for _ in range(3):
+        names.append(str(folders.folder_named_after("genes.csv")))
+        (tmp_path / names[-1]).mkdir()
+    start = "zeronorm-genes-20261118-120000"
+    assert names == [start, f"{start}-2", f"{start}-3"]
+
+
+def test_an_interrupted_run_is_found_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"found no interrupted run of 'genes\.csv'"):
+        folders.folder_named_after("genes.csv", resume=True)
+    for number, name in enumerate(("zeronorm-genes-20261118-120000", "zeronorm-genes-20261118-110000")):
+        (tmp_path / name / folders.JOURNAL).mkdir(parents=True)
+        (tmp_path / name / folders.JOURNAL / "fold.json").touch()
+        os.utime(tmp_path / name / folders.JOURNAL, (number, number))
+    (tmp_path / "zeronorm-other-20261118-130000" / folders.JOURNAL).mkdir(parents=True)
+    found = folders.folder_named_after("genes.csv", resume=True)
+    assert str(found) == "zeronorm-genes-20261118-110000"  # the later one

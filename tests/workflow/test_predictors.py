@@ -217,8 +217,9 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
     np.savetxt("data.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="")
     arguments = ["select", "data.csv", "-t", "y", "-m", "relief", "-k", "2", "--permutations", "0"]
     assert run([*arguments, "--predictor", "gaussian", "--save-model", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["procedure"]["value"] < 0.35
-    assert run(["apply", "zeronorm-out", "data.csv"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["procedure"]["value"] < 0.35
+    assert run(["apply", printed["folder"], "data.csv"]) == 0
     assert run([*arguments, "--predictor", "rbf"]) == 2
     assert "linear" in capsys.readouterr().err
 

@@ -54,6 +54,7 @@ TYPES: dict[str, Any] = {
     "path": Path,
     "switch": bool,
     "number": int,
+    "decimal": float,
     "count": str,
     "names": list[str],
     "size": str,

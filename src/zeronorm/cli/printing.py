@@ -69,17 +69,35 @@ def _number(value: Any) -> str:
 
 
 def print_selection(result: ResultData, folder: Path) -> None:
-    """Print the headline, the selected features, the error, notes and warnings, and the path of the report."""
-    from zeronorm.datasets._table import counted
+    """Print the headline and the error, the selected features, notes and warnings, and the path of the report."""
+    from zeronorm.result._lists import list_sentence
     from zeronorm.result._sentences import error_sentence, size_sentence
 
     print_notes(result.notes)
+    say(f"{result.headline}.")
+    say(error_sentence(result.procedure))
+    say(size_sentence(result))
+    say(list_sentence(result))
+    if result.selected:
+        _print_features(result)
+    _print_end(result, folder)
+
+
+def _print_features(result: ResultData) -> None:
+    """Print the table of selected features, with the smallest list of each."""
+    from zeronorm.datasets._table import counted
+    from zeronorm.result._lists import RARE_MARK, is_rare
+
+    has_lists = bool(result.listed)
     rows = [
         [
             str(feature.rank),
             feature.name,
+            *([feature.smallest_list] if has_lists else []),
             _number(feature.score),
-            "–" if feature.frequency is None else f"{100 * feature.frequency:.0f} %",
+            "–"
+            if feature.frequency is None
+            else f"{100 * feature.frequency:.0f} %{f' {RARE_MARK}' * is_rare(feature.frequency)}",
             feature.direction,
             _number(feature.effect),
         ]
@@ -87,16 +105,11 @@ def print_selection(result: ResultData, folder: Path) -> None:
     ]
     of_all = counted(result.data["n_features"], "feature")
     title = f"{len(result.selected)} of {of_all} selected by {result.methods[0]['name']}"
-    if rows:
-        heads = ["rank", "feature", "score", "selected in folds", "direction", _effect(result.selected)]
-        print_table(title, heads, rows)
+    heads = ["rank", "feature", *(["list"] if has_lists else []), "score", "selected in folds", "direction"]
+    print_table(title, [*heads, _effect(result.selected)], rows)
     left = len(result.selected) - len(rows)
     if left > 0:
         say(f"… and {left} more in selected.csv")
-    say(f"{result.headline}.")
-    say(error_sentence(result.procedure))
-    say(size_sentence(result))
-    _print_end(result, folder)
 
 
 def _effect(features: Sequence[Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,15 @@ from zeronorm._messages import parameter, setting
 from zeronorm.datasets import _encoding as encoding
 from zeronorm.datasets._draft import Draft, handle_missing, handle_rows, settle_task
 from zeronorm.datasets._joining import join_samples
-from zeronorm.datasets._raw import RawTable, distinct_names, matching, no_such_column
+from zeronorm.datasets._numbers import (
+    CENSORED_CHOICES,
+    CensoredChoice,
+    check_not_numbers,
+    has_decimal_comma,
+    numbers_in,
+    with_numbers,
+)
+from zeronorm.datasets._raw import RawTable, distinct_names, matching, no_such_column, side_by_side
 from zeronorm.datasets._table import (
     DATES_AS_NUMBERS,
     DataError,
@@ -27,7 +36,7 @@ from zeronorm.datasets._table import (
     shown_list,
 )
 from zeronorm.datasets.readers import read_raw
-from zeronorm.design import Design
+from zeronorm.selection.target._labels import MOST_CLASSES
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,9 @@ class TableOptions:
     missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
         What to do with missing values. "median" leaves them in the table; ``select`` fills them with
         the medians of the training samples of each fold.
+    censored : {"error", "half", "missing"}, default='error'
+        What to do with limits of detection among numbers, such as "<0.5": an error, half of the limit, or a
+        missing value. "half" takes the limit itself for values above it.
     drop_unlabelled : bool, default=False
         Whether to leave out samples without a value in the target. Otherwise they are an error.
     min_class_size : int, default=0
@@ -73,15 +85,16 @@ class TableOptions:
     sample_groups: str | None = None
     id: str | None = None
     missing: encoding.MissingChoice = "median"
+    censored: CensoredChoice = "error"
     drop_unlabelled: bool = False
     min_class_size: int = 0
 
     def __post_init__(self) -> None:
-        if self.missing not in encoding.MISSING_CHOICES:
-            raise DataError(
-                f"must be one of {', '.join(encoding.MISSING_CHOICES)}. Got {self.missing!r} instead.",
-                "missing",
-            )
+        for name, choices in (("missing", encoding.MISSING_CHOICES), ("censored", CENSORED_CHOICES)):
+            if getattr(self, name) not in choices:
+                raise DataError(
+                    f"must be one of {', '.join(choices)}. Got {getattr(self, name)!r} instead.", name
+                )
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
@@ -110,7 +123,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     >>> build_table(raw, TableOptions()).task
     'classification'
     """
-    draft = _set_roles(raw, options)
+    draft = _set_roles(with_numbers(raw, _may_be_numbers(raw, options), options.censored), options)
     draft = _use_distinct_names(_take_ids(draft, options))
     draft = replace(draft, raw=_declare_categories(draft.raw, options.categorical))
     draft, set_aside, grouping = _set_identifiers_aside(draft, options)
@@ -144,6 +157,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
         sample_ids=None if ids is None else np.asarray(ids, dtype=object),
         id_columns=(*set_aside, *numeric_ids),
         group_columns=tuple(grouping),
+        annotations=draft.raw.annotations,
         n_missing=int(encoding.missing_per_column(X).sum()),
         notes=draft.notes,
         source=source,
@@ -153,8 +167,26 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
 # -- Which column is what -----------------------------------------------------------------------------
 
 
+def _may_be_numbers(raw: RawTable, options: TableOptions) -> list[int]:
+    """Positions of the text columns that the user has not left out or named for another use than as numbers."""
+    others = {options.target, options.id, options.sample_groups}
+    apart = _named(raw, (*options.ignore, *options.categorical))
+    wanted = _named(raw, options.only) if options.only else set(raw.texts)
+    return [p for p in raw.texts if p in wanted and p not in apart and raw.names[p] not in others]
+
+
+def _named(raw: RawTable, patterns: Sequence[str]) -> set[int]:
+    """Positions of the columns that the patterns name."""
+    found: set[int] = set()
+    for pattern in patterns:
+        with suppress(DataError):  # a pattern of no column is an error where the option is used
+            found.update(matching(raw.names, pattern, "ignore"))
+    return found
+
+
 def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
     y, target_name, position = _take_target(raw, options)
+    y, notes = _read_target(raw, y, target_name, options)
     groups, group_positions = _sample_groups(raw, options)
     left_out = [*([] if position is None else [position]), *group_positions]
     ignored = set()
@@ -167,7 +199,7 @@ def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
         left_out += [
             p for p in range(len(raw.names)) if p not in wanted and not _names_samples(raw, p, options)
         ]
-    draft = Draft(raw.without(left_out), y, groups, target_name, raw.notes)
+    draft = Draft(raw.without(left_out), y, groups, target_name, (*raw.notes, *notes))
     if ignored:
         draft = draft.rows(np.asarray([position not in ignored for position in range(raw.n_samples)]))
     return draft
@@ -232,6 +264,31 @@ def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], st
             "target",
         )
     return raw.column(positions[0]), name, positions[0]
+
+
+def _read_target(
+    raw: RawTable, y: NDArray[Any], name: str, options: TableOptions
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """A target of text as numbers, where it holds numbers and not a few labels, and the notes about it."""
+    if y.dtype.kind not in "OU" or all(isinstance(label, (bool, np.bool_)) for label in y):
+        return y, ()
+    absent = missing_labels(y)
+    cells = [None if gone else str(label) for label, gone in zip(y, absent, strict=True)]
+    found = numbers_in(cells, decimal_comma=raw.decimal_comma or has_decimal_comma([cells]))
+    if found is None or (found.example is None and len(set(cells)) <= MOST_CLASSES):
+        return y, ()
+    if found.odd and not options.drop_unlabelled:
+        row, cell = next(iter(found.odd.items()))
+        raise DataError(
+            f"The target {shown(name)} holds numbers but also text, first {shown(cell)} in {raw.at(row)}. Correct "
+            f"these cells, or leave these samples out: {setting('drop_unlabelled', True, 'set')}."
+        )
+    empty = np.empty((len(y), 0))
+    alone = replace(
+        raw, names=[name], values=empty, positions=np.empty(0, dtype=np.intp), texts={0: cells}, notes=()
+    )
+    read = with_numbers(alone, censored=options.censored)
+    return read.column(0), read.notes
 
 
 def _sample_groups(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any] | None, list[int]]:
@@ -310,7 +367,7 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
     for position, cells in raw.texts.items():
         if position in wanted:
             continue
-        encoding.check_not_numbers(raw.names[position], cells)
+        check_not_numbers(raw.names[position], cells, raw.at)
         if encoding.is_text_identifier(cells):
             has_dates = are_dates([cell for cell in cells if cell is not None])
             (dates if has_dates else identifiers).append(position)
@@ -365,23 +422,11 @@ def _encode_texts(
     if any(b.shape[1] > 1 for b in blocks):
         note += " Those of one text column are selected together or not at all."
     order = np.argsort(sources, kind="stable")
-    X = _side_by_side(raw.values, blocks)[:, order]
+    X = side_by_side(raw.values, np.concatenate(blocks, axis=1), "Columns of text")[:, order]
     ordered_sources = sources[order]
     groups = np.unique(ordered_sources, return_inverse=True)[1].astype(np.intp)
     several = len(np.unique(groups)) < len(groups)
     return X, [names[i] for i in order], ordered_sources, groups if several else None, (note,)
-
-
-def _side_by_side(values: Any, blocks: list[NDArray[np.float64]]) -> Any:
-    if isinstance(values, Design):
-        raise DataError(
-            f"Columns of text cannot be features of data that stay on disk. Leave them out ({parameter('ignore')})."
-        )
-    if hasattr(values, "tocsr"):
-        import scipy.sparse as sp
-
-        return sp.hstack([values, *[sp.csr_matrix(block) for block in blocks]]).tocsr()
-    return np.concatenate([values, *blocks], axis=1)
 
 
 # -- Files to tables in one call ----------------------------------------------------------------------
@@ -396,6 +441,8 @@ def read_table(
     decimal_comma: bool = False,
     encoding: str | None = None,
     transpose: bool = False,
+    sheet: str | int | None = None,
+    header_row: int | None = None,
     with_columns: Sequence[str] = (),
     **options: Any,
 ) -> Table:
@@ -417,6 +464,10 @@ def read_table(
         Encoding of text files, such as "gb18030". None: detected from the content.
     transpose : bool, default=False
         Whether the samples are in columns.
+    sheet : str, int or None, default=None
+        Name or number of the sheet of a workbook. None: the first sheet that holds a table.
+    header_row : int or None, default=None
+        Number of the line or row that holds the names of the columns. None: found from the cells.
     with_columns : list of str, default=()
         Columns of ``samples`` that become features too.
     **options : object
@@ -438,7 +489,8 @@ def read_table(
     ((4, 2), {'no': 2, 'yes': 2})
     """
     text: dict[str, Any] = {"decimal_comma": decimal_comma, "encoding": encoding}
-    raw = read_raw(Path(path), delimiter=delimiter, transpose=transpose, **text)
+    where: dict[str, Any] = {"sheet": None if sheet is None else str(sheet), "header_row": header_row}
+    raw = read_raw(Path(path), delimiter=delimiter, transpose=transpose, **where, **text)
     found = TableOptions(target=target, **options)
     if samples is not None:
         raw = join_samples(raw, read_raw(Path(samples), **text), found.id, with_columns)

@@ -15,21 +15,12 @@ from numpy.typing import NDArray
 
 from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets._raw import RawTable
-from zeronorm.datasets._table import (
-    DataError,
-    Table,
-    first_decorated,
-    has_decimal_commas,
-    is_float,
-    shown,
-    shown_list,
-)
+from zeronorm.datasets._table import DataError, Table, shown, shown_list
 from zeronorm.datasets.readers import check_readable
 from zeronorm.design import Design
 
 MISSING_LEVEL = "(missing)"
 MEDIAN_BLOCK = 4096
-MOST_LEVELS_OF_MIXED_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -50,32 +41,6 @@ def encode(cells: Sequence[str | None]) -> EncodedColumn:
     used = levels[1:] if len(levels) == 2 else levels
     indicators = (filled[:, None] == np.asarray(used, dtype=object)[None, :]).astype(np.float64)
     return EncodedColumn(indicators, used)
-
-
-def check_not_numbers(name: str, cells: Sequence[str | None]) -> None:
-    """Raise an error for a text column that is a column of numbers with a few cells of text."""
-    present = [cell for cell in cells if cell is not None]
-    if has_decimal_commas(present):
-        raise DataError(
-            f"The column {shown(name)} holds numbers with a decimal comma, such as {shown(present[0])}. "
-            f"{setting('decimal_comma', True, 'Set')}."
-        )
-    odd = [(row, cell) for row, cell in enumerate(cells) if cell is not None and not is_float(cell)]
-    if len(set(present)) <= MOST_LEVELS_OF_MIXED_COLUMNS and all(cell.isalnum() for cell in present):
-        return  # codes such as 1, 2, 3a
-    if odd and 2 * len(odd) < len(present):
-        row, cell = odd[0]
-        raise DataError(
-            f"The column {shown(name)} holds numbers but also text, first {shown(cell)} in data row {row + 1}. "
-            f"Correct these cells, leave the column out ({parameter('ignore')}), or declare that it holds categories "
-            f"({parameter('categorical')})."
-        )
-    decorated = first_decorated(present) if len(set(present)) > 2 else None
-    if decorated is not None:
-        raise DataError(
-            f"The column {shown(name)} holds numbers with signs in or around them, such as {shown(decorated)}. Write "
-            f"plain numbers, or leave the column out ({parameter('ignore')})."
-        )
 
 
 # -- Columns that name a sample instead of measuring it --

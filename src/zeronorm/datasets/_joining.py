@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets._encoding import is_text_identifier
-from zeronorm.datasets._raw import RawTable, no_such_column
+from zeronorm.datasets._raw import RawTable, no_such_column, side_by_side
 from zeronorm.datasets._table import DataError, counted, shown, shown_list
-from zeronorm.design import Design
 
 
 @dataclass(frozen=True)
@@ -168,23 +167,9 @@ def _with_features(raw: RawTable, columns: dict[str, NDArray[Any]]) -> RawTable:
         if values.dtype.kind == "O":
             raw = replace(raw, texts={**raw.texts, position: values.tolist()})
         else:
-            raw = replace(
-                raw, values=_beside(raw.values, values), positions=np.append(raw.positions, np.intp(position))
-            )
+            beside = side_by_side(raw.values, values[:, None], "Columns of the table of samples")
+            raw = replace(raw, values=beside, positions=np.append(raw.positions, np.intp(position)))
     return raw
-
-
-def _beside(values: Any, column: NDArray[Any]) -> Any:
-    if isinstance(values, Design):
-        raise DataError(
-            "Columns of the table of samples cannot be features of data that stay on disk. Leave them out, or write "
-            "them into the file."
-        )
-    if hasattr(values, "tocsr"):
-        import scipy.sparse as sp
-
-        return sp.hstack([values, sp.csr_matrix(column.astype(np.float64)[:, None])]).tocsr()
-    return np.column_stack([values, column.astype(values.dtype)])
 
 
 def _notes(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zeronorm._messages import parameter
 from zeronorm.datasets._table import DataError, shown, shown_list
 from zeronorm.design import Design
 
@@ -37,6 +38,8 @@ class RawTable:
     default_target : the one of ``targets`` that is used when none is asked for.
     sample_ids : names of the rows, where the format has them.
     notes : sentences about what the reader decided.
+    annotations : descriptions of columns, such as the titles of genes: by heading, then by position in ``names``.
+    decimal_comma : whether decimals are written with a comma in ``texts``; None: the texts show it.
     """
 
     names: Sequence[str]
@@ -47,6 +50,8 @@ class RawTable:
     default_target: str | None = None
     sample_ids: Sequence[str] | None = None
     notes: tuple[str, ...] = ()
+    annotations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    decimal_comma: bool | None = None
 
     @property
     def n_samples(self) -> int:
@@ -71,6 +76,20 @@ class RawTable:
         values = self.values if kept.all() else _columns(self.values, np.flatnonzero(kept))
         texts = {position: cells for position, cells in self.texts.items() if position not in left_out}
         return replace(self, values=values, positions=self.positions[kept], texts=texts)
+
+    def with_columns(self, columns: Mapping[int, NDArray[np.float64]]) -> RawTable:
+        """The table with more numeric columns, given by their positions in ``names``."""
+        positions = np.concatenate([self.positions, np.fromiter(columns, dtype=np.intp)])
+        order = np.argsort(positions, kind="stable")
+        block = np.column_stack(list(columns.values()))
+        values = side_by_side(self.values, block, "Columns of text")[:, order]
+        return replace(self, values=values, positions=positions[order])
+
+    def at(self, row: int) -> str:
+        """The position of a row for a message: the name of the sample, or the number of the row."""
+        if self.sample_ids is None:
+            return f"data row {row + 1}"
+        return f"the sample {shown(str(self.sample_ids[row]))}"
 
     def rows(self, keep: NDArray[np.bool_]) -> RawTable:
         """The table of the marked rows."""
@@ -100,6 +119,20 @@ class RawTable:
 
 def _columns(values: Any, index: NDArray[np.intp]) -> Any:
     return values.take(index) if isinstance(values, Design) else values[:, index]
+
+
+def side_by_side(values: Any, columns: NDArray[Any], subject: str) -> Any:
+    """The matrix ``values`` with more columns; ``subject`` names them in the error for a matrix on disk."""
+    if isinstance(values, Design):
+        raise DataError(
+            f"{subject} cannot be features of data that stay on disk. Leave them out ({parameter('ignore')}), or load "
+            "the table into memory."
+        )
+    if hasattr(values, "tocsr"):
+        import scipy.sparse as sp
+
+        return sp.hstack([values, sp.csr_matrix(columns)]).tocsr()
+    return np.concatenate([values, columns], axis=1)
 
 
 def as_float(X: Any) -> Any:

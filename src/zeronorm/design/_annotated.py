@@ -24,10 +24,10 @@ from scipy import sparse
 
 from zeronorm.design._base import Design
 from zeronorm.design._chunked import ChunkedDesign, ColumnFile, DataFileError, read_lines
+from zeronorm.design._finite import require_finite
 from zeronorm.design._index import Index, as_selector, spans_of
 from zeronorm.design._packing import full_disk_explained, is_running, require_room
 from zeronorm.design._sparse import SparseDesign, SparseFileDesign, check_structure
-from zeronorm.design._stats import require_finite
 
 BAND_FRACTION = 1 / 8  # of the memory budget, for the band of rows that is being transposed
 MOST_DECODINGS = 2  # of one chunk per pass over the data; beyond that the matrix is transposed first

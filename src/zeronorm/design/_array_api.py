@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._messages import OptionError
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design._backend import Backend
 from zeronorm.design._base import SMALL_COPY_BYTES, Design
 from zeronorm.design._devices import (
     block_bytes,
@@ -29,8 +30,9 @@ from zeronorm.design._devices import (
     pairwise_distances,
 )
 from zeronorm.design._index import MANY, Index, as_slice, compose
-from zeronorm.design._stats import ColumnStats, StatsAccumulator
+from zeronorm.design._stats import StatsAccumulator
 from zeronorm.design._stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
+from zeronorm.execution import NotEnoughMemoryError
 
 # Number of columns whose products are summed in single precision before the sum is added in double precision.
 _SINGLE_SUM = 1024
@@ -44,6 +46,40 @@ _HOST_EIGEN = 400
 _BANDS, _LEAST_BAND = 4, 128
 # A pass over all rows or columns is faster than gathering this fraction of them.
 _SCAN_ROWS, _SCAN_COLUMNS = 1 / 4, 1 / 8
+
+
+@dataclass(frozen=True, eq=False)
+class _DeviceBackend(Backend):
+    """Data in an array of a device, which also sorts and computes eigenvalues."""
+
+    array: Any = None
+
+    def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if len(matrix) <= _HOST_EIGEN:
+            return super().eigen(matrix)
+        try:
+            values, vectors = namespace(self.array).linalg.eigh(on_device(matrix, self.array))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return super().eigen(matrix)
+        return on_host(values), on_host(vectors)
+
+    def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        few = values.size < MANY or not has_own_memory(self.array)
+        if few or np.isnan(values.min()):  # not all libraries sort NaN last
+            return super().by_descending_value(values)
+        xp = namespace(self.array)
+        try:
+            sent = on_device(values, self.array)
+            order = xp.argsort(sent, descending=True, stable=True)
+            descending = xp.take(sent, order)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return super().by_descending_value(values)
+        # The caller keeps the order; a copy frees the page-locked memory.
+        return on_host(order).copy(), on_host(descending)
 
 
 class ArrayApiDesign(Design):
@@ -60,7 +96,6 @@ class ArrayApiDesign(Design):
     ----------
     array : the data
     rows, columns : the selected part, by default all
-    affine : shift and factor of each selected column; the design is then ``(x - shift) * factor``
     """
 
     def __init__(
@@ -70,43 +105,30 @@ class ArrayApiDesign(Design):
         *,
         rows: Index | None = None,
         columns: Index | None = None,
-        affine: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         self._array = array
         self._rows: Index = range(array.shape[0]) if rows is None else rows
         self._columns: Index = range(array.shape[1]) if columns is None else columns
-        self._affine_part = affine
+        self.backend = _DeviceBackend(transforms=True, array=array)
         single = array.dtype == namespace(array).float32
         dtype = np.dtype(np.float32 if single else np.float64)
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
 
-    def _part(
-        self, rows: Index, columns: Index, affine: tuple[FloatArray, FloatArray] | None = None
-    ) -> ArrayApiDesign:
-        return ArrayApiDesign(self._array, rows=rows, columns=columns, affine=affine)
+    def _part(self, rows: Index, columns: Index) -> ArrayApiDesign:
+        """Return other rows and columns of the stored array."""
+        return ArrayApiDesign(self._array, rows=rows, columns=columns)
 
     def _take(self, columns: Index) -> ArrayApiDesign:
-        affine = self._affine_part
-        if affine is not None:
-            position = np.asarray(columns, dtype=np.intp)
-            affine = affine[0][position], affine[1][position]
-        part = self._part(self._rows, compose(self._columns, columns), affine)
-        part.feature_names = self._names_of(columns)
-        return part
+        return self._part(self._rows, compose(self._columns, columns))
 
     def _take_rows(self, rows: Index) -> ArrayApiDesign:
-        part = self._part(compose(self._rows, rows), self._columns, self._affine_part)
-        part.feature_names = self.feature_names
-        return part
+        return self._part(compose(self._rows, rows), self._columns)
 
-    def _affine(self, shift: FloatArray, factor: FloatArray) -> ArrayApiDesign:
-        return self._part(self._rows, self._columns, (shift, factor))
-
-    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+    def in_memory(self, *, if_small: bool = False) -> Design:
         n, p = self.shape
-        brings_gram = for_gram and n > _HOST_SAMPLES and has_own_memory(self._array)
+        brings_gram = not if_small and n > _HOST_SAMPLES and has_own_memory(self._array)
         if 8 * n * p <= SMALL_COPY_BYTES and n * p * min(n, p) <= _HOST_WORK and not brings_gram:
-            return None
+            return super().in_memory(if_small=if_small)
         if isinstance(self._rows, range) and isinstance(self._columns, range):
             return self
         try:
@@ -115,7 +137,9 @@ class ArrayApiDesign(Design):
             if not is_out_of_memory(error):
                 raise
             return self  # the selection is copied block by block instead
-        return ArrayApiDesign(chosen, self.feature_names, affine=self._affine_part)
+        moved = ArrayApiDesign(chosen, self.feature_names)
+        moved._known_finite = self._known_finite
+        return moved if self.affine is None else moved._with(self.affine)
 
     # Blocks
 
@@ -125,9 +149,8 @@ class ArrayApiDesign(Design):
 
     @functools.cached_property
     def _affine_on_device(self) -> tuple[Any, Any]:
-        assert self._affine_part is not None
-        shift, factor = self._affine_part
-        return self._to_device(shift), self._to_device(factor)
+        assert self.affine is not None
+        return self._to_device(self.affine.mean), self._to_device(self.affine.factor)
 
     def _to_device(self, values: NDArray[Any]) -> Any:
         return on_device(values, self._array)
@@ -141,7 +164,7 @@ class ArrayApiDesign(Design):
     def _double(self, columns: range) -> Any:
         """Columns of this design in double precision; the result must not be changed."""
         centered = self._centered(columns)
-        if self._affine_part is not None:
+        if self.affine is not None:
             centered *= self._affine_on_device[1][columns.start : columns.stop]
         return centered
 
@@ -149,7 +172,7 @@ class ArrayApiDesign(Design):
         """Columns in double precision minus the shift, not yet multiplied by the factor."""
         xp = self._xp
         block = self._native(columns)
-        if self._affine_part is None:
+        if self.affine is None:
             return xp.astype(block, xp.float64, copy=False)
         # The shift has double precision, and so has the result.
         return block - self._affine_on_device[0][columns.start : columns.stop]
@@ -158,11 +181,6 @@ class ArrayApiDesign(Design):
         if not out.size:
             return
         np.copyto(out, on_host(self._native(columns)))
-        if self._affine_part is not None:
-            position = np.asarray(columns, dtype=np.intp)
-            shift, factor = self._affine_part
-            out -= shift[position]
-            out *= factor[position]
 
     def _device_slices(self, n_rows: int, width: int | None = None) -> Iterator[range]:
         if width is None:
@@ -221,7 +239,7 @@ class ArrayApiDesign(Design):
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         if scale_sq is not None and np.count_nonzero(scale_sq) < self.n_features // 2:
             active = np.flatnonzero(scale_sq)
-            return self._take(active)._gram(scale_sq[active])
+            return self.take(active)._gram(scale_sq[active])
         xp, n = self._xp, self.n_samples
         n_bands = _BANDS if n >= _BANDS * _LEAST_BAND and not self._single_products else 1
         bands = [slice(n * k // n_bands, n * (k + 1) // n_bands) for k in range(n_bands)]
@@ -237,9 +255,9 @@ class ArrayApiDesign(Design):
         """Return a function that gives the two factors for a block of columns, and weights for the left one or None."""
         xp, kernels = self._xp, kernels_for(self._array)
         scale: Any = None if scale_sq is None else self._to_device(scale_sq)
-        if scale is None and self._affine_part is None:
+        if scale is None and self.affine is None:
             return lambda columns: (self._double(columns),) * 2, None
-        if self._affine_part is not None:
+        if self.affine is not None:
             shift, factor = self._affine_on_device
         else:
             shift, factor = xp.zeros_like(scale), xp.ones_like(scale)
@@ -281,36 +299,8 @@ class ArrayApiDesign(Design):
         found = self._outer_sums(sides, weight, [slice(0, self.n_samples)])[0]
         return np.zeros((self.n_samples, other.n_samples)) if found is None else on_host(found)
 
-    def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if len(matrix) <= _HOST_EIGEN:
-            return super().eigen(matrix)
-        try:
-            values, vectors = self._xp.linalg.eigh(self._to_device(matrix))
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return super().eigen(matrix)
-        return on_host(values), on_host(vectors)
-
-    def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
-        few = values.size < MANY or not has_own_memory(self._array)
-        if few or np.isnan(values.min()):  # not all libraries sort NaN last
-            return super().by_descending_value(values)
-        xp = self._xp
-        try:
-            sent = self._to_device(values)
-            order = xp.argsort(sent, descending=True, stable=True)
-            descending = xp.take(sent, order)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return super().by_descending_value(values)
-        # The caller keeps the order; a copy frees the page-locked memory.
-        return on_host(order).copy(), on_host(descending)
-
     def _other_block(self, other: Design, columns: range) -> Any:
         """Return a block of another design as an array on this device."""
-        other = other._fused()
         if isinstance(other, ArrayApiDesign) and device_of(other._array) == device_of(self._array):
             return other._double(columns)
         return self._to_device(other.block(as_slice(columns)))
@@ -336,7 +326,8 @@ class ArrayApiDesign(Design):
         height = max(1, block_bytes(self._array, row_bytes * self.n_samples) // row_bytes)
         for start in range(0, self.n_samples if self.n_features else 0, height):
             rows = range(start, min(start + height, self.n_samples))
-            block = self._take_rows(rows)._double(range(self.n_features))
+            part = cast("ArrayApiDesign", self.take_rows(slice(rows.start, rows.stop)))
+            block = part._double(range(self.n_features))
             total = self._add_outer((block * weight[rows.start : rows.stop, None]).T, block.T, total)
         if total is None:
             return np.zeros((self.n_features, self.n_features))
@@ -377,10 +368,16 @@ class ArrayApiDesign(Design):
             lambda columns: self._double(columns).T @ vectors, (self.n_features, *V.shape[1:])
         )
 
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        xp, vectors = self._xp, self._to_device(V)
+        return self._concatenated(
+            lambda columns: xp.max(xp.abs(self._double(columns).T @ vectors), axis=1), (self.n_features,)
+        )
+
     def _kernels(self, n_vectors: int = 1) -> Any:
         """Return kernels that read the data once; None if they cannot be used for this selection."""
         neighbours = isinstance(self._columns, range) and self._columns.step == 1
-        if self._affine_part is not None or not neighbours or min(self.shape) == 0:
+        if self.affine is not None or not neighbours or min(self.shape) == 0:
             return None
         kernels = kernels_for(self._array)
         return kernels if kernels is not None and kernels.suits(self._array, n_vectors) else None
@@ -388,12 +385,12 @@ class ArrayApiDesign(Design):
     @property
     def _scans_all_rows(self) -> bool:
         """Whether to use all rows, with zeros for those not selected, instead of gathering the selected ones."""
-        scattered = not isinstance(self._rows, range) and self._affine_part is None
+        scattered = not isinstance(self._rows, range) and self.affine is None
         return scattered and self.n_samples >= _SCAN_ROWS * self._array.shape[0]
 
     @property
     def _scans_all_columns(self) -> bool:
-        scattered = not isinstance(self._columns, range) and self._affine_part is None
+        scattered = not isinstance(self._columns, range) and self.affine is None
         return scattered and self.n_features >= _SCAN_COLUMNS * self._array.shape[1]
 
     # Differences of samples
@@ -442,7 +439,7 @@ class ArrayApiDesign(Design):
 
     # Statistics of the columns
 
-    def squared_norms(self) -> FloatArray:
+    def _squared_norms(self) -> FloatArray:
         xp = self._xp
 
         def squares(columns: range) -> Any:
@@ -452,10 +449,10 @@ class ArrayApiDesign(Design):
         return self._concatenated(squares, (self.n_features,))
 
     def _surely_finite(self) -> bool:
-        low, high = self.column_range()
+        low, high = self._column_range()
         return bool(np.all(low >= -LARGEST_VALUE) and np.all(high <= LARGEST_VALUE))
 
-    def column_range(self) -> tuple[FloatArray, FloatArray]:
+    def _column_range(self) -> tuple[FloatArray, FloatArray]:
         xp = self._xp
 
         def extremes(columns: range) -> Any:
@@ -464,25 +461,12 @@ class ArrayApiDesign(Design):
 
         found = self._concatenated(extremes, (self.n_features, 2)).astype(np.float64)
         low, high = found.T
-        if self._affine_part is not None:
-            shift, factor = self._affine_part
-            return (low - shift) * factor, (high - shift) * factor
         return low, high
 
-    def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
-        classes = StatsAccumulator((self.n_samples, 0), y, sample_weight)
-        q = classes.weight.size
-        found = self._stats_by_class(classes) if self.n_features else np.zeros((2 * q + 4, 0))
-        return ColumnStats(
-            count=classes.count,
-            weight=classes.weight,
-            class_mean=found[:q],
-            class_variance=found[q : 2 * q],
-            mean=found[-4],
-            variance=found[-3],
-            minimum=found[-2],
-            maximum=found[-1],
-        )
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
+        if self.n_features:
+            q, found = accumulator.weight.size, self._stats_by_class(accumulator)
+            accumulator.put(slice(None), found[:q], found[q : 2 * q], *found[-4:])
 
     def _stats_by_class(self, classes: StatsAccumulator) -> FloatArray:
         """Compute the statistics of `ColumnStats`, one row each; `combine_classes` does the same on the host."""
@@ -528,7 +512,7 @@ class ArrayApiDesign(Design):
         heaviest = self._to_device(np.argsort(-weights, kind="stable")[:CENTER_SAMPLES])
 
         def moments(columns: range) -> Any:
-            block = self._native(columns) if self._affine_part is None else self._double(columns)
+            block = self._native(columns)
             low, high = xp.min(block, axis=0), xp.max(block, axis=0)
             center = xp.mean(xp.astype(xp.take(block, heaviest, axis=0), xp.float64), axis=0)
             deviation = block - center

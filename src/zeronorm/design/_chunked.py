@@ -8,33 +8,34 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._messages import OptionError
-from zeronorm._threads import (
+from zeronorm._types import FloatArray
+from zeronorm.design._backend import Backend
+from zeronorm.design._base import Design
+from zeronorm.design._blocks import SMALLEST_BLOCK_BYTES, column_slices, is_tall
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
+from zeronorm.design._stats import ColumnStats, StatsAccumulator
+from zeronorm.execution import (
     Part,
     available_threads,
     long_vector,
     memory_for,
     one_thread_for_products,
     opened,
-    read_in_turn,
     work_in_turn,
 )
-from zeronorm._types import FloatArray
-from zeronorm.design._base import Design
-from zeronorm.design._dense import DenseDesign
-from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
-from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
 _MOST_WORKERS = 6  # threads, of which one reads while the others compute; more would wait for the disk
 BYTES_WORTH_A_THREAD = 8 << 20  # memory budget from which on reading ahead in a thread saves time
-_SMALLEST_BLOCK_BYTES = 1 << 18
 # Largest block, in bytes as float64, of a file stored by column: large enough that threads seldom wait for each other,
 # small enough for the processor cache. Blocks of files stored by row are wider, since each needs a piece of every row.
 _MOST_AT_ONCE = 64 << 20
@@ -53,8 +54,6 @@ class ChunkedDesign(Design):
     ----------
     memory_budget : bytes that all blocks together may take
     """
-
-    is_on_disk = True
 
     def __init__(
         self,
@@ -76,39 +75,36 @@ class ChunkedDesign(Design):
         super().__init__((len(self._rows), len(self._columns)), dtype, feature_names)
         self._known_finite = all(file.known_finite for file in files)
         self._kept = _KeptColumns() if kept is None else kept
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": _KeptColumns()}
+        self.backend = Backend(
+            is_on_disk=True,
+            reads_ahead=memory_budget >= BYTES_WORTH_A_THREAD,
+            order="C" if files[0].by_row else "F",
+        )
 
     def release(self) -> None:
+        super().release()
         self._kept.clear()
 
     def _take(self, columns: Index) -> ChunkedDesign:
-        chosen = compose(self._columns, columns)
-        return self._part(self._rows, chosen, self._names_of(columns), self._kept)
+        return self._part(self._rows, compose(self._columns, columns), self._kept)
 
     def _take_rows(self, rows: Index) -> ChunkedDesign:
-        return self._part(compose(self._rows, rows), self._columns, self.feature_names, None)
+        return self._part(compose(self._rows, rows), self._columns, None)
 
-    def _part(
-        self, rows: Index, columns: Index, names: NDArray[Any] | None, kept: _KeptColumns | None
-    ) -> ChunkedDesign:
+    def _part(self, rows: Index, columns: Index, kept: _KeptColumns | None) -> ChunkedDesign:
         budget = self.memory_budget
-        return ChunkedDesign(self._files, names, rows=rows, columns=columns, memory_budget=budget, kept=kept)
+        return ChunkedDesign(self._files, rows=rows, columns=columns, memory_budget=budget, kept=kept)
 
-    def _in_memory_elsewhere(self, *, for_gram: bool = False) -> Design | None:
+    def in_memory(self, *, if_small: bool = False) -> Design:
         """Data that would take more than a quarter of the budget as float64 stay in the files."""
-        return self if 32 * self.n_samples * self.n_features > self.memory_budget else None
-
-    @property
-    def _order(self) -> Literal["C", "F"]:
-        return "C" if self._files[0].by_row else "F"
+        is_large = 32 * self.n_samples * self.n_features > self.memory_budget
+        return self if is_large else super().in_memory(if_small=if_small)
 
     def _block_width(self) -> int:
         """Columns per block: several blocks are in memory at once, and each may be transposed or converted."""
         data_bytes = self.n_samples * self.n_features * self.dtype.itemsize
-        limit = min(self.memory_budget // 16, max(_SMALLEST_BLOCK_BYTES, data_bytes // 32))
-        if self._order == "F":
+        limit = min(self.memory_budget // 16, max(SMALLEST_BLOCK_BYTES, data_bytes // 32))
+        if self.backend.order == "F":
             limit = min(limit, _MOST_AT_ONCE)
         width = max(1, limit // (8 * max(1, self.n_samples)))
         at_once = max(file.columns_at_once for file in self._files)
@@ -130,20 +126,16 @@ class ChunkedDesign(Design):
 
     # Passes over all columns, in the stored type; kernels convert one value at a time
 
-    def _parts(self) -> Iterator[tuple[slice, DenseDesign]]:
-        """Yield all columns in order, in the stored type."""
+    def _from_parts(self, work: Callable[[slice, Design], Part], *, in_threads: bool) -> Iterator[Part]:
         self._keep_if_worth_it()
-        slices = list(self._column_slices())
-        for columns, part in zip(
-            slices, read_in_turn(self._stored, slices, ahead=self._reads_ahead), strict=True
-        ):
-            yield columns, _PartOfFiles(part)
-
-    _sources = _parts
-
-    def _from_sources(self, work: Callable[[slice, DenseDesign], Part]) -> Iterator[Part]:
-        self._keep_if_worth_it()
-        return self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)))
+        if in_threads:
+            yield from self._from_arrays(lambda columns, part: work(columns, _PartOfFiles(part)))
+            return
+        cuts = list(column_slices(self))
+        ahead = self.backend.reads_ahead
+        parts = work_in_turn(self._stored_type, lambda _, part: part, cuts, n_threads=0, ahead=ahead)
+        for columns, part in zip(cuts, parts, strict=True):
+            yield work(columns, _PartOfFiles(part))
 
     def _from_arrays(
         self, work: Callable[[slice, NDArray[Any]], Part], *, is_quick: bool = False
@@ -152,10 +144,10 @@ class ChunkedDesign(Design):
 
         ``is_quick``: work that is faster than reading gets one more thread, since one of them waits for the disk.
         """
-        n_threads = min(_MOST_WORKERS, available_threads()) + is_quick if self._reads_ahead else 0
+        n_threads = min(_MOST_WORKERS, available_threads()) + is_quick if self.backend.reads_ahead else 0
         if len(self._files) > 1 or self._kept.has(self._columns):
-            slices = list(self._column_slices())
-            return work_in_turn(self._stored, work, slices, n_threads=n_threads)
+            slices = list(column_slices(self))
+            return work_in_turn(self._stored_type, work, slices, n_threads=n_threads)
         file = self._files[0]
 
         def work_on(piece: tuple[slice, Index], found: NDArray[Any]) -> Part:
@@ -179,7 +171,7 @@ class ChunkedDesign(Design):
         """
         chosen = self._columns
         if isinstance(chosen, range) or not self._is_read_through(chosen):
-            for columns in self._column_slices():
+            for columns in column_slices(self):
                 yield columns, chosen[columns]
             return
         width = max(1, min(self.memory_budget // 16, _MOST_AT_ONCE) // (8 * self.n_samples))
@@ -199,10 +191,6 @@ class ChunkedDesign(Design):
         between = (int(chosen[-1]) - int(chosen[0])) * file.shape[0] * file.dtype.itemsize
         return between <= _LARGEST_GAP * chosen.size and bool(np.all(chosen[1:] > chosen[:-1]))
 
-    @property
-    def _reads_ahead(self) -> bool:
-        return self.memory_budget >= BYTES_WORTH_A_THREAD
-
     def _work_in_threads(self, work: Callable[[slice, DenseDesign], None]) -> None:
         """Call ``work`` for all blocks of columns, in several threads."""
         self._keep_if_worth_it()
@@ -212,18 +200,14 @@ class ChunkedDesign(Design):
             ):
                 pass
 
-    @property
-    def _is_summed_in_threads(self) -> bool:
-        return 8 * self.n_samples**2 <= _CONVERTED_BYTES and self._reads_ahead
-
-    def _stored(self, columns: slice) -> NDArray[Any]:
+    def _stored_type(self, columns: slice) -> NDArray[Any]:
         wanted = self._columns[columns]
         kept = self._from_memory(wanted)
         if kept is not None:
             return kept
         if len(self._files) == 1:
             return self._files[0].read(self._rows, wanted).astype(self.dtype, copy=False)
-        out = np.empty((self.n_samples, len(wanted)), dtype=self.dtype, order=self._order)
+        out = np.empty((self.n_samples, len(wanted)), dtype=self.dtype, order=self.backend.order)
         self._fill(range(columns.start, columns.stop), out)
         return out
 
@@ -254,7 +238,7 @@ class ChunkedDesign(Design):
         return found
 
     def _surely_finite(self) -> bool:
-        return all(part._surely_finite() for _, part in self._parts())
+        return all(self._from_parts(lambda _, part: part._surely_finite(), in_threads=False))
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         self._work_in_threads(lambda columns, part: part._accumulate_stats(accumulator, columns.start))
@@ -262,6 +246,7 @@ class ChunkedDesign(Design):
     def use_column_stats(
         self, use: Callable[[slice, ColumnStats], None], y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
+        """Call ``use`` with the statistics of all stored columns, block by block and in threads."""
         samples = StatsAccumulator((self.n_samples, 0), y, sample_weight)
 
         def collect(columns: slice, part: DenseDesign) -> None:
@@ -272,7 +257,7 @@ class ChunkedDesign(Design):
         self._work_in_threads(collect)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
-        if self._is_tall:
+        if is_tall(self):
             return super()._transpose_dot(V)
         n_vectors = math.prod(V.shape[1:])
         result = long_vector(self.n_features * n_vectors).reshape((self.n_features, *V.shape[1:]), order="F")
@@ -293,6 +278,9 @@ class _KeptColumns:
 
     def __init__(self) -> None:
         self.clear()
+
+    def __reduce__(self) -> tuple[type[_KeptColumns], tuple[()]]:
+        return _KeptColumns, ()  # they are not sent to other processes
 
     def clear(self) -> None:
         """Remove all kept columns."""
@@ -330,17 +318,12 @@ def _positions(columns: NDArray[np.intp], wanted: Index) -> NDArray[np.intp] | N
 class _PartOfFiles(DenseDesign):
     """Columns that were just read; converted blocks of them are small enough for the processor cache."""
 
-    def _take(self, columns: Index) -> _PartOfFiles:
-        return _PartOfFiles(
-            self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)
-        )
+    def __init__(self, array: NDArray[Any], **selection: Any) -> None:
+        super().__init__(array, **selection)
+        self.backend = replace(self.backend, is_part_of_file=True)
 
-    def _scratch_width(self) -> int:
+    def _block_width(self) -> int:
         return max(1, _CONVERTED_BYTES // (8 * max(1, self.n_samples)))
-
-    def _outer_square_parts(self, side: int, depth: int) -> list[range]:
-        """Do not split a block: either other threads work on other blocks, or the threads of BLAS share this one."""
-        return [range(depth)]
 
 
 class DataFileError(RuntimeError):

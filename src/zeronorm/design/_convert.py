@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from zeronorm._threads import require_memory
 from zeronorm._types import written
 from zeronorm.design._array_api import from_array_api
-from zeronorm.design._base import BACKENDS, SMALL_COPY_BYTES, Converter, Design
+from zeronorm.design._base import BACKENDS, Converter, Design
 from zeronorm.design._chunked import are_files, open_files
 from zeronorm.design._dask import from_dask, is_dask_array
 from zeronorm.design._dense import DenseDesign
 from zeronorm.design._devices import is_foreign_array
+from zeronorm.design._finite import require_finite
 from zeronorm.design._sparse import SparseDesign, check_structure
-from zeronorm.design._stats import require_finite
+from zeronorm.execution import require_memory
 from zeronorm.registry import load_extensions
 
 _NUMERIC_KINDS = ("int", "uint", "float", "double", "bool", "complex", "sparse", "decimal")
@@ -311,9 +311,4 @@ def _first_no_number(array: NDArray[Any]) -> str:
 
 def contiguous(design: Design) -> Design:
     """Return the same data as one contiguous array if they are small or on a device, so that products are faster."""
-    elsewhere = design._in_memory_elsewhere()
-    if elsewhere is not None:
-        return design._passing_on(elsewhere)
-    if 8 * design.n_samples * design.n_features > SMALL_COPY_BYTES:
-        return design
-    return DenseDesign(np.ascontiguousarray(design.block(slice(None))), design.feature_names)
+    return design.in_memory(if_small=True)

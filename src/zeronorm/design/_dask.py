@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from zeronorm._threads import available_bytes
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design._affine import Affine
+from zeronorm.design._backend import Backend
 from zeronorm.design._base import Design
+from zeronorm.design._blocks import is_tall
 from zeronorm.design._dense import DenseDesign
 from zeronorm.design._index import Index, as_index, as_selector, compose
-from zeronorm.design._standardized import StandardizedDesign
-from zeronorm.design._stats import ColumnStats, StatsAccumulator
-
-Affine = tuple[FloatArray, FloatArray] | None
+from zeronorm.design._stats import StatsAccumulator
+from zeronorm.execution import available_bytes
 
 # A Dask array is persisted on its workers if it takes at most this fraction of the memory that is free here.
 _KEPT_SHARE = 1 / 4
@@ -48,21 +48,20 @@ class DaskDesign(Design):
     Parameters
     ----------
     array : the data
-    affine : shift and factor of each column; the design is then ``(x - shift) * factor``
     rows, columns : the selected part of an array whose chunks hold all samples, by default all
     """
+
+    backend = Backend(transforms=True)
 
     def __init__(
         self,
         array: Any,
         feature_names: NDArray[Any] | None = None,
         *,
-        affine: Affine = None,
         rows: Index | None = None,
         columns: Index | None = None,
     ) -> None:
         self._array = array
-        self._affine_part = affine
         self._rows: Index = range(int(array.shape[0])) if rows is None else rows
         self._columns: Index = range(int(array.shape[1])) if columns is None else columns
         super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
@@ -72,23 +71,14 @@ class DaskDesign(Design):
         return bool(self._array.numblocks[0] == 1)
 
     def _take(self, columns: Index) -> DaskDesign:
-        affine, names = _part_of(self._affine_part, as_selector(columns)), self._names_of(columns)
         if not self._keeps_indices:
-            return DaskDesign(self._array[:, as_selector(columns)], names, affine=affine)
-        chosen = compose(self._columns, columns)
-        return DaskDesign(self._array, names, affine=affine, rows=self._rows, columns=chosen)
+            return DaskDesign(self._array[:, as_selector(columns)])
+        return DaskDesign(self._array, rows=self._rows, columns=compose(self._columns, columns))
 
     def _take_rows(self, rows: Index) -> DaskDesign:
-        names, affine = self.feature_names, self._affine_part
         if not self._keeps_indices:
-            return DaskDesign(self._array[as_selector(rows)], names, affine=affine)
-        chosen = compose(self._rows, rows)
-        return DaskDesign(self._array, names, affine=affine, rows=chosen, columns=self._columns)
-
-    def _affine(self, shift: FloatArray, factor: FloatArray) -> DaskDesign | None:
-        if self._is_empty:
-            return None
-        return DaskDesign(self._array, affine=(shift, factor), rows=self._rows, columns=self._columns)
+            return DaskDesign(self._array[as_selector(rows)])
+        return DaskDesign(self._array, rows=compose(self._rows, rows), columns=self._columns)
 
     def _selected(self, columns: Index | None = None) -> Any:
         """Return the selected rows and columns as a Dask array."""
@@ -103,10 +93,6 @@ class DaskDesign(Design):
     def _fill(self, columns: Index, out: FloatArray) -> None:
         if out.size:
             np.copyto(out, _computed([self._selected(columns)])[0])
-            if self._affine_part is not None:
-                shift, factor = self._affine_part
-                out -= shift[as_selector(columns)]
-                out *= factor[as_selector(columns)]
 
     def _block_width(self) -> int:
         """Columns per block: whole chunks, because part of a chunk takes as long to compute."""
@@ -146,7 +132,7 @@ class DaskDesign(Design):
 
     @property
     def _prefers_rows(self) -> bool:
-        return self._is_tall and self._array.numblocks[0] > 1
+        return is_tall(self) and self._array.numblocks[0] > 1
 
     @functools.cached_property
     def _own_rows(self) -> Index | None:
@@ -163,12 +149,12 @@ class DaskDesign(Design):
         return pieces, tasks
 
     def _task_on(self, piece: _Piece, operation: str, arguments: tuple[Any, ...]) -> Any:
-        affine = _part_of(self._affine_part, piece.position)
+        affine = _part_of(self.affine, piece.position)
         return _task(_operate, piece.chunk, self._own_rows, piece.columns, affine, operation, arguments)
 
     def _each_row_piece(self, operation: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         return [
-            _task(_operate, piece, None, None, self._affine_part, operation, arguments(rows))
+            _task(_operate, piece, None, None, _part_of(self.affine, None), operation, arguments(rows))
             for rows, piece in self._by_rows()
         ]
 
@@ -185,18 +171,17 @@ class DaskDesign(Design):
         if self._is_empty:
             return super()._gram(scale_sq)
         return _sum(
-            self._each("_gram", lambda position: (None if scale_sq is None else scale_sq[position],))[1]
+            self._each("gram", lambda position: (None if scale_sq is None else scale_sq[position],))[1]
         )
 
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         if self._is_empty or other.n_samples == 0:
             return super()._cross_gram(other, scale_sq)
-        other = other._fused()
         tasks = []
         for piece in self._by_columns():
             right, right_affine = _columns_of(other, piece.position)
             scale = None if scale_sq is None else scale_sq[piece.position]
-            left_affine = _part_of(self._affine_part, piece.position)
+            left_affine = _part_of(self.affine, piece.position)
             left = (piece.chunk, self._own_rows, piece.columns, left_affine)
             tasks.append(_task(_cross, *left, right, right_affine, scale))
         return _sum(tasks)
@@ -205,51 +190,45 @@ class DaskDesign(Design):
         if self._is_empty:
             return super()._gram_adjoint(M)
         matrix = _shared(M)
-        return self._per_feature("_gram_adjoint", lambda position: (matrix,))
+        return self._per_feature("gram_adjoint", lambda position: (matrix,))
 
     def _dot(self, w: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._dot(w)
         if self._prefers_rows:
-            return np.concatenate(_computed(self._each_row_piece("_dot", lambda rows: (w,))))
-        return _sum(self._each("_dot", lambda position: (w[position],))[1])
+            return np.concatenate(_computed(self._each_row_piece("dot", lambda rows: (w,))))
+        return _sum(self._each("dot", lambda position: (w[position],))[1])
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._transpose_dot(V)
         if self._prefers_rows:
-            return _sum(self._each_row_piece("_transpose_dot", lambda rows: (V[rows],)))
+            return _sum(self._each_row_piece("transpose_dot", lambda rows: (V[rows],)))
         vectors = _shared(V)
-        return self._per_feature("_transpose_dot", lambda position: (vectors,))
+        return self._per_feature("transpose_dot", lambda position: (vectors,))
 
     def _sandwich(self, d: FloatArray) -> FloatArray:
         if self._is_empty:
             return super()._sandwich(d)
-        return _sum(self._each_row_piece("_sandwich", lambda rows: (d[rows],)))
+        return _sum(self._each_row_piece("sandwich", lambda rows: (d[rows],)))
 
     # Statistics of the columns
 
-    def squared_norms(self) -> FloatArray:
-        return super().squared_norms() if self._is_empty else self._per_feature("squared_norms")
+    def _squared_norms(self) -> FloatArray:
+        return super()._squared_norms() if self._is_empty else self._per_feature("squared_norms")
 
-    def column_stats(self, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnStats:
+    def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:
         if self._is_empty:
-            return super().column_stats(y, sample_weight)
-        StatsAccumulator(
-            (self.n_samples, 0), y, sample_weight
-        )  # raises errors for wrong arguments here, not in a task
-        pieces, tasks = self._each("column_stats", lambda position: (y, sample_weight))
-        parts, positions = _computed(tasks), [piece.position for piece in pieces]
-        joined = ("class_mean", "class_variance", "mean", "variance", "minimum", "maximum")
-        fields = {
-            name: _assembled(positions, [getattr(part, name).T for part in parts], self.n_features).T
-            for name in joined
-        }
-        return ColumnStats(count=parts[0].count, weight=parts[0].weight, **fields)
+            super()._accumulate_stats(accumulator)
+            return
+        pieces, tasks = self._each("column_stats", lambda position: accumulator.arguments)
+        for piece, part in zip(pieces, _computed(tasks), strict=True):
+            moments = part.class_mean, part.class_variance, part.mean, part.variance
+            accumulator.put(piece.position, *moments, part.minimum, part.maximum)
 
-    def column_range(self) -> tuple[FloatArray, FloatArray]:
+    def _column_range(self) -> tuple[FloatArray, FloatArray]:
         if self._is_empty:
-            return super().column_range()
+            return super()._column_range()
         pieces, tasks = self._each("column_range")
         parts = [np.transpose(part) for part in _computed(tasks)]
         low, high = _assembled([piece.position for piece in pieces], parts, self.n_features).T
@@ -317,7 +296,7 @@ def _operate(
     chunk: NDArray[Any],
     rows: Index | None,
     columns: Index | None,
-    affine: Affine,
+    affine: Affine | None,
     operation: str,
     arguments: tuple[Any, ...],
 ) -> Any:
@@ -328,33 +307,31 @@ def _cross(
     left: NDArray[Any],
     rows: Index | None,
     columns: Index | None,
-    left_affine: Affine,
+    left_affine: Affine | None,
     right: NDArray[Any],
-    right_affine: Affine,
+    right_affine: Affine | None,
     scale_sq: Any,
 ) -> FloatArray:
     own = _design_of(left, rows, columns, left_affine)
-    return own._cross_gram(_design_of(right, None, None, right_affine), scale_sq)
+    return own.cross_gram(_design_of(right, None, None, right_affine), scale_sq)
 
 
-def _design_of(chunk: NDArray[Any], rows: Index | None, columns: Index | None, affine: Affine) -> Design:
+def _design_of(
+    chunk: NDArray[Any], rows: Index | None, columns: Index | None, affine: Affine | None
+) -> DenseDesign:
     design = DenseDesign.of_part(np.asarray(chunk))
     design = design if rows is None else design._take_rows(rows)
     design = design if columns is None else design._take(columns)
-    if affine is None:
-        return design
-    shift, factor = affine
-    zero = factor == 0.0
-    return StandardizedDesign(design, shift, 1.0 / np.where(zero, 1.0, factor), zero_columns=zero)
+    return design if affine is None else design._with(affine)
 
 
-def _columns_of(other: Design, position: slice | IntArray) -> tuple[Any, Affine]:
+def _columns_of(other: Design, position: slice | IntArray) -> tuple[Any, Affine | None]:
     """Return some columns of another design as one task, with their shift and factor."""
     if not isinstance(other, DaskDesign):
         return _shared(other.block(position)), None
     columns = as_index(position, other.n_features, "column")
     chunk = other._selected(columns).rechunk((-1, -1)).to_delayed()[0, 0]
-    return chunk, _part_of(other._affine_part, position)
+    return chunk, _part_of(other.affine, columns)
 
 
 def _assembled(positions: list[slice | IntArray], parts: list[FloatArray], size: int) -> FloatArray:
@@ -365,8 +342,12 @@ def _assembled(positions: list[slice | IntArray], parts: list[FloatArray], size:
     return result
 
 
-def _part_of(affine: Affine, columns: Any) -> Affine:
-    return None if affine is None else (affine[0][columns], affine[1][columns])
+def _part_of(affine: Affine | None, columns: slice | Index | None) -> Affine | None:
+    """Shift and scale of some columns, by default all, for a task that knows nothing about their norms."""
+    if affine is None:
+        return None
+    chosen = range(columns.start, columns.stop) if isinstance(columns, slice) else columns
+    return (affine if chosen is None else affine.take(chosen)).for_other_samples()
 
 
 def _sum(tasks: list[Any]) -> FloatArray:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray
+from zeronorm.design._backend import Backend
 from zeronorm.design._base import SMALL_COPY_BYTES, Design
+from zeronorm.design._blocks import scratch_blocks
 from zeronorm.design._column_kernels import (
     columns_range,
     columns_transpose_dot,
@@ -22,8 +23,10 @@ from zeronorm.design._column_kernels import (
     rows_transpose_dot,
     transpose_columns,
 )
+from zeronorm.design._finite import is_surely_finite
 from zeronorm.design._index import Index, as_selector, compose
-from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
+from zeronorm.design._stats import StatsAccumulator, read_only
+from zeronorm.execution import available_threads, run_in_threads
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread on a busy core then takes fewer of them.
@@ -32,6 +35,9 @@ MOST_COMPILED_VECTORS = 8
 CACHE_BYTES, NARROWEST = 1 << 20, 1024
 # Gathering rows costs three passes over them (read, write, read again); using all rows with a mask costs one.
 SHARE_WORTH_A_MASK = 0.3
+
+_BY_ROW = Backend(in_one_array=True, order="C")
+_BY_COLUMN = Backend(in_one_array=True, order="F")
 
 
 class DenseDesign(Design):
@@ -51,6 +57,8 @@ class DenseDesign(Design):
         self._array = array
         self._rows: Index = range(array.shape[0]) if rows is None else rows
         self._columns: Index = range(array.shape[1]) if columns is None else columns
+        row_stride, column_stride = array.strides
+        self.backend = _BY_ROW if abs(column_stride) < abs(row_stride) else _BY_COLUMN
         super().__init__((len(self._rows), len(self._columns)), array.dtype, feature_names)
 
     @classmethod
@@ -72,28 +80,10 @@ class DenseDesign(Design):
         return cls(whole, feature_names, rows=rows, columns=columns)
 
     def _take(self, columns: Index) -> DenseDesign:
-        chosen = compose(self._columns, columns)
-        return DenseDesign(self._array, self._names_of(columns), rows=self._rows, columns=chosen)
+        return type(self)(self._array, rows=self._rows, columns=compose(self._columns, columns))
 
     def _take_rows(self, rows: Index) -> DenseDesign:
-        chosen = compose(self._rows, rows)
-        return DenseDesign(self._array, self.feature_names, rows=chosen, columns=self._columns)
-
-    def in_one_piece(self) -> Design:
-        few = self.dtype.itemsize * self.n_samples * self.n_features <= SMALL_COPY_BYTES
-        if isinstance(self._rows, range) or not few:
-            return self
-        copied = np.array(self._view(range(self.n_features)), order=self._order)
-        return self._passing_on(DenseDesign(copied, self.feature_names))
-
-    @property
-    def _order(self) -> Literal["C", "F"]:
-        row_stride, column_stride = (abs(stride) for stride in self._array.strides)
-        return "C" if column_stride < row_stride else "F"
-
-    @property
-    def _in_one_array(self) -> bool:
-        return True
+        return type(self)(self._array, rows=compose(self._rows, rows), columns=self._columns)
 
     def _view(self, columns: Index) -> NDArray[Any]:
         """Return the selected columns: a view if the selection consists of ranges, otherwise a copy."""
@@ -120,7 +110,7 @@ class DenseDesign(Design):
         view = self._view(range(self.n_features))
         if view.dtype != np.float32:  # one BLAS product, which uses threads itself
             return is_surely_finite(view)
-        lines = view if self._order == "C" else view.T
+        lines = view if self.backend.order == "C" else view.T
         found: list[bool] = []
         self._in_parts(
             lambda part: found.append(is_surely_finite(lines[part.start : part.stop])), lines.shape[0]
@@ -132,7 +122,7 @@ class DenseDesign(Design):
         return self._memory_view
 
     def __getstate__(self) -> dict[str, Any]:  # a view would be pickled as a second copy
-        return {name: value for name, value in self.__dict__.items() if name != "_memory_view"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_memory_view"}
 
     @functools.cached_property
     def _memory_view(self) -> FloatArray | None:
@@ -142,22 +132,6 @@ class DenseDesign(Design):
             return None
         view = self._view(range(self.n_features))
         return view if view.itemsize in view.strides else None
-
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        memory = self._memory()
-        if memory is None:
-            yield from self._scratch_blocks()
-        else:
-            for columns in self._column_slices():
-                yield columns, memory[:, columns]
-
-    def _scaled_rows(self, factors: FloatArray) -> Iterator[FloatArray]:
-        memory = self._memory()
-        if memory is None or memory.strides[1] != memory.itemsize:
-            yield from super()._scaled_rows(factors)
-            return
-        for rows, block in self._scratch_rows():  # read, multiplied and written in one pass
-            yield np.multiply(memory[rows], factors[rows, None], out=block)
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         memory = self._memory()
@@ -242,9 +216,9 @@ class DenseDesign(Design):
         parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
         run_in_threads(read, [(part,) for part in parts], n_threads)
 
-    def column_range(self) -> tuple[FloatArray, FloatArray]:
+    def _column_range(self) -> tuple[FloatArray, FloatArray]:
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
-            return super().column_range()
+            return super()._column_range()
         view = self._view(range(self.n_features))
         low, high = np.empty(self.n_features), np.empty(self.n_features)
         read = _range_of_columns if view.flags.f_contiguous else _range_of_rows
@@ -263,7 +237,7 @@ class DenseDesign(Design):
 
             self._in_parts(read, self.n_features)
         else:
-            for block_columns, block in self._scratch_blocks():
+            for block_columns, block in scratch_blocks(self):
                 accumulator.add_dense(block, range(block.shape[1]), target + block_columns.start)
 
 
@@ -295,3 +269,16 @@ def _n_read_threads(n_bytes: int) -> int:
 def _parts(positions: range, n_parts: int) -> list[range]:
     bounds = np.linspace(positions.start, positions.stop, n_parts + 1).astype(int).tolist()
     return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]
+
+
+def in_one_piece(design: Design) -> Design:
+    """Return the same data, copied if they are a small scattered part of a larger array; otherwise unchanged."""
+    if not isinstance(design, DenseDesign) or isinstance(design._rows, range):
+        return design
+    if design.dtype.itemsize * design.n_samples * design.n_features > SMALL_COPY_BYTES:
+        return design
+    copied = DenseDesign(
+        np.array(design._view(range(design.n_features)), order=design.backend.order), design.feature_names
+    )
+    copied._known_finite = design._known_finite
+    return copied if design.affine is None else copied._with(design.affine)

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, read_in_turn, run_in_threads
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import _ways as ways
+from zeronorm.design._backend import Backend
 from zeronorm.design._base import Design
 from zeronorm.design._chunked import BYTES_WORTH_A_THREAD
-from zeronorm.design._column_kernels import symmetric_result
-from zeronorm.design._index import Index, as_index, as_selector, as_slice, compose
-from zeronorm.design._stats import StatsAccumulator, is_surely_finite, read_only
+from zeronorm.design._finite import is_surely_finite
+from zeronorm.design._index import Index, as_selector, as_slice, compose
+from zeronorm.design._outer_products import symmetric_result
+from zeronorm.design._stats import StatsAccumulator, read_only
+from zeronorm.execution import available_threads, read_in_turn, run_in_threads
 
 # -- Compiled products over pairs of stored values of each column --
 
@@ -153,7 +156,7 @@ _LARGEST_COLUMN_GAP = 64  # columns; smaller gaps between wanted columns are rea
 class SparseDesign(Design):
     """A matrix in CSR or CSC format, used without a copy; CSR is converted to CSC once, when columns are needed."""
 
-    is_sparse = True
+    backend = Backend(is_sparse=True)
 
     def __init__(self, matrix: Any, feature_names: NDArray[Any] | None = None) -> None:
         self._matrix = _canonical(matrix)
@@ -170,12 +173,12 @@ class SparseDesign(Design):
         return rows
 
     def _take(self, columns: Index) -> SparseDesign:
-        return SparseDesign(_select_major(self._csc, columns), self._names_of(columns))
+        return SparseDesign(_select_major(self._csc, columns))
 
     def _take_rows(self, rows: Index) -> SparseDesign:
         if self._matrix.format == "csr":
-            return SparseDesign(_select_major(self._matrix.T, rows).T, self.feature_names)
-        return SparseDesign(self._matrix[as_selector(rows)], self.feature_names)
+            return SparseDesign(_select_major(self._matrix.T, rows).T)
+        return SparseDesign(self._matrix[as_selector(rows)])
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         part = _select_major(self._csc, columns)
@@ -184,8 +187,16 @@ class SparseDesign(Design):
         out[part.indices, column_of] = part.data
 
     def stored_columns(self, columns: IntArray) -> tuple[Any, FloatArray] | None:
+        if not ways.corrects(self):
+            return None
         # A sparse array, not a sparse matrix, for which * is the matrix product.
-        return sparse.csc_array(self._csc[:, columns], dtype=np.float64), np.zeros(columns.size)
+        matrix = (self._stored if isinstance(self._stored, SparseDesign) else self)._csc
+        stored = sparse.csc_array(matrix[:, columns], dtype=np.float64)
+        if self.affine is None:
+            return stored, np.zeros(columns.size)
+        factor = self.affine.factor[columns]
+        stored.data *= np.repeat(factor, np.diff(stored.indptr))
+        return stored, self.affine.mean[columns] * factor
 
     def _surely_finite(self) -> bool:
         return is_surely_finite(self._matrix.data)
@@ -232,7 +243,7 @@ class SparseDesign(Design):
         run_in_threads(sparse_sandwich, tasks, available_threads() if len(tasks) > 1 else 1)
         return symmetric_result(result).T
 
-    def squared_norms(self) -> FloatArray:
+    def _squared_norms(self) -> FloatArray:
         values = self._csc.data.astype(np.float64)
         column_of = np.repeat(np.arange(self.n_features), np.diff(self._csc.indptr))
         return np.bincount(column_of, values**2, self.n_features).astype(np.float64)
@@ -305,7 +316,7 @@ class SparseFileDesign(Design):
     memory_budget : bytes that all blocks together may take
     """
 
-    is_sparse = True
+    backend = Backend(is_sparse=True)
 
     def __init__(
         self,
@@ -327,20 +338,18 @@ class SparseFileDesign(Design):
         return self._source.stored_per_column[as_selector(columns)] * (self.dtype.itemsize + 4)
 
     def _take(self, columns: Index) -> Design:
-        return self._part(self._rows, compose(self._columns, columns), self._names_of(columns))
+        return self._part(self._rows, compose(self._columns, columns))
 
     def _take_rows(self, rows: Index) -> Design:
-        return self._part(compose(self._rows, rows), self._columns, self.feature_names)
+        return self._part(compose(self._rows, rows), self._columns)
 
-    def _part(self, rows: Index, columns: Index, names: NDArray[Any] | None) -> Design:
-        part = SparseFileDesign(
-            self._source, names, rows=rows, columns=columns, memory_budget=self._memory_budget
-        )
+    def _part(self, rows: Index, columns: Index) -> Design:
+        part = SparseFileDesign(self._source, rows=rows, columns=columns, memory_budget=self._memory_budget)
         share = len(rows) / max(1, self._source.shape[0])
         size = share * float(self._stored_bytes(columns).sum()) + 8 * len(columns)
-        return part._in_memory() if 4 * size <= self._memory_budget else part
+        return part._read_whole() if 4 * size <= self._memory_budget else part
 
-    def _in_memory(self) -> Design:
+    def _read_whole(self) -> Design:
         parts = [part._csc for _, part in self._parts()]
         if not parts:
             parts = [sparse.csc_array(self.shape, dtype=self.dtype)]
@@ -396,7 +405,7 @@ class SparseFileDesign(Design):
     def _cross_gram(self, other: Design, scale_sq: FloatArray | None) -> FloatArray:
         K = np.zeros((self.n_samples, other.n_samples))
         for columns, part in self._parts():
-            chosen = other._take(as_index(columns, self.n_features, "column"))
+            chosen = other.take(columns)
             K += part._cross_gram(chosen, None if scale_sq is None else scale_sq[columns])
         return K
 
@@ -412,8 +421,8 @@ class SparseFileDesign(Design):
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         return self._of_parts(lambda part: part._transpose_dot(V), V.shape[1:])
 
-    def squared_norms(self) -> FloatArray:
-        return self._of_parts(lambda part: part.squared_norms(), ())
+    def _squared_norms(self) -> FloatArray:
+        return self._of_parts(lambda part: part._squared_norms(), ())
 
     def _of_parts(
         self, result_of: Callable[[SparseDesign], FloatArray], others: tuple[int, ...]
@@ -435,7 +444,7 @@ class SparseFileDesign(Design):
                 columns=self._columns,
                 memory_budget=self._memory_budget,
             )
-            result += part._in_memory()._sandwich(d[top:bottom])
+            result += part._read_whole()._sandwich(d[top:bottom])
         return result
 
     def _accumulate_stats(self, accumulator: StatsAccumulator) -> None:

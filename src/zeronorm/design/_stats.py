@@ -7,17 +7,16 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import in_threads, long_vector
-from zeronorm._types import FloatArray, written
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.design._affine import Affine
 from zeronorm.design._column_kernels import columns_stats_in_place, float_bits, from_keys
 from zeronorm.design._index import Index
 from zeronorm.design._stats_kernels import (
-    LARGEST_VALUE,
     ROWS_AT_A_TIME,
     columns_stats,
     combine_classes,
@@ -25,15 +24,12 @@ from zeronorm.design._stats_kernels import (
     rows_stats,
     sparse_stats,
 )
-
-if TYPE_CHECKING:
-    from zeronorm.design._base import Design
+from zeronorm.execution import in_threads, long_vector
 
 RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
 FEW_CLASSES = 6  # up to here it is faster to use all values for each class than to sort them by class
 _CONSTANT_ULPS = 8.0
-SMALLEST_RANGE = 1e-140  # squares of smaller differences underflow
 
 
 def is_constant_range(
@@ -92,14 +88,15 @@ class ColumnStats:
 
     def is_constant(self, dtype: np.dtype[Any] | type = np.float64) -> NDArray[np.bool_]:
         """Mask of the columns that are constant up to a few rounding errors of the given type."""
-        return _constant(self.minimum, self.maximum, dtype, self._extremes)
+        return _constant(self.minimum, self.maximum, dtype, self.extremes)
 
     @functools.cached_property
-    def _extremes(self) -> _Extremes:
+    def extremes(self) -> _Extremes:
         return _Extremes.of(self.mean, self.minimum, self.maximum)
 
-    def affine(self, shift: FloatArray, factor: FloatArray) -> ColumnStats:
-        """Return the statistics of ``(x - shift) * factor``; the factors are not negative."""
+    def transformed(self, affine: Affine) -> ColumnStats:
+        """Return the statistics of the columns after they were shifted and scaled."""
+        shift, factor = affine.mean, affine.factor
         return ColumnStats(
             count=self.count,
             weight=self.weight,
@@ -119,6 +116,7 @@ class StatsAccumulator:
         n, p = shape
         if n == 0:
             raise ValueError("Statistics of columns need at least one sample. Got 0 rows; select some rows.")
+        self.arguments = y, sample_weight
         self.codes = _class_codes(y, n)
         self.row_weight = _sample_weights(sample_weight, n)
         q = int(self.codes.max(initial=0)) + 1
@@ -149,6 +147,19 @@ class StatsAccumulator:
         yield
         found = (self.weight, self.minimum, self.maximum, self.mean, self.sum_sq)
         combine_classes(*found, self.overall_mean, self.overall_variance, first, last)
+
+    def put(self, columns: slice | IntArray, *found: FloatArray) -> None:
+        """Set the statistics of some columns, in the order of the fields of `ColumnStats` after the counts."""
+        fields = (
+            self.mean,
+            self.sum_sq,
+            self.overall_mean,
+            self.overall_variance,
+            self.minimum,
+            self.maximum,
+        )
+        for field, values in zip(fields, found, strict=True):
+            field[..., columns] = values
 
     def add_dense(self, array: NDArray[Any], columns: range, target: int, rows: Index | None = None) -> None:
         """Add consecutive ``columns`` of a contiguous array; the first result is written at index ``target``.
@@ -280,73 +291,3 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-# -- Values that are missing, infinite or too large --
-
-
-def is_surely_finite(values: NDArray[Any]) -> bool:
-    """Quick check that all values and the sum of their squares are finite; if False, a closer check is needed."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.dtype == np.float32:  # in double precision their squares cannot overflow
-            return bool(np.isfinite(values.sum()))
-        if values.flags.forc:
-            flat = values.ravel(order="K")
-            return bool(np.isfinite(flat @ flat))
-        return bool(np.isfinite(np.einsum("ij,ij->", values, values)))
-
-
-def require_finite_stats(design: Design, stats: ColumnStats) -> None:
-    """Raise an error that names the first value or column for which the statistics are not reliable."""
-    if not stats._extremes.all_usual:
-        require_finite(design)
-        return
-    if stats._extremes.smallest_width < SMALLEST_RANGE:
-        width = stats.maximum - stats.minimum
-        small = (width < SMALLEST_RANGE) & ~stats.is_constant(design.dtype)
-        if small.any():
-            column = int(np.argmax(small))
-            raise ValueError(
-                f"Input X varies by no more than {width[column]:.3g} in column {column}{_name_of(design, column)}. "
-                f"Squares of differences below {SMALLEST_RANGE:.0e} underflow; rescale such columns first."
-            )
-
-
-def are_trusted(stats: ColumnStats, dtype: np.dtype[Any]) -> bool:
-    """Whether `require_finite_stats` would raise no error."""
-    if not stats._extremes.all_usual or stats._extremes.smallest_width >= SMALLEST_RANGE:
-        return stats._extremes.all_usual
-    return not np.any((stats.maximum - stats.minimum < SMALLEST_RANGE) & ~stats.is_constant(dtype))
-
-
-def require_finite(design: Design, allow_nan: bool = False) -> None:
-    """Raise an error that names the first entry that is NaN, infinite or too large to be squared."""
-    if design._known_finite or design._surely_finite():
-        design._known_finite = True
-        return
-    for columns, block in design._blocks():
-        acceptable = np.abs(block) <= LARGEST_VALUE
-        if allow_nan:
-            acceptable |= np.isnan(block)
-        if not acceptable.all():
-            row, column = np.argwhere(~acceptable)[0]
-            raise ValueError(_unusable_message(design, row, columns.start + column, block[row, column]))
-    design._known_finite = not allow_nan
-
-
-def _name_of(design: Design, column: int) -> str:
-    return "" if design.feature_names is None else f" ({written(design.feature_names[column])})"
-
-
-def _unusable_message(design: Design, row: int, column: int, value: float) -> str:
-    position = f"row {row}, column {column}{_name_of(design, column)}"
-    if np.isfinite(value):
-        return (
-            f"Input X contains {value:.3g}: first found in {position}. Squares of values beyond "
-            f"{LARGEST_VALUE:.0e} overflow; rescale such columns first."
-        )
-    found = "NaN" if np.isnan(value) else "infinity"
-    return (
-        f"Input X contains {found}: first found in {position}. All values must be finite; impute or drop such "
-        "values first."
-    )

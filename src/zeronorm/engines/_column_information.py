@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.design import ColumnStats, Design, StandardizedDesign, is_constant_range
-from zeronorm.design._stats import are_trusted
+from zeronorm.design import ColumnStats, Design, is_constant_range
+from zeronorm.design._chunked import ChunkedDesign
+from zeronorm.design._finite import are_trusted
+from zeronorm.execution import in_threads, long_vector
 from zeronorm.selection._problem import Problem, column_index
 
 
@@ -80,9 +81,8 @@ def two_class_score(stats: ColumnStats) -> FloatArray:
     )
 
 
-def two_class_score_by_part(problem: Problem) -> tuple[FloatArray, BoolArray] | None:
+def two_class_score_by_part(design: ChunkedDesign, problem: Problem) -> tuple[FloatArray, BoolArray] | None:
     """Compute ``two_class_score`` block by block and the mask of constant features; None if rounding is too large."""
-    design = problem.design
     score, constant = long_vector(design.n_features), np.empty(design.n_features, dtype=bool)
     perfect, largest, doubts = [np.empty(0, dtype=np.intp)], [0.0], []
 
@@ -119,9 +119,7 @@ def overall_score(stats: ColumnStats) -> FloatArray:
     return safe_ratio(between, unbiased.sum(axis=0))
 
 
-def squared_correlation(
-    design: StandardizedDesign, y: FloatArray, sample_weight: FloatArray | None
-) -> FloatArray:
+def squared_correlation(design: Design, y: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
     """Squared correlation of each column with a real target; 0 where one of them is constant."""
     if is_constant_range(y.min(keepdims=True), y.max(keepdims=True))[0]:
         return np.zeros(design.n_features)
@@ -400,3 +398,15 @@ def parse_discrete_features(discrete: Any, problem: Problem) -> NDArray[np.bool_
     for column in discrete:
         mask[column_index(column, p, problem.design.feature_names, "discrete_features")] = True
     return mask
+
+
+def explained_share(problem: Problem) -> FloatArray:
+    """Share of the variance of each column that the target explains."""
+    design = problem.design
+    if not problem.target.has_classes:
+        centred = problem.y - problem.y.mean()
+        scale = design.column_stats().variance * problem.n_samples * float(centred @ centred)
+        return safe_ratio(design.transpose_dot(centred) ** 2, scale)
+    stats = design.column_stats(problem.y)
+    share = (stats.weight / stats.weight.sum())[:, None]
+    return safe_ratio((share * (stats.class_mean - stats.mean) ** 2).sum(axis=0), stats.variance)

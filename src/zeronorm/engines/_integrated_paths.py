@@ -57,6 +57,12 @@ def integrated_scores(positions: IntArray, largest: int) -> FloatArray:
     return np.asarray(_steps(len(positions)) @ remaining / largest)
 
 
+def shares_by_size(positions: IntArray, n_sizes: int) -> FloatArray:
+    """π_j(k) of each feature for k = 1, …, ``n_sizes``, from the positions (0 is best) by half and feature."""
+    counts = [np.bincount(column, minlength=n_sizes)[:n_sizes] for column in np.minimum(positions, n_sizes).T]
+    return np.asarray(np.cumsum(counts, axis=1) / len(positions))
+
+
 def _steps(n_halves: int) -> FloatArray:
     """The increase of f(π) where π rises from (i - 1)/2B to i/2B."""
     return np.diff(cubic(np.arange(n_halves + 1) / n_halves))

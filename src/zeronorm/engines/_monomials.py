@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.design._index import Index, as_selector
 from zeronorm.engines._error_control import probe_tail
 
@@ -56,11 +56,11 @@ class MonomialDesign(Design):
     def _take_rows(self, rows: Index) -> MonomialDesign:
         return MonomialDesign(self._features[as_selector(rows)], self.factors)
 
-    def centred(self, sample_weight: Any = None) -> StandardizedDesign:
+    def centred(self, sample_weight: Any = None) -> Design:
         """The monomials minus their means; those that are constant up to rounding become zero."""
         stats = self.column_stats(sample_weight=sample_weight)
         constant = np.sqrt(stats.variance) <= CONSTANT * np.abs(stats.mean)
-        return StandardizedDesign(self, stats.mean, np.ones(self.n_features), zero_columns=constant)
+        return self.transformed(stats.mean, zero_columns=constant)
 
     def features_of(self, monomial: int) -> tuple[int, ...]:
         """The factors of a monomial: (1, 1, 4) stands for the square of feature 1 times feature 4."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.selection._path import TIE_TOLERANCE, order_by_score
 from zeronorm.selection._problem import Problem
 
@@ -54,7 +54,7 @@ class OrthogonalSearch:
         self.rank = 0
         self.selected: list[int] = []
         self.independent: list[int] = []  # the selected columns that added a direction
-        has_intercept = isinstance(design, StandardizedDesign)
+        has_intercept = design.affine is not None
         if has_intercept:
             # Centred before lengths are compared: next to a large mean the rest would look negligible.
             targets = targets - targets.mean(axis=0)
@@ -81,7 +81,7 @@ class OrthogonalSearch:
     @property
     def intercept_leverage(self) -> FloatArray:
         """Leverage of the intercept for each sample, summed over copies of a sample; 0 without an intercept."""
-        has_intercept = isinstance(self.design, StandardizedDesign)
+        has_intercept = self.design.affine is not None
         return self.weight / self.n_effective if has_intercept else np.zeros(self.weight.size)
 
     @property

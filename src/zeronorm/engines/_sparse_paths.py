@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.design._index import made_absolute, rising
+from zeronorm.execution import in_threads
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 
@@ -91,7 +91,7 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     probes = [probe - probe.mean() for probe in probes] if shifted else probes
     found = design.transpose_dot(np.column_stack(probes) if len(probes) > 1 else probes[0])
     products = np.atleast_2d(made_absolute(np.require(found, requirements="W")).T)  # a row for each vector
-    order, descending = design.by_descending_value(products[0])
+    order, descending = design.backend.by_descending_value(products[0])
     # Copies of unit variance have products with the second vector that differ by less than this.
     apart = 4.0 * EQUAL * np.sqrt(design.n_samples) * float(np.abs(probes[-1]).sum())
     first = rising(design.n_features)
@@ -104,7 +104,7 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
 
 def _is_worth_two_probes(design: Design) -> bool:
     """Whether a second probe vector saves reads from disk: of ten million columns thousands agree in one by chance."""
-    return design.is_on_disk and isinstance(design, StandardizedDesign) and design.has_unit_variance
+    return design.backend.is_on_disk and design.affine is not None and design.affine.has_unit_variance
 
 
 def _close_to_next(descending: FloatArray) -> IntArray:

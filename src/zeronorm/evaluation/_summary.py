@@ -171,7 +171,8 @@ LEVEL = 0.05
 class Choice:
     """The method with the best mean, those significantly worse than it, and the preferred one.
 
-    ``sizes`` are the mean numbers of features by method. ``is_tested`` is False where the folds allow no test.
+    ``sizes`` are the mean numbers of features by method. ``is_tested`` is False where the folds allow no test. ``tied``
+    are the methods with the best mean, ``near`` those within one standard error of it that are not significantly worse.
     """
 
     methods: tuple[str, ...]
@@ -180,6 +181,8 @@ class Choice:
     preferred: str
     is_tested: bool
     sizes: Mapping[str, float]
+    tied: tuple[str, ...]
+    near: tuple[str, ...]
 
     @property
     def equals(self) -> tuple[str, ...]:
@@ -190,10 +193,16 @@ class Choice:
     def sentence(self) -> str:
         """The choice in sentences that claim no more than the tests show."""
         rest = [name for name in self.equals if name != self.best]
-        if not self.is_tested:
-            start = f"{self.best} has the best mean; there are too few test folds to test the differences"
+        have, are = ("has", "is") if len(self.tied) == 1 else ("have", "are")
+        if len(self.tied) == len(self.methods) > 1:
+            start = "All methods have the same mean"
+        elif not self.is_tested:
+            start = f"{_listed(self.tied)} {have} the best mean; there are too few test folds to test the differences"
         elif not self.worse:
-            start = f"{self.best} has the best mean, but is not significantly better than any other method"
+            start = (
+                f"{_listed(self.tied)} {have} the best mean, but {are} not significantly better than any other "
+                "method"
+            )
         elif not rest:
             start = f"{self.best} is significantly better than every other method"
         else:
@@ -202,6 +211,19 @@ class Choice:
                 "no significant difference was found"
             )
         return f"{start}. {self._sizes_sentence}" if rest else f"{start}."
+
+    @property
+    def preferred_because(self) -> str:
+        """Why the preferred method is preferred, as a clause that names ties."""
+        if len(self.near) == 1:
+            return "the only method within one standard error of the best"
+        alike = [name for name in self.near if self.sizes[name] == self.sizes[self.preferred]]
+        if len(alike) == 1:
+            return "fewest features within one standard error of the best"
+        if len(alike) == len(self.near):
+            return "best mean; all methods within one standard error of it use the same number of features"
+        others = _listed([name for name in alike if name != self.preferred])
+        return f"fewest features within one standard error of the best, as many as {others}"
 
     @property
     def _sizes_sentence(self) -> str:
@@ -256,7 +278,8 @@ def choose_method(
     near = [n for n in values if n not in worse and means[n] >= lowest - 1e-12 * abs(lowest)]
     preferred = min(near, key=lambda name: (sizes[name], -means[name], name))
     is_tested = bool(p_values) or len(values) < 2
-    return Choice(tuple(values), best, worse, preferred, is_tested, dict(sizes))
+    tied = tuple(name for name in values if means[name] >= means[best] - 1e-12 * abs(means[best]))
+    return Choice(tuple(values), best, worse, preferred, is_tested, dict(sizes), tied, tuple(near))
 
 
 def _test_all_pairs(values: Mapping[str, Any], n_train: float, n_test: float) -> dict[frozenset[str], float]:

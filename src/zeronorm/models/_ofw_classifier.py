@@ -190,7 +190,9 @@ class OFWClassifier(CheckedParameters, ClassifierMixin, BaseEstimator):
             if learner.is_binary and len(self.classes_) > 2:
                 voter = OneVsRestClassifier(voter)
         if base.standardize == "common":
-            common = float(as_design(X).standardized(common=True).scale.max())
+            affine = as_design(X).standardized(common=True).affine
+            assert affine is not None
+            common = float(affine.scale.max())
             units = FunctionTransformer(_divided, kw_args={"by": common})
             return make_pipeline(StandardScaler(with_std=False), units, voter)
         return make_pipeline(StandardScaler(), voter) if base.standardize else voter

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from zeronorm.report import _text as text
 from zeronorm.report._chart import Chart, ReportData, Rows, charts_of
 from zeronorm.report._svg import HALF, NARROW, WIDE, series_class, shape, visible
-from zeronorm.result._files import described_records
+from zeronorm.result._files import annotation_headings, described_records
+from zeronorm.result._lists import LISTS, RARE, RARE_MARK, features_by_list, is_rare, list_sentence
 from zeronorm.result._record import ResultData
 from zeronorm.result._sentences import compared_classes, effect_name
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_CLASS_COLUMNS = 4
 MOST_FEATURE_ROWS = 1000
+MOST_LISTED = 30  # names that a list adds
 FIRST = 20  # charts up to this order come before the tables
 
 
@@ -171,6 +173,9 @@ def view(report_data: ReportData) -> dict[str, Any]:
         "result": report_data.result,
         "headline": report_data.result.headline,
         "groups": text.key_figures(report_data),
+        "lists": _list_rows(report_data.result),
+        "list_sentence": list_sentence(report_data.result),
+        "rare": f"{RARE_MARK} fewer than {100 * RARE:.0f} % of the outer folds selected the feature",
         "features": _feature_rows(report_data.result),
         "effects": _effect_columns(report_data.result),
         "compared": compared_classes(report_data.result.selected),
@@ -238,11 +243,45 @@ def _baseline(report_data: ReportData) -> tuple[str, str]:
     )
 
 
+@dataclass(frozen=True)
+class ListLine:
+    """One of the nested lists: its number of features, how it was chosen, and the features that it adds."""
+
+    name: str
+    count: int
+    meaning: str
+    added: str
+    is_selected: bool
+
+
+def _list_rows(result: ResultData) -> list[ListLine]:
+    """The three nested lists, each with the features that the smaller ones do not have."""
+    if not result.listed:
+        return []
+    lines, selected = [], {feature.index for feature in result.selected}
+    for name, features in features_by_list(result).items():
+        added = [feature for feature in features if feature.smallest_list == name]
+        shown = [
+            visible(feature.name, 40)
+            + f" {RARE_MARK}" * (feature.index in selected and is_rare(feature.frequency))
+            for feature in added[:MOST_LISTED]
+        ]
+        more = f" and {len(added) - MOST_LISTED} more" if len(added) > MOST_LISTED else ""
+        is_selected = name == result.size["selected_list"]
+        lines.append(ListLine(name, len(features), LISTS[name], ", ".join(shown) + more or "–", is_selected))
+    return lines
+
+
 def _feature_rows(result: ResultData) -> list[dict[str, Any]]:
     """Rows of the table of selected features, each with the selected feature that it correlates with most."""
     partners = _strongest_partners(result)
     return [
-        {"feature": feature, "frequency": feature.frequency, "partner": partners.get(feature.index)}
+        {
+            "feature": feature,
+            "frequency": feature.frequency,
+            "mark": RARE_MARK if is_rare(feature.frequency) else "",
+            "partner": partners.get(feature.index),
+        }
         for feature in result.selected[:MOST_FEATURE_ROWS]
     ]
 
@@ -256,6 +295,10 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
         for label in (
             classes if len(classes) <= MOST_CLASS_COLUMNS else ()
         )  # only some of them would mislead
+    ]
+    columns += [
+        (visible(heading, 20), [(f.annotation or {}).get(heading, "–") for f in features])
+        for heading in annotation_headings(features)
     ]
     plain = (
         ("q of the selection", "selection_q_value"),

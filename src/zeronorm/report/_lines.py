@@ -227,12 +227,14 @@ def _guide_lines(box: Box, x: Scale, y: Scale, guides: Guides) -> Markup:
     if guides.diagonal:
         ends = {"x1": x(x.low), "y1": y(x.low), "x2": x(x.high), "y2": y(x.high)}
         parts.append(element("line", **ends, class_="chance"))
-    for value, label in guides.positions:
+    for row, (value, label) in enumerate(guides.positions):
         position = x(value)
         is_left = position > (box.left + box.right) / 2
         parts.append(element("line", x1=position, x2=position, y1=box.top, y2=box.bottom, class_="position"))
         side = "tick end guide" if is_left else "tick guide"
-        parts.append(element("text", label, x=position + (-5 if is_left else 5), y=box.top + 8, class_=side))
+        parts.append(
+            element("text", label, x=position + (-5 if is_left else 5), y=box.top + 8 + 14 * row, class_=side)
+        )
     return element("g", *parts)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
+from zeronorm.result._sentences import control_sentence
 from zeronorm.selection.target import TASKS
 
 CONFIRMING_REPEATS = 10
@@ -50,7 +51,7 @@ def _comparison_tiles(report_data: ReportData) -> list[Tile]:
     extreme = "highest" if report_data.greater_is_better else "lowest"
     return [
         Tile(best.method, f"{extreme} {report_data.metric_label}: {report_data.format(best.mean)}"),
-        Tile(comparison.preferred, "preferred: fewest features within one standard error of the best"),
+        Tile(comparison.preferred, f"preferred: {comparison.choice.preferred_because}"),
         Tile(str(report_data.result.data["n_samples"]), "samples"),
     ]
 
@@ -197,6 +198,7 @@ def methods_section(report_data: ReportData) -> str:
     parts = [
         _data_sentence(result),
         _method_sentence(result),
+        control_sentence(result.size),
         _size_sentence(result),
         _evaluation_sentence(report_data),
     ]

@@ -14,6 +14,7 @@ import numpy as np
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._records import columns_of
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.result._lists import is_rare
 from zeronorm.result._models import LinearModel
 from zeronorm.result._plain import INDICES, figure_values, figures_from
 from zeronorm.selection.target import Labels, Real
@@ -74,8 +75,10 @@ FEATURE_COLUMNS = (
     "rank",
     "name",
     "column",
+    "smallest_list",
     "score",
     "frequency",
+    "rarely_selected",
     "direction",
     "effect",
     "effect_kind",
@@ -90,16 +93,23 @@ FEATURE_COLUMNS = (
 
 
 def feature_rows(selected: Sequence[SelectedFeature]) -> list[dict[str, Any]]:
-    """One row per selected feature, with a column for the mean of each class."""
+    """One row per selected feature, with columns for the mean of each class and for the annotations."""
+    headings = annotation_headings(selected)
     rows = []
     for feature in selected:
         content = asdict(feature)
         means = content["class_means"] or {}
-        rows.append(
-            {name: content[name] for name in FEATURE_COLUMNS}
-            | {f"mean in {label}": value for label, value in means.items()}
-        )
+        content["rarely_selected"] = is_rare(feature.frequency)
+        row = {name: content[name] for name in FEATURE_COLUMNS}
+        row |= {f"mean in {label}": value for label, value in means.items()}
+        texts = {heading: (feature.annotation or {}).get(heading) for heading in headings}
+        rows.append(row | {_distinct(heading, row): text for heading, text in texts.items()})
     return rows
+
+
+def annotation_headings(selected: Sequence[SelectedFeature]) -> list[str]:
+    """The headings of the annotations of the selected features."""
+    return list(dict.fromkeys(heading for feature in selected for heading in feature.annotation or {}))
 
 
 def method_rows(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

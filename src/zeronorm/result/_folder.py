@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -26,9 +28,9 @@ RESULT_FILES = (
 JOURNAL = "journal"
 RUNNING = ".zeronorm-running"
 TEMPORARY = ".zeronorm-"
-STALE_SECONDS = (
-    7 * 24 * 3600
-)  # after a week, a temporary folder of an unknown process is considered left over
+MARK = ".made-by-zeronorm"  # a file in every temporary folder: only folders with it are removed
+# After a week, a temporary folder of a process on another computer is considered left over.
+STALE_SECONDS = 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def _written_at_the_end(folder: Path, journal: Path, resume: bool) -> Iterator[R
     try:
         remove_leftovers(folder.parent)
         temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(), dir=folder.parent))
+        (temporary / MARK).touch()
         if not resume:
             shutil.rmtree(journal, ignore_errors=True)
         journal.mkdir(parents=True, exist_ok=True)
@@ -132,6 +135,25 @@ def _unwritable(folder: Path, error: OSError) -> OptionError:
     )
 
 
+def folder_named_after(data: str, kind: str = "", *, resume: bool = False) -> Path:
+    """A new folder of this directory, named after the data and the time; with ``resume`` that of an interrupted run."""
+    stem = "input" if data == "-" else Path(data).name.split(".")[0] or "data"
+    start = "-".join(part for part in ("zeronorm", kind, stem) if part)
+    if resume:
+        stamped = re.compile(rf"{re.escape(start)}-\d{{8}}-\d{{6}}(-\d+)?")
+        found = [each for each in Path().iterdir() if stamped.fullmatch(each.name) and has_journal(each)]
+        if not found:
+            raise OptionError(
+                f"found no interrupted run of {data!r} in this directory. Name its folder ({parameter('out')}), or "
+                f"leave {parameter('resume', 'the name')} out.",
+                "resume",
+            )
+        return max(found, key=lambda each: (each / JOURNAL).stat().st_mtime)
+    name = f"{start}-{time.strftime('%Y%m%d-%H%M%S')}"
+    others = (f"{name}-{number}" for number in itertools.count(2))
+    return next(Path(each) for each in itertools.chain([name], others) if not Path(each).exists())
+
+
 def has_journal(folder: Path) -> bool:
     """Whether the folder holds finished folds of an interrupted run."""
     return (folder / JOURNAL).is_dir() and any((folder / JOURNAL).iterdir())
@@ -146,14 +168,17 @@ def _host() -> str:
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove temporary folders of processes that were killed."""
+    """Remove temporary folders of processes that were killed: those that have our names and hold our mark."""
     for folder in parent.glob(f"{TEMPORARY}*"):
         parts = folder.name.removeprefix(TEMPORARY).split("-")
-        if len(parts) == 3 and parts[0] == _host() and parts[1].isdigit():
+        mark = folder / MARK
+        if folder.is_symlink() or len(parts) != 3 or not parts[1].isdigit() or not mark.is_file():
+            continue
+        if parts[0] == _host():
             is_stale = not _is_running(int(parts[1]))
         else:
-            is_stale = time.time() - folder.stat().st_mtime > STALE_SECONDS
-        if is_stale and folder.is_dir():
+            is_stale = time.time() - mark.stat().st_mtime > STALE_SECONDS
+        if is_stale:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -205,7 +230,7 @@ def _publish(temporary: Path, folder: Path) -> None:
         for name in RESULT_FILES:  # results of an earlier run that this run does not write
             if not (temporary / name).exists():
                 (folder / name).unlink(missing_ok=True)
-        for file in sorted(temporary.iterdir()):
+        for file in sorted(file for file in temporary.iterdir() if file.name != MARK):
             os.replace(file, folder / file.name)
     except OSError as error:
         raise ValueError(f"The results cannot be moved to {str(folder)!r}: {error.strerror}.") from error

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from zeronorm.evaluation._records import frame_of_rows
 from zeronorm.result._files import feature_rows, load, method_rows
+from zeronorm.result._lists import ListedFeature, features_by_list
 from zeronorm.result._plain import finite
 from zeronorm.result._schema import Mismatch, check, described, parsed
 from zeronorm.result._sentences import error_sentence, headline
@@ -46,7 +47,10 @@ class SelectedFeature:
     p_value, q_value : p-value of the feature alone, and adjusted for the false discovery rate over all features.
         They come from the samples that were used to select it: use them for orientation, not as evidence.
     selection_q_value : the smallest false discovery rate at which the method selects it; None for methods without one.
+    annotation : descriptions of the feature in the data, such as the title of a gene, by heading; None without any.
     coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
+    smallest_list : the smallest list that has it: "fewest", "recommended" or "all"; empty where there are no lists, or
+        where the procedure does not predict better than chance.
     """
 
     rank: int
@@ -66,6 +70,8 @@ class SelectedFeature:
     q_value: float | None = None
     selection_q_value: float | None = None
     coefficient: float | None = None
+    annotation: dict[str, str] | None = None
+    smallest_list: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +86,7 @@ class ResultData:
     procedure: dict[str, Any] = field(default_factory=dict)
     table: list[dict[str, Any]] = field(default_factory=list)
     selected: list[SelectedFeature] = field(default_factory=list)
+    listed: list[ListedFeature] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -102,6 +109,15 @@ class ResultData:
     def features(self) -> list[str]:
         """Names of the selected features, best first."""
         return [feature.name for feature in self.selected]
+
+    @property
+    def lists(self) -> dict[str, list[str]]:
+        """The names of the features in three nested lists: "fewest", "recommended" and "all".
+
+        Empty where no number of features was chosen inside the folds. The lists are empty where the procedure does not
+        predict better than chance: then nothing is recommended.
+        """
+        return {name: [feature.name for feature in found] for name, found in features_by_list(self).items()}
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -176,6 +192,7 @@ class ResultData:
         """
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE}
         kept["selected"] = [asdict(feature) for feature in self.selected]
+        kept["listed"] = [asdict(feature) for feature in self.listed]
         content: dict[str, Any] = finite(
             {"format": FORMAT, "format_version": FORMAT_VERSION, "headline": self.headline, **kept}
         )
@@ -209,6 +226,7 @@ class ResultData:
         for name in ("format", "format_version", "headline"):
             del content[name]
         content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
+        content["listed"] = [ListedFeature(**feature) for feature in content.get("listed", ())]
         content["names"] = {int(index): name for index, name in content["names"].items()}
         return cls(**content)
 

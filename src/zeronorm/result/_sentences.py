@@ -110,6 +110,17 @@ def size_sentence(result: ResultData) -> str:
     )
 
 
+def control_sentence(size: dict[str, Any]) -> str:
+    """What was limited to which level, by which method, and why this one; empty without ``control``."""
+    found = size.get("control")
+    if not found:
+        return ""
+    return (
+        f"To keep {found['limited']} at {found['level']:g} or less, {found['method']} was chosen because "
+        f"{found['reason']}. False is {found['false_means']}."
+    )
+
+
 def effect_name(features: Sequence[SelectedFeature]) -> str:
     """The name of the measure of effect that the features have."""
     return EFFECTS.get(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 
 Value = TypeVar("Value")
 
@@ -39,12 +39,10 @@ class SharedValues:
         known.append((inputs, value))
         return value
 
-    def standardized(
-        self, design: Design, sample_weight: Any = None, *, how: bool | str = True
-    ) -> StandardizedDesign:
+    def standardized(self, design: Design, sample_weight: Any = None, *, how: bool | str = True) -> Design:
         """The view that ``standardize=how`` means; for an array in memory all fits share one and its cached values."""
         common = how == "common"
-        if sample_weight is not None or not design._in_one_array:
+        if sample_weight is not None or not design.backend.in_one_array:
             return design.standardized(sample_weight=sample_weight, common=common)
         return self.once("standardized", (design, common), lambda: design.standardized(common=common))
 

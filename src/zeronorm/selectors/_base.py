@@ -26,16 +26,17 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
-    StandardizedDesign,
     as_design,
     check_container,
     has_own_backend,
     require_finite,
 )
 from zeronorm.design._stats_kernels import LARGEST_VALUE
+from zeronorm.engines.certificates._certificate import Certificate
+from zeronorm.engines.certificates._gap import optimality_gap
+from zeronorm.execution import reusing_memory
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
@@ -81,6 +82,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     _common_attributes = ATTRIBUTES
 
+    # Loss of the linear models that the method trains on classes; None if it trains none.
+    _linear_loss: ClassVar[str | None] = None
+
     n_features_to_select: int | float | None
 
     # -- for methods to implement ---------------------------------------------------------------
@@ -124,8 +128,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 else nullcontext()
             ):
                 path = self._select(problem)
-            if isinstance(problem.design, StandardizedDesign):
-                path = path.demote(problem.design.zero_columns)
+            if problem.design.affine is not None:
+                path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
             self._store(path, problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
@@ -335,9 +339,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         columns = np.flatnonzero(self.support_)
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
         self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
-        if isinstance(problem.design, StandardizedDesign):
-            self._selected_mean = problem.design.mean[columns]
-            self._selected_scale = problem.design.scale[columns]
+        affine = problem.design.affine
+        if affine is not None:
+            self._selected_mean, self._selected_scale = affine.mean[columns], affine.scale[columns]
         params = dict(routed.estimator.fit)
         if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             params.setdefault("sample_weight", problem.sample_weight)
@@ -393,6 +397,29 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator`` on the selected features."""
         return float(self._trained().score(self._selected_columns(X), y, **score_params))
+
+    # -- how good the subset is --------------------------------------------------------------------
+
+    def _certified_loss(self) -> str | None:
+        """The loss in which the subset is compared with the best one; None for methods that train no linear model."""
+        return (
+            "squared_error" if self._linear_loss and self._task_name() == "regression" else self._linear_loss
+        )
+
+    @available_if(lambda self: self._certified_loss() is not None)
+    def certificate(self, X: Any, y: Any, **options: Any) -> Certificate:
+        """Prove how far the selected subset is from the best one of its size, in the loss of this method.
+
+        Parameters
+        ----------
+        X, y : the data of ``fit``.
+        **options : ``C``, ``sample_weight``, ``gap_tol``, ``time_limit`` and others of ``optimality_gap``.
+        """
+        check_is_fitted(self, "support_")
+        own = {name: getattr(self, name, None) for name in ("feature_groups", "always_keep")}
+        # A bound needs columns of one scale; data that were used as they are stay as they are.
+        own["standardize"] = bool(getattr(self, "standardize", True))
+        return optimality_gap(X, y, self, **{**own, **options})
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 
@@ -524,6 +551,12 @@ def _is_plain(X: Any, y: Any) -> bool:
         and len(X) == len(y) >= 2
         and X.shape[1] >= 1
     )
+
+
+def require_real_target(selector: Any) -> None:
+    """Raise an error for a loss that needs a real target where the target is classes."""
+    if selector._target_type().has_classes:
+        raise parameter_error(selector, "loss", "a loss of classes; the one given needs task='regression'")
 
 
 def require_labels(y: Any) -> None:

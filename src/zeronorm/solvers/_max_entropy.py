@@ -31,7 +31,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from zeronorm._types import FloatArray, Int64Array
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.solvers._status import Status
 
 _BARRIER_FACTOR = 0.1
@@ -117,8 +117,7 @@ def solve_max_entropy(
     by it, so ``field`` is that of the multiplied features.
     """
     if weight_scale != 1.0:
-        p = design.n_features
-        design = StandardizedDesign(design, np.zeros(p), np.full(p, 1.0 / weight_scale))
+        design = design.transformed(scale=np.full(design.n_features, 1.0 / weight_scale))
     multiplier = terms.start()
     barrier, n_iter, status = 1.0, 0, Status.ITERATION_LIMIT
     total = float(terms.weight.sum())

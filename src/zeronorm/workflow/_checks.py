@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from math import exp, lgamma, log
 from typing import Any
 
@@ -122,8 +123,8 @@ def _repeated_samples(table: Table) -> list[str]:
     """Warn of exact copies of samples, which may be in the training and in the test data."""
     if table.sample_groups is not None:
         return []
-    hashes = _row_hashes(table.X)
-    repeated = len(hashes) - len(np.unique(hashes))
+    digests = _row_digests(table.X)
+    repeated = len(digests) - len(set(digests))
     if not repeated:
         return []
     subject = (
@@ -137,15 +138,15 @@ def _repeated_samples(table: Table) -> list[str]:
     ]
 
 
-def _row_hashes(X: Any) -> NDArray[np.float64]:
-    """A random projection of each row: equal rows have equal values, and in practice only those."""
-    weights = np.random.default_rng(20).normal(size=X.shape[1])
-    total = np.zeros(X.shape[0])
+def _row_digests(X: Any) -> list[bytes]:
+    """A digest of the values of each row: exact, however large some of them are."""
+    digests = [hashlib.blake2b(digest_size=16) for _ in range(X.shape[0])]
     for start in range(0, X.shape[1], BLOCK):
         block = dense_columns(X, slice(start, start + BLOCK))
-        # Row by row, so that equal rows are rounded equally.
-        total += np.einsum("ij,j->i", block, weights[start : start + BLOCK])
-    return total
+        block = np.ascontiguousarray(block) + 0.0  # one zero instead of two
+        for digest, row in zip(digests, block, strict=True):
+            digest.update(row.tobytes())
+    return [digest.digest() for digest in digests]
 
 
 def _balance_warnings(table: Table) -> list[str]:

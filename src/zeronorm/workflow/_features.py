@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
+    from zeronorm.result._lists import ListedFeature
     from zeronorm.result._models import LinearModel
     from zeronorm.selection._path import SelectionPath
 
@@ -151,6 +152,7 @@ def describe_selected(
     frequencies: dict[int, float],
     model: LinearModel | None,
     q_values: NDArray[np.float64] | None = None,
+    listed: Sequence[ListedFeature] = (),
 ) -> list[SelectedFeature]:
     """The selected features, given in the order of the path; ``q_values`` are those of a method that has them."""
     if ordered.size == 0:
@@ -159,6 +161,7 @@ def describe_selected(
     effects = univariate_effects(table)
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
+    smallest_list = {feature.index: feature.smallest_list for feature in listed}
     features = []
     for position, (index, column) in enumerate(zip(ordered.tolist(), values.T, strict=True)):
         means = None if effects.class_means is None else effects.class_means[:, index]
@@ -181,9 +184,18 @@ def describe_selected(
                 q_value=float(effects.q_value[index]),
                 selection_q_value=None if q_values is None else float(q_values[index]),
                 coefficient=None if weights is None else _finite(weights[position]),
+                annotation=_annotation_of(table, index),
+                smallest_list=smallest_list.get(index, ""),
             )
         )
     return features
+
+
+def _annotation_of(table: Table, index: int) -> dict[str, str] | None:
+    """The descriptions of a feature, by heading."""
+    column = int(table.source_columns[index])
+    found = {heading: texts[column] for heading, texts in table.annotations.items() if column in texts}
+    return found or None
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:

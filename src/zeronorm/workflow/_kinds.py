@@ -6,6 +6,7 @@ No large package is imported, so that ``zeronorm --help`` is fast.
 from __future__ import annotations
 
 import inspect
+import math
 import numbers
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +29,8 @@ class OptionKind:
     Parameters
     ----------
     accepts : the accepted values, for a docstring.
-    text : how the command line reads the value: "text", "path", "switch", "number", "count" (or auto), "choice",
-        "names", "size" or "parameters".
+    text : how the command line reads the value: "text", "path", "switch", "number", "decimal", "count" (or auto),
+        "choice", "names", "size" or "parameters".
     least : the smallest number.
     values : the texts to choose from.
     former : previous names of values, each with its present name.
@@ -63,6 +64,22 @@ class WholeNumber(OptionKind):
         return None if is_right else f"a whole number of at least {self.least}"
 
 
+class PositiveNumber(OptionKind):
+    """A number above 0, or None where ``accepts`` mentions it."""
+
+    def _must_be(self, value: Any) -> str | None:
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        is_right = (value is None and "None" in self.accepts) or (is_number and 0 < float(value) < math.inf)
+        return None if is_right else "a number above 0"
+
+
+class Sheet(OptionKind):
+    """The name of a sheet, or its number as a text."""
+
+    def checked(self, name: str, value: str | int | None) -> str | None:
+        return None if value is None else str(value)
+
+
 class Size(OptionKind):
     """A number of features, or None for "auto"."""
 
@@ -93,7 +110,10 @@ class OneOf(OptionKind):
         return super().checked(name, value)
 
     def _must_be(self, value: Any) -> str | None:
-        return None if isinstance(value, str) and value in self.values else f"one of {self.values}"
+        is_right = (isinstance(value, str) and value in self.values) or (
+            value is None and "None" in self.accepts
+        )
+        return None if is_right else f"one of {self.values}"
 
 
 class Predictor(OneOf):

@@ -11,6 +11,7 @@ from zeronorm._messages import Message, parameter, setting
 from zeronorm.evaluation import _summary as summary
 from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.resampling._metrics import METRICS, as_metric
+from zeronorm.result._lists import outside_note
 from zeronorm.result._sentences import FEWEST_PERMUTATIONS, LEVEL, are_exchanges_few
 from zeronorm.workflow._chance import BASELINE, PermutationTest, chance_level, direction
 from zeronorm.workflow._options import Settings
@@ -115,12 +116,14 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             f"{found['failed'][0]}. The error is the mean over the others."
         )
     if size.get("chosen") == 0:
+        less_strict = setting("level", 0.2) if "control" in size else setting("params", {"level": 0.2})
         notes.append(
             "The method selected no feature, because none passed its control of false selections. Add samples, set a "
-            f"less strict level ({setting('params', {'level': 0.2})}), or choose a method that ranks the features."
+            f"less strict level ({less_strict}), or choose a method that ranks the features."
         )
     else:
         notes += _doubts_about_chance(found)
+        notes += outside_note(found["sizes"], size["chosen"]) if size.get("chosen") else []
     if as_metric(found["metric"]).unit == "%" and found["low"] is not None:
         half_width = (found["high"] - found["low"]) / 2
         if half_width > WIDE_INTERVAL:
@@ -134,7 +137,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             f"The selection is not stable (stability {stability:.2f}, 1 is best): with other samples, most of the "
             "selected features would be different. Do not rely on a single feature."
         )
-    if size.get("at_largest"):
+    if size.get("at_largest") and found["beats_chance"] is not False:
         notes.append(
             f"The chosen number of features, {size['chosen']}, is the largest that was tried. More may be better: "
             f"raise {parameter('max_features', 'the name')}."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zeronorm._messages import Mention, Naming, OptionError, setting
+from zeronorm._messages import Mention, Naming, OptionError, parameter, setting
 from zeronorm.workflow._kinds import (
     Names,
     OneOf,
@@ -19,9 +19,12 @@ from zeronorm.workflow._kinds import (
     Options,
     Parameters,
     Permutations,
+    PositiveNumber,
     Predictor,
+    Sheet,
     Size,
     WholeNumber,
+    defaults_of,
     option,
 )
 
@@ -102,6 +105,14 @@ class DataOptions(Options):
         "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
         "FILE",
     )
+    annotation: Any = option(
+        None,
+        OptionKind("path, data frame or None", "path"),
+        "A table with one row per feature that describes the features, such as symbols and titles of genes. The "
+        "descriptions of the selected features are in the result, in selected.csv and in the report.",
+        "File that describes the features, one row per feature, for selected.csv and the report.",
+        "FILE",
+    )
     keep: tuple[str, ...] = option(
         (),
         NAMES,
@@ -137,6 +148,13 @@ class DataOptions(Options):
         'What to do with missing values. "median" fills them with the median of the column, computed on the '
         "training samples of each fold.",
         "What to do with missing values. median: fill in the median of the training samples of each fold.",
+    )
+    censored: str = option(
+        "error",
+        OneOf('{"error", "half", "missing"}', "choice", values=("error", "half", "missing")),
+        'What to do with limits of detection among numbers, such as "<0.5": an error, half of the limit (for values '
+        "above one, the limit itself), or a missing value.",
+        "What to do with limits of detection, such as <0.5. half: half of the limit.",
     )
     drop_unlabelled: bool = option(
         False,
@@ -175,6 +193,20 @@ class DataOptions(Options):
         'Encoding of text files, such as "gb18030". None: detected from the content.',
         "Encoding of text files, such as gb18030. Default: detected.",
         "NAME",
+    )
+    sheet: str | None = option(
+        None,
+        Sheet("str, int or None"),
+        "Name or number of the sheet of a workbook. None: the first sheet that holds a table.",
+        "Name or number of the sheet of a workbook. Default: the first that holds a table.",
+        "NAME|N",
+    )
+    header_row: int | None = option(
+        None,
+        WholeNumber("int or None", "number", least=1),
+        "Number of the line of a text file, or of the row of a sheet, that holds the names of the columns. None: found "
+        "from the cells.",
+        "Line of a text file, or row of a sheet, that holds the names of the columns. Default: found.",
     )
     random_state: int = option(
         0,
@@ -299,8 +331,13 @@ class Settings(DataOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Settings):
-    """The options of every run: data, procedure, device or cluster, and output folder."""
+    """The options of every run: data, procedure, seed, device or cluster, and output folder."""
 
+    seed: int | None = option(
+        None,
+        WholeNumber("int or None", "number"),
+        "The same as ``random_state``, under the name that it has on the command line.",
+    )
     device: str | None = option(
         None,
         OptionKind("str or None"),
@@ -320,7 +357,7 @@ class RunOptions(Settings):
         None,
         OptionKind("path or None", "path"),
         "Folder for the results. It also keeps finished folds if the run is interrupted.",
-        "Folder for the results.",
+        "Folder for the results. Default: a new one, named after the data and the time.",
         "-o FOLDER",
     )
     force: bool = option(False, SWITCH, "Whether to replace results in ``out``.", "Replace existing results.")
@@ -330,6 +367,18 @@ class RunOptions(Settings):
         "Whether to continue an interrupted run from the finished folds in ``out``.",
         "Continue an interrupted run; its finished folds are not computed again.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed is None:
+            return
+        if self.random_state not in (0, self.seed):
+            raise OptionError(
+                f"is another name of {parameter('random_state', 'the name')}. Got {self.seed} beside "
+                f"{setting('random_state', self.random_state)}. Leave one of them out.",
+                "seed",
+            )
+        object.__setattr__(self, "random_state", self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +393,22 @@ class SelectOptions(RunOptions):
         "folds, which takes up to ten times as long as one method, or longer with small tables.",
         "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to ten times as long.",
         "-m NAME",
+    )
+    control: str | None = option(
+        None,
+        OneOf('{"fdr", "fwer", "expected"} or None', "choice", values=("fdr", "fwer", "expected")),
+        'What to limit to ``level``, instead of the error: "fdr", the expected share of false features among the '
+        'selected ones; "fwer", the probability of any false feature; "expected", their expected number. The method '
+        "(dummies, knockoffs, probes or half-samples) follows from the data, and the result says which and why.",
+        "Limit false features, instead of the error: their expected share (fdr), the probability of any (fwer), or "
+        "their expected number. The method follows from the data, and the result says why.",
+    )
+    level: float | None = option(
+        None,
+        PositiveNumber("float or None", "decimal"),
+        'The largest value that ``control`` allows. None: 0.1 with "fdr", 0.05 with "fwer", 1 with "expected".',
+        "The largest value that --control allows. Default: 0.1 (fdr), 0.05 (fwer), 1 (expected).",
+        "NUMBER",
     )
     save_model: bool = option(
         False,
@@ -361,12 +426,46 @@ class SelectOptions(RunOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_control()
         if self.save_model and not isinstance(self.predictor, str):
             raise OptionError(
                 "applies to the predictors of zeronorm only, not to other estimators. Use "
                 f"{setting('predictor', 'linear')} or {setting('predictor', 'gaussian')}.",
                 "save_model",
             )
+
+    def _check_control(self) -> None:
+        """Raise an error for options that contradict ``control``."""
+        if self.control is None:
+            if self.level is not None:
+                raise OptionError(
+                    f"needs {parameter('control', 'object')}, which says what is limited to it: 'fdr', 'fwer' or "
+                    "'expected'.",
+                    "level",
+                )
+            return
+        if self.level is not None and self.level >= 1.0 and self.control != "expected":
+            raise OptionError(
+                f"must be below 1 with {setting('control', self.control)}, which limits a share or a probability. Got "
+                f"{self.level:g} instead.",
+                "level",
+            )
+        choices = {
+            "method": (self.method is not None, "the method follows from the data"),
+            "params": (bool(self.params), "the method follows from the data"),
+            "features": (self.features is not None, "their number follows from the level"),
+            "rule": (
+                self.rule != defaults_of(type(self))["rule"],
+                "the number of features follows from the level",
+            ),
+        }
+        for name, (is_given, reason) in choices.items():
+            if is_given:
+                raise OptionError(
+                    f"does not apply together with {setting('control', self.control)}: {reason}. Leave one of them "
+                    "out.",
+                    name,
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

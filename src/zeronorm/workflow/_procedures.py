@@ -34,7 +34,9 @@ SET_BY_THE_RUN = {
     "random_state": "random_state",
 }
 # Meta-methods that choose the number of features themselves, by a bound on false selections.
-ERROR_CONTROL = ("knockoff-selector", "probe-selector", "stability-selection")
+ERROR_CONTROL = ("dummy-selector", "knockoff-selector", "probe-selector", "stability-selection")
+# Those that need no other selector.
+WITHOUT_SELECTOR = ("dummy-selector", "knockoff-selector")
 # Number of values above which elimination removes a tenth of the features at a time while many remain.
 LARGE_TABLE = 2_000_000
 DEFAULT_LARGEST = 128
@@ -348,12 +350,12 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
 def _error_control_procedure(
     info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]
 ) -> Any:
-    """Knockoffs, probes or stability selection around another method (parameter ``selector``, by name)."""
+    """Dummies, or knockoffs, probes or stability selection around another method (``selector``, by name)."""
     for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)
-    if info.name == "knockoff-selector" and "selector" not in own:  # its own statistic needs none
+    if "selector" not in own and info.name in WITHOUT_SELECTOR:
         return _configured(info, info.cls(task=table.task), own, settings)
     wrapped = str(own.pop("selector", _single_method(table)))
     inner = get_method(wrapped)

@@ -34,6 +34,8 @@ class Result(ResultData):
         The same for each method of a comparison.
     selected : list of SelectedFeature, default=[]
         The selected features.
+    listed : list of ListedFeature, default=[]
+        The features of the three lists in ``lists``, those of the smallest list first.
     names : dict, default={}
         Names of the features that appear in figures, by position.
     notes : list of str, default=[]

@@ -24,9 +24,8 @@ from zeronorm import (
     SelectorCV,
     evaluate,
 )
-from zeronorm._threads import thread_controller
-from zeronorm.design._dense import DenseDesign
 from zeronorm.engines.pipeline_choice import _inner_folds as inner_folds
+from zeronorm.execution import thread_controller
 from zeronorm.registry import all_methods
 from zeronorm.resampling._size_rules import smoothed
 from zeronorm.resampling.predictors._ridge import RIDGE_PENALTIES
@@ -209,11 +208,11 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 
         class Watching(RFE):
             def _select(self, problem):
-                pieces.append(problem.design.base._memory() is not None)  # noqa: B023
+                pieces.append(problem.design._stored._memory() is not None)  # noqa: B023
                 return super()._select(problem)
 
         if scattered:
-            monkeypatch.setattr(DenseDesign, "in_one_piece", lambda self: self)
+            monkeypatch.setattr("zeronorm.selectors.meta._auto.in_one_piece", lambda design: design)
         fitted = AutoSelector([("one", Watching())], cv=2, random_state=0).fit(X, y)
         assert pieces == [True] + 2 * [not scattered]
         orders[scattered] = [found[0] for found in fitted.cv_results_["selected"]]

@@ -11,7 +11,7 @@ from zeronorm.cli import options as o
 from zeronorm.workflow._kinds import options_of
 from zeronorm.workflow._options import DataOptions
 
-NOT_OF_PACK = ("feature_groups", "keep", "random_state")
+NOT_OF_PACK = ("annotation", "feature_groups", "keep", "random_state")
 OF_PACK = o.examples(
     "zeronorm pack genes.csv --target tumour --out genes.zncols",
     "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",
@@ -22,12 +22,12 @@ OF_PACK = o.examples(
 def add_to(app: typer.Typer) -> None:
     """Register the commands."""
     app.command("pack", epilog=OF_PACK)(pack)
-    app.command("report", epilog=o.examples("zeronorm report zeronorm-out --out again"))(report)
+    app.command("report", epilog=o.examples("zeronorm report result --out again"))(report)
     app.command(
         "apply",
         epilog=o.examples(
-            "zeronorm apply zeronorm-out/model.json new.csv --out predictions.csv",
-            "zeronorm apply zeronorm-out new.tsv --transpose --samples patients.xlsx --id sample",
+            "zeronorm apply result/model.json new.csv --out predictions.csv",
+            "zeronorm apply result new.tsv --transpose --samples patients.xlsx --id sample",
         ),
     )(apply)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -36,10 +35,12 @@ def add_to(app: typer.Typer) -> None:
 
 def names_of_options(function: Callable[..., Any]) -> list[str]:
     """Names of the options of a function that its command has too."""
-    return [name for name in inspect.signature(function).parameters if name not in ("data", "verbose")]
+    return [
+        name for name in inspect.signature(function).parameters if name not in ("data", "seed", "verbose")
+    ]
 
 
-@o.takes(SelectOptions, names_of_options(run.select), out=Path("zeronorm-out"))
+@o.takes(SelectOptions, names_of_options(run.select))
 def select(
     context: typer.Context,
     data: o.Data,
@@ -65,7 +66,7 @@ def select(
         say(f"table: {options['write_table']}")
 
 
-@o.takes(CompareOptions, names_of_options(run.compare), out=Path("zeronorm-comparison"))
+@o.takes(CompareOptions, names_of_options(run.compare))
 def compare(
     context: typer.Context,
     data: o.Data,
@@ -92,8 +93,12 @@ def _run(context: typer.Context, data: str, options: dict[str, Any], as_json: bo
     if verbose:  # imports take a second; the progress bar replaces this line
         sys.stderr.write("Starting …\r")
         sys.stderr.flush()
+    from zeronorm.result._folder import folder_named_after
     from zeronorm.workflow import _job as job
 
+    if options["out"] is None:
+        kind = "" if context.info_name == "select" else "comparison"
+        options["out"] = folder_named_after(data, kind, resume=options["resume"])
     arguments = {"data": data, **options, "verbose": verbose}
     result = job.run_job(str(context.info_name), arguments, context.obj)
     if as_json:

@@ -31,12 +31,15 @@ def read_raw(
     decimal_comma: bool = False,
     transpose: bool = False,
     encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     memory_budget: int | None = None,
 ) -> RawTable:
     """The table in a file, compressed or not; the path "-" is standard input.
 
-    ``encoding`` is that of a text file; None detects it. Formats that can be read piece by piece are not loaded into
-    memory when the file is larger than ``memory_budget`` bytes.
+    ``encoding`` is that of a text file; None detects it. ``sheet`` is the name or number of a sheet of a workbook, and
+    ``header_row`` the number of the line or row that holds the names of the columns. Formats that can be read piece by
+    piece are not loaded into memory when the file is larger than ``memory_budget`` bytes.
     """
     formats = known_formats()
     with opened(path, encoding) as file:
@@ -51,8 +54,13 @@ def read_raw(
             "delimiter": delimiter,
             "decimal_comma": decimal_comma,
             "transpose": transpose,
+            "sheet": sheet,
+            "header_row": header_row,
             "memory_budget": None if memory_budget is None or file.size <= memory_budget else memory_budget,
         }
+        for name in ("sheet", "header_row"):
+            if options[name] is not None and name not in found.takes:
+                raise DataError(f"does not apply to {file}. Leave it out.", name)
         raw = found.read(file, **{name: options[name] for name in found.takes})
         return _transposed_matrix(raw, file) if transpose and "transpose" not in found.takes else raw
 

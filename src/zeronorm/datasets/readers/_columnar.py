@@ -1,21 +1,22 @@
-"""Parquet and Arrow (IPC, Feather) files, workbooks, and the conversion of a data frame to a raw table."""
+"""Parquet and Arrow (IPC, Feather) files, and the conversion of a data frame to a raw table."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from zeronorm.datasets._numbers import MISSING_AMONG_NUMBERS
 from zeronorm.datasets._raw import MISSING_TEXTS, RawTable, reader
-from zeronorm.datasets._table import DataError, shown, shown_list
+from zeronorm.datasets._table import DataError, shown_list
 from zeronorm.datasets.readers._opening import Opened
 
 PARQUET = (".parquet", ".pq")
-# Missing where the other cells of a column are numbers; alone they may be labels, as in "+" and "-".
-MISSING_AMONG_NUMBERS = (".", "-", "--")
+# Whole numbers of more digits than a float holds: names of samples, if most of them differ.
+LONG_WHOLE_NUMBER = r"^[+-]?[0-9]{17,}$"
+LARGEST_EXACT = 2**53
+# Numbers in any notation, also limits such as "<0,5".
+LIKE_A_NUMBER = r"^[<>≤≥]?=?\s*[+\-−]?[0-9.,'’\s]*([eE][+-]?[0-9]+)?-*$"  # and what is missing
 # What programs write next to the names of features: symbols, locations on the genome, lengths.
 DESCRIBING_NAMES = {
     *("description", "desc", "annotation", "title", "name", "symbol", "gene_symbol", "gene_name", "genename"),
@@ -74,7 +75,7 @@ def _read_frame(file: Opened) -> Any:
 
 
 def raw_from_frame(
-    names: list[str], frame: Any, decimal_comma: bool = False, *, keep_text: bool = False
+    names: list[str], frame: Any, decimal_comma: bool | None = None, *, keep_text: bool = False
 ) -> RawTable:
     """The raw table of a data frame: columns of numbers, booleans and texts that are all numbers become ``values``.
 
@@ -86,7 +87,8 @@ def raw_from_frame(
     converted = {}
     numeric_positions = []
     for position, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        if kind.is_numeric() or kind == pl.Boolean or kind == pl.Null:
+        is_numeric = kind.is_numeric() or kind == pl.Boolean or kind == pl.Null
+        if is_numeric and not (kind.is_integer() and _is_name(frame.get_column(name))):
             numeric_positions.append(position)
             continue
         column = _as_text(frame.get_column(name))
@@ -108,7 +110,14 @@ def raw_from_frame(
         values=_to_matrix(values, frame.height),
         positions=np.asarray(numeric_positions, dtype=np.intp),
         texts=texts,
+        decimal_comma=decimal_comma,
     )
+
+
+def _is_name(column: Any) -> bool:
+    """Whether most whole numbers of a column differ, and some have more digits than a float holds."""
+    largest = column.abs().max() if column.dtype.is_signed_integer() else column.max()
+    return largest is not None and largest > LARGEST_EXACT and 2 * column.n_unique() > len(column)
 
 
 def _to_matrix(frame: Any, n_rows: int) -> Any:
@@ -129,23 +138,40 @@ def _as_text(column: Any) -> Any:
     return text.set(text.is_in(MISSING_TEXTS), None)
 
 
-def _as_numbers(text: Any, decimal_comma: bool) -> Any:
-    """The column as floats, or None when a cell is not a number; "." and "-" among numbers are missing."""
-    import polars as pl
-
-    if decimal_comma:
-        text = text.str.replace(",", ".", literal=True)
-    numbers = text.cast(pl.Float64, strict=False)
+def _as_numbers(text: Any, decimal_comma: bool | None) -> Any:
+    """The column as floats, or None when a cell is not a plain number; "." and "-" among numbers are missing."""
+    if decimal_comma and text.str.contains(".", literal=True).any():
+        return None  # dots may separate thousands
+    numbers = _plain_numbers(text, decimal_comma)
     gaps = int(text.is_in(MISSING_AMONG_NUMBERS).sum())
     present = len(text) - text.null_count()
     is_numeric = numbers.null_count() == text.null_count() + gaps and (gaps < present or not present)
+    if is_numeric and text.str.contains(LONG_WHOLE_NUMBER).any() and 2 * text.n_unique() > len(text):
+        return None
     return numbers if is_numeric else None
+
+
+def _described_rows(frame: Any, position: int) -> dict[int, str]:
+    """The texts of a column that describes features, by row."""
+    import polars as pl
+
+    cells = frame.to_series(position).cast(pl.String).str.strip_chars().to_list()
+    return {row: cell for row, cell in enumerate(cells) if cell}
+
+
+def _plain_numbers(text: Any, decimal_comma: bool | None) -> Any:
+    """The cells as floats; missing where one is not a plain number, or has a dot that may separate thousands."""
+    import polars as pl
+
+    if decimal_comma:
+        text = text.set(text.str.contains(".", literal=True), None).str.replace(",", ".", literal=True)
+    return text.cast(pl.Float64, strict=False)
 
 
 # -- Tables with samples in columns --
 
 
-def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = False) -> RawTable:
+def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool | None = None) -> RawTable:
     """A table with samples in columns: the first column names the features, the header names the samples.
 
     Columns beside the names that describe the features instead of measuring them are set aside.
@@ -156,12 +182,13 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = Fals
     cells = pl.DataFrame(
         [_as_text(frame.to_series(position)).alias(f"c{position}") for position in range(1, frame.width)]
     )
-    numbers = pl.DataFrame([_lenient_numbers(column, decimal_comma) for column in cells.iter_columns()])
+    numbers = pl.DataFrame([_plain_numbers(column, decimal_comma) for column in cells.iter_columns()])
     failed = [
         (text.is_not_null() & number.is_null() & ~text.is_in(MISSING_AMONG_NUMBERS)).to_numpy()
         for text, number in zip(cells.iter_columns(), numbers.iter_columns(), strict=True)
     ]
-    describing = _describing_columns(names[1:], failed)
+    words = [~(text.fill_null(".").str.contains(LIKE_A_NUMBER)) for text in cells.iter_columns()]
+    describing = _describing_columns(names[1:], [column.to_numpy() for column in words])
     measured = [position for position in range(cells.width) if position not in set(describing)]
     is_text_row = np.zeros(frame.height, dtype=bool)
     for position in measured:
@@ -178,94 +205,28 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool = Fals
         positions=np.flatnonzero(~is_text_row),
         texts={int(i): list(kept.row(int(i))) for i in np.flatnonzero(is_text_row)},
         sample_ids=[names[1 + position] for position in measured],
+        annotations={names[1 + position]: _described_rows(frame, 1 + position) for position in describing},
         notes=tuple(notes),
+        decimal_comma=decimal_comma,
     )
 
 
-def _lenient_numbers(text: Any, decimal_comma: bool) -> Any:
-    import polars as pl
-
-    text = text.str.replace(",", ".", literal=True) if decimal_comma else text
-    return text.cast(pl.Float64, strict=False)
-
-
-def _describing_columns(names: list[str], failed: list[Any]) -> list[int]:
+def _describing_columns(names: list[str], words: list[Any]) -> list[int]:
     """Positions of the columns that describe features: mostly text, or leading columns with known names.
 
-    A sample has text only in the few rows that hold labels; a description has it in most rows.
+    A sample has text only in the few rows that hold labels; a description has it in most rows, and between samples
+    in nearly all rows.
     """
-    shares = np.asarray([float(column.mean()) for column in failed])
+    shares = np.asarray([float(column.mean()) for column in words])
     usual = float(np.median(shares))
-    found = [position for position, share in enumerate(shares) if share > 0.5 and share > usual + 0.25]
+    found = [
+        position
+        for position, share in enumerate(shares)
+        if share > (0.5 if position in (0, len(names) - 1) else 0.9) and share > usual + 0.25
+    ]
     for position, name in enumerate(names):
         if position not in found and name.strip().lower() not in DESCRIBING_NAMES:
             break
         found.append(position)
     found = sorted(set(found))
     return found if len(found) < len(names) else []
-
-
-# -- Sheets of Excel and LibreOffice workbooks --
-
-
-@reader(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", takes=("decimal_comma", "transpose"))
-def read_spreadsheet(file: Opened, *, decimal_comma: bool = False, transpose: bool = False) -> RawTable:
-    """The table on the first sheet that holds one, written out as CSV for the reader of text."""
-    from zeronorm.datasets.readers._delimited import read_delimited
-
-    return read_delimited(_as_csv(file), decimal_comma=decimal_comma, transpose=transpose)
-
-
-def _as_csv(file: Opened) -> Opened:
-    """The first sheet that holds a table, as a CSV file."""
-    try:
-        import python_calamine
-    except ImportError as error:
-        raise DataError(
-            f"Reading {file} needs the package python-calamine. Install it with `pip install python-calamine`, or "
-            "save the sheet as CSV."
-        ) from error
-    try:
-        with python_calamine.load_workbook(str(file.path)) as workbook:
-            sheets = {name: workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names}
-    except (python_calamine.CalamineError, python_calamine.PasswordError, OSError) as error:
-        protected = isinstance(error, python_calamine.PasswordError)
-        raise DataError(
-            f"{file.subject} is protected by a password. Save it without one."
-            if protected
-            else f"{file.subject} is damaged or not a workbook. Open it, and save it again or as CSV."
-        ) from error
-    filled = {name: rows for name, rows in sheets.items() if any(_is_filled(row) for row in rows)}
-    if not filled:
-        raise DataError(f"{file.subject} has no sheet with cells. Put the table on a sheet, with a header.")
-    name, others = next(iter(filled)), list(filled)[1:]
-    path = file.folder / "sheet.csv"
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows(_trimmed(filled[name]))
-    found = replace(file, path=path, ending=".csv")
-    if others:
-        found = found.noted(
-            f"The sheet {shown(name)} was read; {shown_list(others)} {'was' if len(others) == 1 else 'were'} not. Save "
-            "another sheet as a file of its own to use it."
-        )
-    return found
-
-
-def _trimmed(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Cells as text, without the empty rows and columns around the table."""
-    texts = [[_text(cell) for cell in row] for row in rows if _is_filled(row)]
-    width = max(len(row) for row in texts)
-    texts = [[*row, *[""] * (width - len(row))] for row in texts]
-    used = [column for column in range(width) if any(row[column] for row in texts)]
-    return [row[used[0] : used[-1] + 1] for row in texts]
-
-
-def _is_filled(row: Sequence[Any]) -> bool:
-    return any(cell not in ("", None) for cell in row)
-
-
-def _text(cell: Any) -> str:
-    """The text of a cell; whole numbers, which a workbook stores as 2.0, are written as 2."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
-    return "" if cell is None else str(cell)

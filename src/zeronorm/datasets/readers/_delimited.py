@@ -14,16 +14,18 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._messages import parameter
+from zeronorm._messages import parameter, setting
+from zeronorm.datasets._numbers import has_decimal_comma
 from zeronorm.datasets._raw import MISSING_TEXTS, RawTable, is_number, reader
 from zeronorm.datasets._table import DataError, counted, shown
-from zeronorm.datasets.readers._columnar import raw_from_frame, raw_from_transposed
+from zeronorm.datasets.readers._columnar import LONG_WHOLE_NUMBER, raw_from_frame, raw_from_transposed
 from zeronorm.datasets.readers._opening import TEXT_ENDINGS, Opened, as_utf8
 from zeronorm.design._annotated import design_of_rows
 
@@ -36,6 +38,7 @@ LOOKED_AT = 20
 WIDE = 10_000  # columns; wider tables are read row by row
 NOWHERE = "\x1f"  # the ASCII unit separator, which is in no table
 LONGEST_FIELD = 1 << 24
+_LONG = re.compile(LONG_WHOLE_NUMBER)
 _QUOTED = re.compile(rb'"[^"]*"')
 
 
@@ -59,46 +62,104 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose", "memory_budget"))
-def read_delimited(
+@dataclass(frozen=True)
+class Body:
+    """The rows of a text table.
+
+    Parameters
+    ----------
+    path : the file that holds them.
+    quote : its quotation mark; None where quotation marks are plain characters.
+    skip_lines : line feeds before the first row.
+    n_rows : number of rows.
+    """
+
+    path: Path
+    quote: str | None
+    skip_lines: int
+    n_rows: int
+
+    @cached_property
+    def has_dots(self) -> bool:
+        """Whether a row has a dot, which may be a decimal mark or separate thousands."""
+        with self.path.open("rb") as stream:
+            return any(b"." in line for line in itertools.islice(stream, self.skip_lines, None))
+
+
+@reader("", *TEXT_ENDINGS, takes=("delimiter", "decimal_comma", "transpose", "header_row", "memory_budget"))
+def read_delimited(file: Opened, *, decimal_comma: bool = False, **options: Any) -> RawTable:
+    """The table in a delimited text file with a header line; its numbers stay on disk with a ``memory_budget``.
+
+    Without ``decimal_comma`` the cells show whether decimals have a comma.
+    """
+    return read_text(file, decimal_comma=decimal_comma or None, **options)
+
+
+def read_text(
     file: Opened,
     *,
+    decimal_comma: bool | None,
     delimiter: str | None = None,
-    decimal_comma: bool = False,
     transpose: bool = False,
+    header_row: int | None = None,
     memory_budget: int | None = None,
 ) -> RawTable:
-    """The table in a delimited text file with a header line; its numbers stay on disk with a ``memory_budget``."""
+    """The table in a text file; ``decimal_comma`` None finds out whether decimals have a comma."""
     is_gct = file.ending == ".gct"
     file = as_utf8(file)
-    file, layout = _find_layout(file, delimiter, start=2 if is_gct else 0)
+    start = 2 if is_gct else 0
+    file, layout = _find_layout(file, delimiter, start if header_row is None else header_row - 1, header_row)
     if not layout.first_rows:
         raise DataError(f"{file.subject} has a header but no rows. Add the data.")
-    path, quote, skip_lines = _checked_body(file, layout)
+    body = _checked_body(file, layout)
     transposed = transpose or is_gct
-    kinds = _guessed_kinds(layout, decimal_comma, all_text=transposed)
-    raw = None
+    notes = (*file.notes, *layout.notes)
+    raw = _read_body(file, layout, body, decimal_comma, transposed, memory_budget)
+    if decimal_comma is None and has_decimal_comma(raw.texts.values()):
+        raw = _read_body(file, layout, body, True, transposed, memory_budget)
+        notes = (*notes, "The numbers of the file are written with a decimal comma.")
+    return replace(raw, notes=(*notes, *raw.notes))
+
+
+def _read_body(
+    file: Opened,
+    layout: Layout,
+    body: Body,
+    decimal_comma: bool | None,
+    transposed: bool,
+    memory_budget: int | None,
+) -> RawTable:
+    all_text = transposed or (bool(decimal_comma) and body.has_dots)
+    kinds = _guessed_kinds(layout, bool(decimal_comma), all_text=all_text)
     row_by_row = len(kinds) >= WIDE or memory_budget is not None
-    if row_by_row and not transposed and quote is not None:
-        raw = _read_wide(path, skip_lines, layout, kinds, decimal_comma, memory_budget)
-    if raw is None:
-        scan = {
-            "source": path,
-            "separator": layout.separator,
-            "decimal_comma": decimal_comma,
-            "skip_lines": skip_lines,
-            "quote_char": quote,
-        }
-        to_raw = raw_from_transposed if transposed else raw_from_frame
-        raw = to_raw(layout.names, _scan(scan, kinds, file), decimal_comma)
-    return replace(raw, notes=(*file.notes, *layout.notes, *raw.notes))
+    if row_by_row and not all_text and body.quote is not None:
+        raw = _read_wide(body, layout, kinds, bool(decimal_comma), memory_budget)
+        if raw is not None:
+            return replace(raw, decimal_comma=decimal_comma)
+    scan = {
+        "source": body.path,
+        "separator": layout.separator,
+        "decimal_comma": bool(decimal_comma),
+        "skip_lines": body.skip_lines,
+        "quote_char": body.quote,
+    }
+    to_raw = raw_from_transposed if transposed else raw_from_frame
+    frame = _scan(scan, kinds, file)
+    if frame.height != body.n_rows:
+        raise DataError(
+            f"{file.subject} has {counted(body.n_rows, 'row')}, but {frame.height} could be read. Check its quotation "
+            "marks and the ends of its lines."
+        )
+    return to_raw(layout.names, frame, decimal_comma)
 
 
 # -- The header ---------------------------------------------------------------------------------------
 
 
-def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opened, Layout]:
-    skipped, lines = _first_lines(file.path, start)
+def _find_layout(
+    file: Opened, delimiter: str | None, start: int, header_row: int | None
+) -> tuple[Opened, Layout]:
+    skipped, lines = _first_lines(file.path, start, header_row is not None)
     if lines and lines[0].lstrip().lower().startswith(("<!doctype html", "<html")):
         raise DataError(f"{file.subject} is a web page, not a table. Download the data itself.")
     notes: tuple[str, ...] = ()
@@ -117,7 +178,7 @@ def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opene
     if separator == " " and any("  " in line or line != line.strip() for line in lines):
         file = replace(file, path=_with_tabs(file))
         separator = "\t"
-        skipped, lines = _first_lines(file.path, start)
+        skipped, lines = _first_lines(file.path, start, header_row is not None)
     names, first_rows, header_lines = _read_head(file, separator, skipped)
     width = {len(row) for row in first_rows}
     if width == {len(names) + 1}:
@@ -126,16 +187,17 @@ def _find_layout(file: Opened, delimiter: str | None, start: int) -> tuple[Opene
     return file, Layout(separator, [name.strip() for name in names], first_rows, header_lines, notes)
 
 
-def _first_lines(path: Path, start: int) -> tuple[int, list[str]]:
+def _first_lines(path: Path, start: int, is_header: bool) -> tuple[int, list[str]]:
     """The number of lines before the header (comments, empty lines), and the first lines from the header on.
 
-    A comment line with as many cells as the row below it, like ``#sample,x,y``, is the header.
+    A comment line with as many cells as the row below it, like ``#sample,x,y``, is the header. Only line feeds end a
+    line: a quoted name may hold a carriage return. With ``is_header`` the header is the line at ``start``.
     """
     lines: list[str] = []
     above, n_before = "", start
-    with path.open(encoding="utf-8-sig") as stream:
+    with path.open(encoding="utf-8-sig", newline="\n") as stream:
         for line in itertools.islice(stream, start, None):
-            if not lines and (not line.strip() or line.startswith(COMMENTS)):
+            if not lines and not is_header and (not line.strip() or line.startswith(COMMENTS)):
                 above, n_before = line.rstrip("\r\n"), n_before + 1
                 continue
             if lines and lines[0].count('"') % 2:  # a name in the header holds a line break
@@ -197,8 +259,8 @@ def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) ->
     wide = next((number for number, line in enumerate(lines) if _count(line, separator) > 1), None)
     title = ""
     if wide is not None:
-        title = f" Line {skipped + wide + 1} has {_count(lines[wide], separator)} cells: if a title stands above the "
-        title += "header, delete it."
+        title = f" Line {skipped + wide + 1} has {_count(lines[wide], separator)} cells: if it is the header, below a "
+        title += f"title, set {setting('header_row', skipped + wide + 1)}."
     return DataError(
         f"With the delimiter {separator!r} {file} has only one column, {shown(lines[0])}. Give a table with a target "
         f"and at least one feature.{title} If another character separates the columns, name it "
@@ -209,7 +271,7 @@ def _one_column(file: Opened, separator: str, lines: list[str], skipped: int) ->
 def _read_head(file: Opened, separator: str, skipped: int) -> tuple[list[str], list[list[str]], int]:
     """Names, the first rows, and how many lines come before the rows (names may hold line breaks)."""
     csv.field_size_limit(LONGEST_FIELD)
-    with file.path.open(encoding="utf-8-sig", newline="") as stream:
+    with file.path.open(encoding="utf-8-sig", newline="\n") as stream:
         list(itertools.islice(stream, skipped))
         rows = csv.reader(stream, delimiter=separator)
         try:
@@ -218,7 +280,10 @@ def _read_head(file: Opened, separator: str, skipped: int) -> tuple[list[str], l
             n_rows = min(100, max(2, GUESS_CELLS // max(1, len(names))))
             first_rows = [row for row in itertools.islice(rows, n_rows) if _is_data(row)]
         except csv.Error as error:
-            raise DataError(f"{file.subject} cannot be read as text. Is it a CSV file?") from error
+            raise DataError(
+                f"{file.subject} cannot be read as text near line {skipped + rows.line_num}. Is it a CSV file? If so, "
+                "check its quotation marks, and that all its lines end in the same way."
+            ) from error
     if names and names[0].startswith(COMMENTS[0]):
         names[0] = names[0].removeprefix(COMMENTS[0])
     return names, first_rows, skipped + header_lines
@@ -231,20 +296,21 @@ def _is_data(row: list[str]) -> bool:
 # -- The rows -----------------------------------------------------------------------------------------
 
 
-def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
-    """The file to scan, its quotation mark, and the lines to skip; an error where a row has another number of cells.
+def _checked_body(file: Opened, layout: Layout) -> Body:
+    """The rows of the file; an error where one has another number of cells than the header.
 
     Empty lines and comments between the rows are left out of a copy. Where quotation marks stand
     alone within cells, as inches or in names of genes, they are taken as plain characters.
     """
     width = len(layout.names)
-    found = list(_odd_records(file.path, layout, quoted=True))
+    n_records, found = _records(file.path, layout, quoted=True)
     wrong = [record for record in found if record[1] != 0]
     if not wrong and not found:
-        return file.path, '"', layout.skip_lines
-    if wrong and not any(_odd_records(file.path, layout, quoted=False)):
-        return file.path, None, layout.skip_lines
+        return Body(file.path, '"', layout.skip_lines, n_records)
     if wrong:
+        n_plain, odd = _records(file.path, layout, quoted=False)
+        if not odd:
+            return Body(file.path, None, layout.skip_lines, n_plain)
         line, cells = wrong[0]
         if cells < 0:
             raise DataError(f"In {file} a quotation mark in line {line} is never closed. Close or remove it.")
@@ -252,33 +318,36 @@ def _checked_body(file: Opened, layout: Layout) -> tuple[Path, str | None, int]:
             f"Line {line} of {file} has {counted(cells, 'cell')}, but the header has {width}. Correct it, or name "
             f"the right separator ({parameter('delimiter')})."
         )
-    return _without_lines(file, layout, {line for line, _ in found}), '"', 0
+    rows = _without_lines(file, layout, {line for line, _ in found})
+    return Body(rows, '"', 0, n_records - len(found))
 
 
-def _odd_records(path: Path, layout: Layout, *, quoted: bool) -> Iterator[tuple[int, int]]:
-    """Line number and number of cells of every record that is not a row: 0 cells for empty lines and comments.
+def _records(path: Path, layout: Layout, *, quoted: bool) -> tuple[int, list[tuple[int, int]]]:
+    """The number of records, and line number and number of cells of those that are not rows.
 
-    -1 cells stands for a record that never ends.
+    Empty lines and comments have 0 cells, a record that never ends has -1.
     """
     separator, width = layout.separator.encode(), len(layout.names)
+    count = 0
+    odd: list[tuple[int, int]] = []
     with path.open("rb") as stream:
         lines = enumerate(itertools.islice(stream, layout.skip_lines, None), layout.skip_lines + 1)
         for number, line in lines:
+            count += 1
             if line.count(separator) + 1 == width and (not quoted or b'"' not in line):
                 continue
             record = line
             while quoted and record.count(b'"') % 2:
                 following = next(lines, None)
                 if following is None:
-                    yield number, -1
-                    return
+                    return count, [*odd, (number, -1)]
                 record += following[1]
             bare = _QUOTED.sub(b"", record) if quoted else record
             cells = bare.count(separator) + 1
-            if cells == width:
-                continue
-            is_no_row = not record.strip() or record.startswith(tuple(mark.encode() for mark in COMMENTS))
-            yield number, 0 if is_no_row else cells
+            if cells != width:
+                is_no_row = not record.strip() or record.startswith(tuple(mark.encode() for mark in COMMENTS))
+                odd.append((number, 0 if is_no_row else cells))
+    return count, odd
 
 
 def _without_lines(file: Opened, layout: Layout, left_out: set[int]) -> Path:
@@ -327,12 +396,7 @@ class _Irregular(Exception):
 
 
 def _read_wide(
-    path: Path,
-    skip_lines: int,
-    layout: Layout,
-    kinds: list[Any],
-    decimal_comma: bool,
-    memory_budget: int | None,
+    body: Body, layout: Layout, kinds: list[Any], decimal_comma: bool, memory_budget: int | None
 ) -> RawTable | None:
     """The table read row by row, where text columns are only first or last; None where it must be read otherwise."""
     import polars as pl
@@ -345,8 +409,8 @@ def _read_wide(
     texts: list[list[str]] = []
 
     def rows() -> Iterator[NDArray[np.float64]]:
-        with path.open("rb") as stream:
-            for line in itertools.islice(stream, skip_lines, None):
+        with body.path.open("rb") as stream:
+            for line in itertools.islice(stream, body.skip_lines, None):
                 *before, rest = line.rstrip(b"\r\n").split(separator, n_before)
                 measured, *after = rest.rsplit(separator, n_after)
                 row = _numbers_of(measured, separator, decimal_comma)
@@ -357,7 +421,7 @@ def _read_wide(
                 yield row
 
     try:
-        values = _values(rows(), numeric.size, path, memory_budget)
+        values = _values(rows(), numeric.size, body.path, memory_budget)
     except _Irregular:
         return None
     positions = [position for position, kind in enumerate(kinds) if kind != pl.Float64]
@@ -411,4 +475,5 @@ def _numbers_of(cells: bytes, separator: bytes, decimal_comma: bool) -> NDArray[
 
 
 def _looks_numeric(cells: tuple[str, ...], decimal_comma: bool) -> bool:
-    return all(is_number(cell.strip().replace(",", ".") if decimal_comma else cell.strip()) for cell in cells)
+    texts = [cell.strip().replace(",", ".") if decimal_comma else cell.strip() for cell in cells]
+    return all(map(is_number, texts)) and not any(map(_LONG.fullmatch, texts))

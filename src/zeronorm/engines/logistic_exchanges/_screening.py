@@ -17,12 +17,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_bytes, in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.design._dense import DenseDesign
-from zeronorm.design._standardized import StandardizedDesign
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._kernels import (
     add_squares,
@@ -30,6 +28,7 @@ from zeronorm.engines.logistic_exchanges._kernels import (
     exact_squares,
     to_bytes,
 )
+from zeronorm.execution import available_bytes, in_threads
 
 Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
 
@@ -105,13 +104,12 @@ class StrongestFeatures:
 
 def _worth_a_copy(design: Design) -> bool:
     """Whether a copy is worthwhile: large dense data, and a copy that fits in memory or in the budget."""
-    backend = design.base if isinstance(design, StandardizedDesign) else design
     n_bytes, free = design.n_samples * design.n_features, available_bytes()
     if n_bytes < COARSE_FROM or n_bytes > COARSE_SHARE * (free or np.inf):
         return False
-    if isinstance(backend, ChunkedDesign):
-        return n_bytes <= BUDGET_SHARE * backend.memory_budget
-    return isinstance(backend, DenseDesign)
+    if isinstance(design, ChunkedDesign):
+        return n_bytes <= BUDGET_SHARE * design.memory_budget
+    return isinstance(design, DenseDesign)
 
 
 class CoarseCopy:
@@ -129,7 +127,7 @@ class CoarseCopy:
                 block = design.block(columns, out=np.empty((n, columns.stop - start)))
                 to_bytes(block, factor[columns], start, self._bytes, self._step, self._lost, self._length)
 
-        if design._in_one_array:
+        if design.backend.in_one_array:
             in_threads(copy, p)
         else:
             copy(0, p)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design
+from zeronorm.design import Design, in_one_piece
 from zeronorm.resampling._folds import FoldPlan
 from zeronorm.resampling._scored_paths import Paths, score_paths
 from zeronorm.resampling._splits import Split
@@ -62,7 +62,7 @@ def _n_neighbors(problem: Problem) -> int:
 
 def nonlinear_order(relief: Any, problem: Problem, target: NDArray[Any], rows: IntArray) -> IntArray:
     """The features by the class ``relief`` on some of the samples, the first of them ranked again by elimination."""
-    design: Design = problem.design.take_rows(rows).in_one_piece()
+    design: Design = in_one_piece(problem.design.take_rows(rows))
     settings: dict[str, Any] = {"n_neighbors": _n_neighbors(problem), "n_features_to_select": 1.0}
     order = np.arange(design.n_features)
     if design.n_features > SHORTLIST:

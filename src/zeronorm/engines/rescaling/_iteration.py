@@ -33,12 +33,12 @@ from typing import Protocol
 
 import numpy as np
 
-from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
+from zeronorm.design._affine import WIDE
 from zeronorm.design._index import by_descending_value, each, marked
-from zeronorm.design._standardized import WIDE
 from zeronorm.design._stats import read_only
+from zeronorm.execution import in_threads
 from zeronorm.selection._path import SelectionPath, Sort, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
@@ -124,7 +124,6 @@ SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
 UNFINISHED = "raise max_iter or loosen tol."
 # The solver's tolerance is far below what the rescaling needs: a solution at the limit of precision is enough.
 ACCURATE = (Status.CONVERGED, Status.STALLED)
-NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
 
 
 class Model(Protocol):
@@ -145,19 +144,6 @@ class Model(Protocol):
     def keep(self, kept: BoolArray) -> None:
         """Drop the features that are not kept; the rest of the solution is the next start."""
         ...
-
-
-class RescaledModel(Model, Protocol):
-    """Models that are linear in the features, with one column of weights and one bias per model.
-
-    They belong to the last training that found a solution, and to the features before rescaling.
-    """
-
-    @property
-    def weights(self) -> FloatArray: ...
-
-    @property
-    def bias(self) -> FloatArray: ...
 
 
 def multiplicative(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
@@ -197,8 +183,8 @@ class UnitFactors:
     def of(cls, problem: Problem, size: Callable[[FloatArray], float] = diagonal) -> UnitFactors:
         """Create for the columns of a problem; standardised ones need not be read again."""
         design = problem.design
-        if isinstance(design, StandardizedDesign):
-            return cls(~design.zero_columns, size)
+        if design.affine is not None:
+            return cls(~design.affine.zero_columns, size)
         return cls(np.sqrt(design.column_stats(None, problem.sample_weight).variance), size)
 
     def __call__(self, features: IntArray, scale: FloatArray) -> FloatArray:
@@ -363,7 +349,7 @@ def rescale_until_sparse(
     ``UNBOUNDED`` or ``INFEASIBLE`` and there is no iterate.
     """
     n_features = design.n_features
-    result = Rescaling(n_features, np.empty(0), design.by_descending_value)
+    result = Rescaling(n_features, np.empty(0), design.backend.by_descending_value)
     active = candidates
     del candidates  # vectors of wide data are large
     kept_design = design if active.size == n_features else design.take(active)
@@ -374,7 +360,7 @@ def rescale_until_sparse(
     while result.n_iter < max_iter and not resting:
         abs_weight = model.train(kept_design, scale)
         result.n_iter += 1
-        if model.status in NO_SOLUTION:
+        if model.status.is_unsolvable:
             result.status = Status.CONVERGED if result.iterates else model.status
             resting = True
             break

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, Int64Array
-from zeronorm.design import Design, StandardizedDesign
+from zeronorm.design import Design
 from zeronorm.engines.weighting._sampling import MOST_REDRAWS, Draws, Pool, draw_batch
 from zeronorm.engines.weighting.learners import Learner
 from zeronorm.engines.weighting.learners._base import ScikitLearner, predict_models
@@ -135,7 +135,7 @@ class Source:
 
 
 def _dtype_of(design: Design) -> type[np.floating[Any]]:
-    return np.float32 if isinstance(design, StandardizedDesign) else np.float64
+    return np.float64 if design.affine is None else np.float32
 
 
 def _bytes_of(design: Design) -> int:

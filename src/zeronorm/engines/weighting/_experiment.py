@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
 from zeronorm._types import FloatArray, Int64Array
-from zeronorm.design import Design, StandardizedDesign, as_design
+from zeronorm.design import Design, as_design
 from zeronorm.engines.weighting._batches import BatchEvaluator, Source
 from zeronorm.engines.weighting._sampling import Pool
 from zeronorm.engines.weighting.learners import Learner, resolve_learner
@@ -150,11 +150,9 @@ class Experiment:
 
     def tested_on(self, test_design: Design, test_codes: Int64Array) -> Experiment:
         """The same experiment with separate test samples, in the units of the training samples."""
-        if isinstance(self.design, StandardizedDesign):
-            view = self.design
-            test_design = StandardizedDesign(
-                test_design, view.mean, view.scale, zero_columns=view.zero_columns
-            )
+        affine = self.design.affine
+        if affine is not None:
+            test_design = test_design.transformed(affine.mean, affine.scale, zero_columns=affine.zero_columns)
         return replace(self, source=self.source.tested_on(test_design, test_codes))
 
     def kept_out(self, learning: Int64Array, others: Int64Array) -> tuple[Experiment, Experiment]:

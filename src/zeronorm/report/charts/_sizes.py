@@ -29,6 +29,7 @@ class SizesChart(Chart):
     chosen: int
     rule: str
     scoring: str
+    by_rule: tuple[int, ...] = ()  # the sizes that the rules choose, in their order
     title = "How the number of features was chosen"
 
     @classmethod
@@ -53,7 +54,8 @@ class SizesChart(Chart):
     @classmethod
     def _of(cls, figure: dict[str, Any]) -> Self:
         sizes, means, errors = (tuple(figure[key]) for key in ("sizes", "means", "errors"))
-        return cls(sizes, means, errors, figure["chosen"], figure["rule"], figure["scoring"])
+        by_rule = tuple(figure.get("by_rule", ()))
+        return cls(sizes, means, errors, figure["chosen"], figure["rule"], figure["scoring"], by_rule)
 
     @property
     def caption(self) -> str:
@@ -82,16 +84,33 @@ class SizesChart(Chart):
         best = int(np.argmax(self.means))
         level = self.means[best] - self.errors[best]
         levels = ((level, "best − 1 SE"),) if self.rule == "fewest" else ()
-        guides = Guides(levels, ((self.chosen, f"chosen: {self.chosen}"),))
+        others = tuple(
+            (size, f"{names}: {size}") for size, names in self._names().items() if size != self.chosen
+        )
+        guides = Guides(levels, ((self.chosen, f"chosen: {self.chosen}"), *others))
         axes = Axes("number of features", self.scoring, "{:.3g}".format)
         return Lines([Series("inner folds", points)], axes, guides)
 
+    def _names(self) -> dict[int, str]:
+        """The rules that choose each size, as text."""
+        names: dict[int, list[str]] = {}
+        for rule, size in zip(RULES, self.by_rule, strict=bool(self.by_rule)):
+            names.setdefault(size, []).append(rule)
+        return {size: ", ".join(rules) for size, rules in names.items()}
+
     def table(self) -> tuple[tuple[str, ...], Rows]:
+        names = self._names()
         rows = [
-            [str(size), f"{mean:.4g}", f"{error:.3g}", "yes" if size == self.chosen else ""]
+            [
+                str(size),
+                f"{mean:.4g}",
+                f"{error:.3g}",
+                names.get(size, ""),
+                "yes" if size == self.chosen else "",
+            ]
             for size, mean, error in zip(self.sizes, self.means, self.errors, strict=True)
         ]
-        return ("features", "mean score", "standard error", "chosen"), rows
+        return ("features", "mean score", "standard error", "list", "chosen"), rows
 
 
 def size_choice(selector: Any) -> dict[str, Any] | None:
@@ -108,6 +127,7 @@ def size_choice(selector: Any) -> dict[str, Any] | None:
         "errors": [float(value) for value in found["standard_error"]],
         "chosen": int(selector.get_support().sum()),
         "rule": selector.rule,
+        "by_rule": [int(selector.sizes_[rule]) for rule in RULES],
         "scoring": scoring.replace("neg_", "minus ").replace("_", " ")
         if isinstance(scoring, str)
         else "score",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from zeronorm._types import BoolArray, FloatArray
+from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.engines._column_information import (
     between_over_within,
     overall_score,
@@ -93,11 +94,14 @@ class FisherScore(WeightedSelector):
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
         """The scores, and which features are constant; a method of its own frees the column statistics on return."""
         if not problem.target.has_classes:
-            design = problem.shared.standardized(problem.design, problem.sample_weight)
-            score = squared_correlation(design, problem.y, problem.sample_weight)
-            return score, design.zero_columns
-        if problem.design.is_on_disk and problem.n_classes == 2 and self.variant == "between":
-            found = two_class_score_by_part(problem)
+            standardized = problem.shared.standardized(problem.design, problem.sample_weight)
+            score = squared_correlation(standardized, problem.y, problem.sample_weight)
+            assert standardized.affine is not None
+            return score, standardized.affine.zero_columns
+        design = problem.design
+        is_between = problem.n_classes == 2 and self.variant == "between"
+        if is_between and isinstance(design, ChunkedDesign) and design.affine is None:
+            found = two_class_score_by_part(design, problem)
             if found is not None:
                 return found
         stats = problem.column_stats()

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
+from zeronorm.design import in_one_piece
 from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.engines.pipeline_choice._inner_folds import thinned, usual_folds, usual_repeats
 from zeronorm.engines.pipeline_choice._nonlinear import (
@@ -29,6 +29,7 @@ from zeronorm.engines.pipeline_choice._nonlinear import (
     nonlinear_order,
     standard_errors_ahead,
 )
+from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import get_method, register
 from zeronorm.resampling._folds import FoldPlan, smallest_size
 from zeronorm.resampling._scored_paths import Paths, score_paths
@@ -515,7 +516,7 @@ class AutoSelector(SplittingSelector):
             suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
             _limited_threads(problem),
         ):
-            design = problem.design.take_rows(rows).in_one_piece()
+            design = in_one_piece(problem.design.take_rows(rows))
             return consensus._fit(
                 design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
             )

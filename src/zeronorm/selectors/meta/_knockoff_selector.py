@@ -207,7 +207,8 @@ class KnockoffSelector(ErrorControlSelector):
         self._check_correlation(problem.n_features)
         rows = self._independent_rows(problem)
         standardized = problem.shared.standardized(rows.design)
-        constant = standardized.zero_columns
+        assert standardized.affine is not None
+        constant = standardized.affine.zero_columns
         varying = np.flatnonzero(~constant)
         if varying.size == 0:
             raise ValueError("KnockoffSelector needs a column that varies. Got constant columns only.")

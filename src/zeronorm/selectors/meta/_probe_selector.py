@@ -270,7 +270,7 @@ class JoinedDesign(Design):
         return JoinedDesign(self.left, self.right, compose(self._columns, columns))
 
     def _take_rows(self, rows: Index) -> JoinedDesign:
-        return JoinedDesign(self.left._take_rows(rows), self.right._take_rows(rows), self._columns)
+        return JoinedDesign(self.left.take_rows(rows), self.right.take_rows(rows), self._columns)
 
     def _fill(self, columns: Index, out: FloatArray) -> None:
         chosen = np.asarray(compose(self._columns, columns), dtype=np.intp)

@@ -13,7 +13,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
-from zeronorm.engines._integrated_paths import integrate_paths
+from zeronorm.engines._integrated_paths import integrate_paths, shares_by_size
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.selection._kinds import exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -33,6 +33,7 @@ ASSUMPTIONS = {
     "independent_pairs": "if an irrelevant feature is selected on different pairs of halves independently; all pairs "
     "come from the same samples, so the number is too small",
 }
+SHOWN_SIZES, SHOWN_FEATURES = 20, 20  # of ``stability_paths_``, at least and at most
 
 
 @register(
@@ -141,6 +142,11 @@ class StabilitySelection(ErrorControlSelector):
     n_false_expected_ : ndarray of shape (n_features_in_,)
         Bound on the expected number of false features among the first 1, 2, … of ``path_``; only with
         ``bound="integrated"``.
+    stability_paths_ : ndarray of shape (n_features, n_sizes)
+        Share of the halves on which each of the first features of ``path_`` is among the first 1, 2, …; only with
+        ``bound="integrated"``.
+    permuted_path_ : ndarray of shape (n_sizes,)
+        The largest such share of any feature with a permuted target; empty without permutations.
     assumption_ : str
         What the bound assumes and counts, as text; report it together with the bound.
 
@@ -234,12 +240,17 @@ class StabilitySelection(ErrorControlSelector):
                     converged = converged and path.converged
                     advance(1)
         found = integrate_paths(positions[0], list(positions[1:]), self.subset_size)
+        n_sizes = min(max(found.largest_size, SHOWN_SIZES), problem.n_features)
         self.subset_size_, self.q_values_ = found.largest_size, found.q_values
         self.frequencies_ = np.mean(positions[0] < found.largest_size, axis=0)
         self.assumption_ = ASSUMPTIONS["permuted" if self.n_permutations else "independent_pairs"]
         path = self._ranked(
             found.scores, positions[0].sum(axis=0), int(np.sum(found.q_values <= self.level)), converged
         )
+        self.stability_paths_ = shares_by_size(positions[0][:, path.order[:SHOWN_FEATURES]], n_sizes)
+        self.permuted_path_ = np.max(
+            [shares_by_size(one, n_sizes).max(axis=0) for one in positions[1:]], axis=0, initial=0.0
+        )[: n_sizes * (len(positions) > 1)]
         self.n_false_expected_ = np.maximum.accumulate(found.expected_false[path.order])
         self.false_selections_ = (
             float(self.n_false_expected_[path.selected_size - 1]) if path.selected_size else 0.0

@@ -12,7 +12,6 @@ from sklearn.linear_model import lasso_path
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
-from zeronorm.design._standardized import StandardizedDesign
 from zeronorm.engines._sparse_paths import (
     distinct_columns,
     entry_scores,
@@ -103,6 +102,8 @@ class LassoSelector(WeightedSelector):
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
+
+    _linear_loss = "squared_error"
 
     def __init__(
         self,
@@ -202,7 +203,7 @@ def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
     means = problem.design.column_stats(sample_weight=weight).mean
     design: Design = problem.design
     if means.any():
-        design = StandardizedDesign(design, means, np.ones(means.size))
+        design = design.transformed(means)
     X: LassoFactor = design if weight is None else WeightedRows(design, np.sqrt(weight))
     if weight is not None:
         Y = Y * np.sqrt(weight)[:, None]
