@@ -55,10 +55,10 @@ NAMED_FAULTS = (
     ),
     Fault(
         "the one-standard-error rule takes the best",
-        "selectors/meta/_selector_cv.py",
-        'if rule == "best" or len(scores) < 2:',
-        "if True:",
-        ("tests/selectors/meta/test_selector_cv.py",),
+        "resampling/_size_rules.py",
+        "good_enough = float(mean[best]) - float(error[best])",
+        "good_enough = float(mean[best])",
+        ("tests/resampling/test_size_rules.py",),
     ),
     Fault(
         "seeds of SelectorCV do not follow random_state",
