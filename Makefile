@@ -24,14 +24,14 @@ $(VENV)/.dev: pyproject.toml studies/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e ./studies
 	touch $@
 
-# Only what the commands and the report need, by the pip that is there, where there is one: an own pip takes
-# five seconds. Modules are compiled when they are first used, not all before.
+# Only what the commands and the report need, with the pip that is there, where there is one: that of venv takes five
+# seconds to install, a downloaded one less than one. Modules are compiled when they are first used, not all before.
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	if $(PYTHON) -m pip --python $(BIN)/python --version > /dev/null 2>&1; \
 	then pip="$(PYTHON) -m pip --python $(BIN)/python"; \
 	else $(BIN)/python -m ensurepip > /dev/null; pip="$(BIN)/python -m pip"; fi; \
-	$$pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
+	$$pip install --quiet --disable-pip-version-check --no-compile pip -e '.[demo]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev

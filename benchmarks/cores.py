@@ -50,7 +50,7 @@ def labels(n: int) -> Any:
 
 def plain_sum(n: int, p: int) -> Callable[[], Any]:
     from zeronorm._jit import reduction
-    from zeronorm._threads import available_threads, run_in_threads
+    from zeronorm.execution import available_threads, run_in_threads
 
     @reduction
     def total(values, out, index):  # type: ignore[no-untyped-def]

@@ -19,7 +19,6 @@ import numpy as np
 
 from zeronorm.design import _array_api as array_api
 from zeronorm.design import _base as base
-from zeronorm.design import _convert as convert
 from zeronorm.registry import MethodInfo, all_methods
 
 FILE = Path(__file__).parent / "gpu.csv"
@@ -48,7 +47,6 @@ def values_copied_to_host(kind: type) -> Iterator[list[int]]:
         mock.patch.object(array_api, "_HOST_WORK", 0),
         mock.patch.object(array_api, "SMALL_COPY_BYTES", SMALL_COPY_BYTES),
         mock.patch.object(base, "SMALL_COPY_BYTES", SMALL_COPY_BYTES),
-        mock.patch.object(convert, "SMALL_COPY_BYTES", SMALL_COPY_BYTES),
     ):
         yield sizes
 

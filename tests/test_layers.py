@@ -14,7 +14,7 @@ from zeronorm._index import EXPORTS
 PACKAGE = Path(zeronorm.__file__).parent
 STUDIES = Path(__file__).parents[1] / "studies" / "src" / "zeronorm_studies"
 LAYERS = [
-    {"_types", "_jit", "_threads", "_index", "__version__"},
+    {"_types", "_jit", "execution", "_index", "__version__"},
     {"_messages"},
     {"_lazy", "registry"},
     {"design"},

@@ -11,9 +11,9 @@ import pytest
 from scipy.linalg import cho_factor
 from threadpoolctl import threadpool_limits
 
-from zeronorm import _threads
-from zeronorm._threads import (
-    _BlockMemory,
+from zeronorm.execution import (
+    _memory,
+    _threads,
     available_threads,
     n_cores,
     one_thread,
@@ -23,6 +23,7 @@ from zeronorm._threads import (
     useful_threads,
     work_in_turn,
 )
+from zeronorm.execution._reading import _BlockMemory
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._free_set import pivot_free_set
 
@@ -135,10 +136,10 @@ def blas_threads():
 
 def test_arrays_that_outlive_a_fit_hold_no_other_memory(monkeypatch):
     """A fitted selector refers to long vectors, such as its ranking."""
-    monkeypatch.setattr(_threads, "_LARGE_BYTES", 100)
-    with _threads.reusing_memory():
-        used = _threads._USED.get()
-        kept, given_up = _threads.long_vector(100), _threads.long_vector(200)
+    monkeypatch.setattr(_memory, "_LARGE_BYTES", 100)
+    with _memory.reusing_memory():
+        used = _memory._USED.get()
+        kept, given_up = _memory.long_vector(100), _memory.long_vector(200)
         del given_up
         assert len(used._free) == 1
     assert used._free == []
@@ -148,34 +149,34 @@ def test_arrays_that_outlive_a_fit_hold_no_other_memory(monkeypatch):
 
 def test_memory_of_long_vectors_is_reused(monkeypatch):
     """Not while a view of it exists, not for much smaller vectors, and only up to the limit."""
-    monkeypatch.setattr(_threads, "_LARGE_BYTES", 80)
-    monkeypatch.setattr(_threads, "_MOST_FREE_BYTES", 1600)
-    with _threads.reusing_memory():
-        first = _threads.long_vector(100)
+    monkeypatch.setattr(_memory, "_LARGE_BYTES", 80)
+    monkeypatch.setattr(_memory, "_MOST_FREE_BYTES", 1600)
+    with _memory.reusing_memory():
+        first = _memory.long_vector(100)
         first[:] = 1.0
         address, view = first.ctypes.data, first[3:].view(np.int64)
         del first
-        second = _threads.long_vector(100)
+        second = _memory.long_vector(100)
         second[:] = 2.0
         assert np.all(view.view(np.float64) == 1.0)
         del view
-        with _threads.reusing_memory():  # a fit inside another one
-            assert _threads.long_vector(20).ctypes.data != address
-            third = _threads.long_vector(60, np.int64)
+        with _memory.reusing_memory():  # a fit inside another one
+            assert _memory.long_vector(20).ctypes.data != address
+            third = _memory.long_vector(60, np.int64)
         assert third.ctypes.data == address
         assert third.shape == (60,)
         assert third.dtype == np.int64
-        used = _threads._USED.get()
-        others = [_threads.long_vector(100) for _ in range(4)]
+        used = _memory._USED.get()
+        others = [_memory.long_vector(100) for _ in range(4)]
         del others, second
         assert sorted(memory.size for memory in used._free) == [
             160,
             800,
         ]  # a second one would exceed the limit
-        small = _threads.long_vector(9)
+        small = _memory.long_vector(9)
         assert small.base is None
-    assert _threads._USED.get() is None
-    assert _threads.long_vector(100).base is None
+    assert _memory._USED.get() is None
+    assert _memory.long_vector(100).base is None
     third[:] = 7
     assert third.sum() == 420
 
@@ -286,5 +287,5 @@ def test_a_part_is_read_ahead_only_where_that_is_asked_for(n_parts):
 
 
 def test_little_memory_is_never_refused(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 1)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 1)
     require_memory(1000, "The table", "use less.")

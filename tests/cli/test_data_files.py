@@ -26,8 +26,8 @@ def check_plain(text):
 
 
 # What to do: a verb in the imperative, an option of the command, or a question.
-VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Set|Use|Write"
-REMEDY = re.compile(rf"\b({VERBS})\b|\bmust be\b|Did you mean")
+VERBS = "Add|Ask|Check|Choose|Copy|Correct|Extract|Fill|Give|Keep|Leave|Merge|Name|Open|Pass|Put|Rename|Save|Set|Use"
+REMEDY = re.compile(rf"\b({VERBS}|Write)\b|\bmust be\b|Did you mean")
 
 
 def with_flags(message):

@@ -246,6 +246,16 @@ def test_the_headline_and_chance_are_printed(data_file, tmp_path, capsys):
     assert "p = 0.05" in printed
 
 
+def test_on_noise_the_verdict_comes_before_the_names(tmp_path, capsys):
+    rows = [[*row[:-1], "ab"[i * 7 % 40 % 2]] for i, row in enumerate(small_rows())]
+    file = write_csv(tmp_path / "noise.csv", [*(f"g{i}" for i in range(12)), "label"], rows)
+    assert select(file, tmp_path / "out", "--features", "2", "--permutations", "19") == 0
+    printed = capsys.readouterr().out
+    verdict = printed.index("No evidence that these 2 features predict label.")
+    assert verdict < printed.index("2 of 12 features selected by")
+    assert printed.count("No evidence") == 1
+
+
 def test_the_installed_program_selects(data_file, tmp_path):
     program = Path(sys.executable).parent / "zeronorm"
     if not program.exists():

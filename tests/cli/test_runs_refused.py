@@ -136,7 +136,20 @@ def test_a_mistake_in_the_input_is_reported_before_one_in_the_folder(data_file, 
 
 def test_without_a_folder_each_run_has_its_own(data_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = ["select", "data.csv", "-t", "label", "-m", "fisher", "-k", "2", "--cv", "3", "--permutations", "0"]
+    command = [
+        "select",
+        "data.csv",
+        "-t",
+        "label",
+        "-m",
+        "fisher",
+        "-k",
+        "2",
+        "--cv",
+        "3",
+        "--permutations",
+        "0",
+    ]
     assert run(command) == 0
     assert run(command) == 0
     found = sorted(path.name for path in tmp_path.glob("zeronorm-data-*"))

@@ -8,11 +8,11 @@ from scipy import sparse
 
 from design.arrays import data
 from zeronorm import as_design
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.design import _array_api as array_api
 from zeronorm.design import contiguous
 from zeronorm.design._array_api import ArrayApiDesign, to_device
 from zeronorm.design._dense import DenseDesign
+from zeronorm.execution import NotEnoughMemoryError
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
 

@@ -7,12 +7,12 @@ import pytest
 
 from design.arrays import data
 from zeronorm import RFE
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm.design import _finite as finite
 from zeronorm.design import as_design
 from zeronorm.design._base import BACKENDS, register_backend
 from zeronorm.design._blocks import is_tall, row_blocks, scratch_blocks
 from zeronorm.design._dense import DenseDesign
+from zeronorm.execution import NotEnoughMemoryError
 
 
 def test_blocks_of_one_column_at_least():
@@ -150,7 +150,7 @@ def test_defaults_of_a_design():
 
 
 def test_too_large_matrices_are_refused_before_they_are_computed(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 10 << 30)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 10 << 30)
     design = as_design(np.ones((50_000, 3)), check_finite=False)
     with pytest.raises(NotEnoughMemoryError, match=r"Gram matrix of 50000 samples needs .* GiB.*10\.0 GiB"):
         design.gram()

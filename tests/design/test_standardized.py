@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -279,3 +281,45 @@ def test_a_view_without_samples_or_features(make):
     assert not nothing.gram().any()
     again = as_design(make(data())).take([]).standardized()
     assert (again.shape, again.affine.mean.shape) == ((12, 0), (0,))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_two_shifts_and_scales_are_one(make):
+    X = data()
+    X[:, 3] = 5.0
+    Z = as_design(make(X)).standardized().block(slice(None))
+    mean, scale = np.where(np.arange(9) == 3, 0.0, 0.5), np.linspace(0.5, 2.0, 9)
+    twice = as_design(make(X)).standardized().transformed(mean, scale)
+    np.testing.assert_allclose(twice.block(slice(None)), (Z - mean) / scale, atol=1e-12)
+    np.testing.assert_allclose(twice.gram(), ((Z - mean) / scale) @ ((Z - mean) / scale).T, atol=1e-9)
+    assert np.flatnonzero(twice.affine.zero_columns).tolist() == [3]
+    assert not twice.affine.has_unit_variance
+    again = as_design(make(X)).transformed(scale=scale).standardized()
+    np.testing.assert_allclose(again.block(slice(None)), Z, atol=1e-12)
+    assert again.affine.has_unit_variance
+    with pytest.raises(ValueError, match="Columns of zeros cannot be shifted"):
+        as_design(make(X)).standardized().transformed(np.ones(9))
+
+
+def test_a_view_changes_neither_the_data_nor_other_views():
+    X = data()
+    design = as_design(X, feature_names=list("abcdefghi"))
+    view = design.standardized()
+    other = view.transformed(scale=np.full(9, 2.0))
+    np.testing.assert_array_equal(design.block(slice(None)), X)
+    np.testing.assert_allclose(other.block(slice(None)), 0.5 * view.block(slice(None)), rtol=1e-14)
+    assert design.affine is None
+    assert list(other.take([2, 0]).feature_names) == ["c", "a"]
+    copied = pickle.loads(pickle.dumps(other))
+    np.testing.assert_array_equal(copied.gram(), other.gram())
+
+
+@pytest.mark.parametrize("scale_sq", [None, "weights", "signed"])
+def test_a_small_gram_matrix_is_one_product_and_equals_the_sum_over_blocks(scale_sq, monkeypatch):
+    X = data((12, 40)) + 3.0
+    weights = np.linspace(0.1, 2.0, 40)
+    scale = {None: None, "weights": weights, "signed": weights - 1.0}[scale_sq]
+    found = as_design(X).standardized().gram(scale)
+    monkeypatch.setattr(ways, "LITTLE_WORK", 1)
+    np.testing.assert_allclose(found, as_design(X).standardized().gram(scale), atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)

@@ -10,12 +10,13 @@ from zeronorm.engines import _virtual_dummies as virtual
 from zeronorm.engines._dummy_calibration import (
     Calibration,
     Round,
-    best_round,
+    best_selection,
     deflated_occurrences,
     false_shares,
     occurrence_table,
     voting_levels,
 )
+from zeronorm.engines._dummy_neighbours import NEIGHBOUR, NeighbourWeights, effective_samples
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, LeastAngleExperiment, advance
 from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
 from zeronorm.engines._virtual_dummies import DummyPool, GroupedDummies, UniformDummies
@@ -181,14 +182,47 @@ def test_occurrences_count_the_features_before_each_dummy():
         np.testing.assert_allclose(table[:, t], counts / 4)
 
 
-def test_the_best_round_selects_most_within_the_level():
+def made_rounds():
     votes = np.array([0.5, 0.75])
-    first = Round(1, 10, np.array([0.9, 0.8, 0.6]), votes, np.array([0.3, 0.05]))
-    second = Round(2, 10, np.array([0.9, 0.9, 0.9]), votes, np.array([0.2, 0.09]))
-    assert best_round([first, second], 0.1) == (second, 0.75)
-    assert best_round([first, second], 0.06) == (first, 0.75)
-    assert best_round([first, second], 0.01) == (first, 1.0)
-    np.testing.assert_allclose(first.q_values(), [0.05, 0.05, 0.3])
+    first = Round(1, 10, np.array([0.9, 0.8, 0.6]), np.array([0.97, 0.93, 0.2]), votes)
+    second = Round(2, 10, np.array([0.9, 0.9, 0.9]), np.array([0.95, 0.95, 0.83]), votes)
+    return [first, second]
+
+
+def test_the_best_selection_has_most_within_the_level():
+    rounds = made_rounds()
+    np.testing.assert_allclose(rounds[0].false_share, [0.3, 0.05])
+    np.testing.assert_allclose(rounds[1].false_share, [0.09, 0.09])
+    for level, expected in ((0.1, (rounds[1], 0.75, 3, 0.09)), (0.06, (rounds[0], 0.75, 2, 0.05))):
+        found = best_selection(rounds, level)
+        assert (found.round, found.vote, found.kept.size) == expected[:3]
+        assert found.false_share == pytest.approx(expected[3])
+        assert np.array_equal(np.flatnonzero(found.q_values <= level), found.kept)
+    assert best_selection(rounds, 0.01).kept.size == 0
+    assert best_selection(rounds, 0.01).q_values.min() == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("level", [0.02, 0.06, 0.1, 0.2, 0.35])
+def test_the_best_weighted_selection_is_that_of_all_stops_and_votes(level):
+    rng = np.random.default_rng(int(100 * level))
+    for _ in range(20):
+        votes = voting_levels(10)
+        rounds = [
+            Round(t, 10, rng.integers(0, 11, 12) / 10, rng.uniform(-0.2, 1.0, 12), votes) for t in (1, 2, 3)
+        ]
+        weights = rng.random(12) ** 0.2
+        most = 0
+        for one in rounds:
+            for vote in votes:
+                above = one.occurrences > vote
+                false = np.sort((1 - np.clip(one.deflated, 0, 1) * weights)[above])
+                means = [false[: k + 1].mean() for k in range(false.size)]
+                most = max(most, sum(mean <= level for mean in means))
+        found = best_selection(rounds, level, lambda above, weights=weights: weights[above])
+        assert found.kept.size == most
+        assert np.array_equal(np.flatnonzero(found.q_values <= level), found.kept)
+        false = 1 - np.clip(found.round.deflated, 0, 1)[found.kept] * weights[found.kept]
+        assert found.false_share == pytest.approx(false.mean() if most else 0.0)
 
 
 def test_dummies_become_more_until_the_estimate_is_within_the_level():
@@ -199,10 +233,84 @@ def test_dummies_become_more_until_the_estimate_is_within_the_level():
         calls.append(multiple)
         return [begun(DummyExperiment, X, y, multiple * P, (multiple, seed)) for seed in range(10)]
 
-    rounds = Calibration(P, 0.05, 6, 30).rounds(start, X)
+    rounds = Calibration(P, 0.05, range(1, 7), 30).rounds(start, X)
     assert calls == list(range(1, calls[-1] + 1))
     assert rounds[0].n_dummies == calls[-1] * P
     assert calls[-1] == 6 or rounds[0].at_reference() <= 0.05
+
+
+# -- neighbours -----------------------------------------------------------------------------------------
+
+
+def correlated(seed, n=80, p=30):
+    """Columns in blocks of five, correlated by 0.7, of unit length."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(n, p // 5)), 5, axis=1) * np.sqrt(0.7) + np.sqrt(0.3) * rng.normal(
+        size=(n, p)
+    )
+    X -= X.mean(axis=0)
+    X /= np.linalg.norm(X, axis=0)
+    y = 4 * X[:, 0] + 3 * X[:, 7] + 0.4 * rng.normal(size=n)
+    return X, y - y.mean()
+
+
+def test_the_weights_are_those_of_fits_with_each_neighbour_in_turn():
+    for seed in range(5):
+        X, y = correlated(seed)
+        kept = np.array([0, 1, 8, 20])
+        weights = NeighbourWeights(X, y, 79.0)(kept)
+        for position, j in enumerate(kept):
+            others = np.setdiff1d(kept, [j])
+            near = np.setdiff1d(np.flatnonzero(np.abs(X[:, j] @ X) >= NEIGHBOUR), kept)
+            left = []
+            for i in (j, *near):
+                both = X[:, [*others, i]]
+                left.append(np.sum((y - both @ np.linalg.lstsq(both, y, rcond=None)[0]) ** 2))
+            odds = (np.array(left) / left[0]) ** (-(79.0 - kept.size) / 2)
+            assert weights[position] == pytest.approx(1.0 / odds.sum(), rel=1e-8)
+
+
+def test_weights_are_calibrated_where_one_of_a_block_is_relevant():
+    """Among features with a weight near w a share of about w is relevant."""
+    rng = np.random.default_rng(0)
+    weights, hits = [], []
+    for seed in range(400):
+        X, _ = correlated(seed, p=10)
+        relevant = int(rng.integers(10))
+        y = 4.0 * X[:, relevant] + rng.normal(size=80) * 0.9
+        y -= y.mean()
+        best = int(np.argmax(np.abs(X.T @ y)))
+        weights.append(float(NeighbourWeights(X, y, 79.0)(np.array([best]))[0]))
+        hits.append(best == relevant)
+    weights, hits = np.array(weights), np.array(hits)
+    assert 0.1 < np.mean(hits) < 0.9
+    for low, high in ((0.2, 0.6), (0.6, 1.0)):
+        inside = (weights > low) & (weights <= high)
+        error = np.sqrt(0.25 / inside.sum())
+        assert abs(hits[inside].mean() - weights[inside].mean()) < 3 * error
+
+
+def test_copies_share_their_weight_and_dependent_sets_have_none():
+    X, y = correlated(0)
+    X = np.column_stack([X, X[:, 0]])
+    assert NeighbourWeights(X, y, 79.0)(np.array([0]))[0] <= 0.5
+    assert (NeighbourWeights(X, y, 79.0)(np.array([0, 30])) == 0).all()
+    assert (NeighbourWeights(X, y, 2.0)(np.array([0, 7])) == 0).all()  # too few samples to tell
+
+
+def test_the_number_of_independent_samples_follows_the_intraclass_correlation():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), rng.integers(2, 6, 12))
+    y = rng.normal(size=12)[groups] + rng.normal(size=groups.size)
+    parts = [y[groups == g] for g in range(12)]
+    f = stats.f_oneway(*parts).statistic
+    sizes = np.bincount(groups)
+    size = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / 11
+    correlation = max(0.0, (f - 1) / (f + size - 1))
+    assert effective_samples(y, groups) == pytest.approx(groups.size / (1 + (size - 1) * correlation))
+    assert effective_samples(y, None) == groups.size
+    labels = rng.normal(size=12)[groups]  # one value per group
+    assert effective_samples(labels, groups) == pytest.approx(groups.size / size)
 
 
 # -- common factors --------------------------------------------------------------------------------------

@@ -249,8 +249,40 @@ def test_rescaled_slacks_single_out_mislabelled_samples():
     flipped = [4, 17, 44]
     y[flipped] *= -1.0
     model = model_for(y, 1.0, "squared")
-    run(SlackRescaling(model, 1e-3, 1e-3), x[:, None])
-    assert np.flatnonzero(model.parts[0].slacks() > 1e-2).tolist() == flipped
+    rescaled = SlackRescaling(model, 1e-3, 1e-3)
+    run(rescaled, x[:, None])
+    assert np.flatnonzero(rescaled.slacks(as_design(x[:, None]))[:, 0] > 1e-2).tolist() == flipped
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge"])
+def test_rescaled_slacks_have_settled_when_another_training_changes_no_cost(loss):
+    """With changes measured against the largest cost of all, the squared loss ended far from its minimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(14, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    y[:2] *= -1
+    design, scale = as_design(X), np.ones(2)
+    model = model_for(y, 10.0, loss)
+    rescaled = SlackRescaling(model, 1e-3, 1e-3)
+    for _ in range(60):
+        rescaled.train(design, scale)
+        if rescaled.settled:
+            break
+    assert rescaled.settled
+    before = model.parts[0].cost.copy()
+    rescaled.train(design, scale)
+    np.testing.assert_allclose(model.parts[0].cost, before, rtol=2e-3)
+
+
+def test_rescaled_slacks_of_pairs_of_classes_are_numbers():
+    """A sample of a third class has no cost in a pair, and its slack does not count."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 6))
+    X[:, :3] += 2.0 * np.eye(3)[y]
+    selector = AROM(multi_class="one_vs_one", slack_norm=0, C=1.0).fit(X, y)
+    assert selector.converged_
+    assert selector.get_support(indices=True).tolist() == [0, 1, 2]
 
 
 # -- factors of unit size ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ FIT = """
     import resource, sys
     import numpy as np
     import zeronorm, zeronorm.models as models
-    from zeronorm._threads import NotEnoughMemoryError
+    from zeronorm.execution import NotEnoughMemoryError
 
     cls = getattr(zeronorm, sys.argv[1], None) or getattr(models, sys.argv[1])
     X = np.random.default_rng(0).normal(size=(60_000, 20))

@@ -146,7 +146,7 @@ def test_a_long_call_into_a_library_can_be_left():
     """The listener itself: a call that does not listen is found, and ``stoppable`` makes it listen."""
     code = """if True:
         from fuzz import interrupts
-        from zeronorm._threads import stoppable
+        from zeronorm.execution import stoppable
 
         def fit(work):
             class Slow:

@@ -59,7 +59,7 @@ def test_targets_that_are_no_numbers_are_refused(value, message):
 
 @pytest.mark.parametrize("model", MODELS[2:], ids=lambda m: type(m).__name__)
 def test_too_little_memory_is_said_before_the_work(model, monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 1 << 30)
     rows = np.random.default_rng(1).normal(size=(20_000, 2))
     with pytest.raises(MemoryError, match=r"20000 .* needs \d\.\d GiB of memory, and 1.0 GiB are free; "):
         model.fit(rows, np.arange(len(rows)) % 2)

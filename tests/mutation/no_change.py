@@ -128,30 +128,18 @@ CHANGES_NOTHING: dict[Key, str] = {
         "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
         "0 → 1",
     ): "how many threads share the work",
-    ("design/_base.py", "Design._transpose_dot", "if self._is_tall:", "not (self._is_tall)"): (
+    ("design/_products.py", "transpose_dot_of_blocks", "if is_tall(design):", "not (is_tall(design))"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
     ("design/_stats.py", "_class_codes", "if codes.min(initial=0) < 0:", "0 → 1"): (
         "the number that stands for no codes at all is not negative either; fewer than one would refuse the first class"
     ),
     (
-        "design/_base.py",
-        "Design._add_gram_in_tiles",
-        "width = min(self.n_features, max(1, _LARGEST_BLOCK_BYTES // (8 * n)))",
+        "design/_gram.py",
+        "_add_gram_in_tiles",
+        "width = min(design.n_features, max(1, LARGEST_BLOCK_BYTES // (8 * n)))",
         "1 → 2",
     ): "the least width of a block: how fast, not what",
-    (
-        "design/_standardized.py",
-        "_Moments.__init__",
-        "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
-        "drop 'not'",
-    ): "whether factors are computed at once or when they are asked for: how fast, not what",
-    (
-        "design/_standardized.py",
-        "_Moments.__init__",
-        "self._factor = _inverse(scale, zero) if factor is None and not is_wide else factor",
-        "is → is not",
-    ): "factors that are given are those of scale and zero; others are computed when they are asked for",
     ("design/_dask.py", "DaskDesign._dot", "if self._prefers_rows:", "not (self._prefers_rows)"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
@@ -201,7 +189,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "Bunch: without estimator=",
     ): "without an estimator nobody reads it",
     (
-        "selectors/greedy/_tree.py",
+        "engines/trees/_nodes.py",
         "Nodes.of",
         "feature=np.where(tree.children_left < 0, -1, tree.feature),",
         "1 → 2",
@@ -239,7 +227,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "height = max(1, block_bytes(self._array, row_bytes * self.n_samples) // row_bytes)",
         "1 → 2",
     ): "the least height of a block: how fast, not what",
-    ("design/_chunked.py", "ChunkedDesign._transpose_dot", "if self._is_tall:", "never (self._is_tall)"): (
+    ("design/_chunked.py", "ChunkedDesign._transpose_dot", "if is_tall(self):", "never (is_tall(self))"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
     (
@@ -261,7 +249,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "> → >=",
     ): "a gradient that is halved to the last digit",
     (
-        "design/_column_kernels.py",
+        "design/_outer_products.py",
         "_mirror_upper_triangle",
         "for j in range(max(left, i + 1), min(left + _MIRRORED, n)):",
         "+ → -",
@@ -346,19 +334,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "+ → -",
     ): "a limit of memory: the same data on disk or in memory",
     (
-        "design/_standardized.py",
-        "_Moments.__init__",
-        "is_wide = factor is None and zero.size >= WIDE",
-        "and → or",
-    ): "whether factors are computed at once or when they are asked for: how fast, not what",
-    (
-        "design/_chunked.py",
-        "_PartOfFiles._take",
-        "self._array, self._names_of(columns), rows=self._rows, columns=compose(self._columns, columns)",
-        "_PartOfFiles: without rows=",
-    ): "what was just read has all its rows; a selection of them is another kind of design",
-    (
-        "design/_column_kernels.py",
+        "design/_outer_products.py",
         "add_outer_square_in_tiles",
         "if block.size == 0:",
         "never (block.size == 0)",
@@ -406,9 +382,9 @@ CHANGES_NOTHING: dict[Key, str] = {
         "suppress_nested_warnings: swap ConvergenceWarning and EmptySelectionWarning",
     ): "kinds of warnings that are kept back, in any order",
     (
-        "selectors/greedy/_tree.py",
-        "fewest_errors",
-        "best, found = here, (start + column, midpoint if low <= midpoint < high else low)",
+        "engines/trees/_cuts.py",
+        "between",
+        "return float(midpoint if low <= midpoint < high else low)",
         "<= → <",
     ): "a middle that is the lower number is the answer either way",
     (

@@ -162,8 +162,8 @@ MANY_SCORES = {
 @pytest.fixture(params=[1, 3])
 def n_threads(request, monkeypatch):
     """Long vectors are divided among this number of threads."""
-    monkeypatch.setattr("zeronorm._threads.available_threads", lambda: request.param)
-    monkeypatch.setattr("zeronorm._threads._NUMBERS_PER_THREAD", 1 << 12)
+    monkeypatch.setattr("zeronorm.execution._threads.available_threads", lambda: request.param)
+    monkeypatch.setattr("zeronorm.execution._threads._NUMBERS_PER_THREAD", 1 << 12)
     monkeypatch.setattr("zeronorm.design._index.available_threads", lambda: request.param)
 
 

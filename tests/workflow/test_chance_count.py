@@ -115,3 +115,22 @@ def test_auto_knows_that_the_method_auto_takes_longer():
     assert chance.permutation_count(table, Settings(features=None, cv=10), list(range(12)), "auto") == 0
     long = Settings(features=None, cv=10, repeats=10)
     assert chance.permutation_count(table, long, list(range(12)), "auto", is_only_test=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "width", "n_made", "is_explained"),
+    [("rfe", 4, 0, False), ("rfe", 4000, 0, True), ("ofw", 4000, 0, True), ("rfe", 4000, 19, False)],
+)
+def test_permutations_that_auto_leaves_out_are_explained(method, width, n_made, is_explained):
+    table = table_of(*numbers(60, width))
+    settings = Settings(features=2, cv=3)
+    notes = chance.left_out_notes(table, settings, [2], method, n_made)
+    if not is_explained:
+        assert notes == []
+        return
+    (note,) = notes
+    seconds = 19 * chance._estimated_seconds(table, settings, [2], method)
+    assert (f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes") in note
+    assert note.startswith("No permutation test was made: 19 permutations are estimated to take ")
+    assert note.endswith("To make them, set permutations=19.")
+    assert chance.left_out_notes(table, Settings(permutations=0), [2], method, 0) == []

@@ -276,3 +276,19 @@ def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_
     complete = LinearModel(**{**asdict(model), "fill": []})
     with pytest.raises(ValueError, match="no finite value"):
         apply_model(complete, tmp_path / "d.csv")
+
+
+def test_new_samples_are_read_in_the_notation_of_the_training_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    values = 3000.0 * rng.normal(size=(40, 3)).round(6)
+    labels = np.where(values[:, 0] > 0.0, "high", "low")
+
+    def german(value):
+        return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+
+    file = tmp_path / "german.csv"
+    rows = [";".join([*map(german, row), label]) for row, label in zip(values, labels, strict=True)]
+    file.write_text("a;b;c;y\n" + "\n".join(rows) + "\n")
+    result = zeronorm.select(file, "y", method="fisher", features=1, cv=2, permutations=0)
+    found = apply_model(result.model, file)
+    assert np.mean(np.asarray(found["prediction"]) == labels) > 0.9

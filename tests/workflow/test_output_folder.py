@@ -277,7 +277,9 @@ def test_a_folder_is_named_after_data_and_time(tmp_path, monkeypatch):
     first = folders.folder_named_after("/data/genes.csv.gz")
     assert re.fullmatch(r"zeronorm-genes-\d{8}-\d{6}", str(first))
     assert str(folders.folder_named_after("-")).startswith("zeronorm-input-2")
-    assert str(folders.folder_named_after("t-cells", "comparison")).startswith("zeronorm-comparison-t-cells-2")
+    assert str(folders.folder_named_after("t-cells", "comparison")).startswith(
+        "zeronorm-comparison-t-cells-2"
+    )
 
 
 def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):
@@ -293,7 +295,7 @@ def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):
 
 def test_an_interrupted_run_is_found_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="found no interrupted run of 'genes.csv'"):
+    with pytest.raises(ValueError, match=r"found no interrupted run of 'genes\.csv'"):
         folders.folder_named_after("genes.csv", resume=True)
     for number, name in enumerate(("zeronorm-genes-20261118-120000", "zeronorm-genes-20261118-110000")):
         (tmp_path / name / folders.JOURNAL).mkdir(parents=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zeronorm.workflow._options import DataOptions, Settings
+import zeronorm
+from zeronorm.workflow._options import CompareOptions, DataOptions, SelectOptions, Settings
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,21 @@ def test_a_count_of_features_is_a_whole_number():
     for wrong in (-1, 1.5, True, "many", None):
         with pytest.raises(ValueError, match=r"count .0 for none. or 'auto'"):
             Settings(permutations=wrong)
+
+
+def test_seed_is_another_name_of_random_state():
+    assert SelectOptions(seed=7).random_state == 7
+    assert SelectOptions(seed=7, random_state=7).random_state == 7
+    assert SelectOptions(random_state=7).random_state == 7
+    with pytest.raises(ValueError, match=r"Got 7 beside random_state=3\. Leave one of them out"):
+        CompareOptions(seed=7, random_state=3)
+    with pytest.raises(ValueError, match="'seed' parameter must be a whole number of at least 0"):
+        SelectOptions(seed=-1)
+
+
+def test_runs_with_seed_and_random_state_are_equal():
+    first, second = (
+        zeronorm.select("linear-toy", method="random", features=2, permutations=0, **{name: 5})
+        for name in ("seed", "random_state")
+    )
+    assert first.features == second.features

@@ -157,6 +157,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
         sample_ids=None if ids is None else np.asarray(ids, dtype=object),
         id_columns=(*set_aside, *numeric_ids),
         group_columns=tuple(grouping),
+        annotations=draft.raw.annotations,
         n_missing=int(encoding.missing_per_column(X).sum()),
         notes=draft.notes,
         source=source,

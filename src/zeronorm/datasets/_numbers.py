@@ -28,6 +28,7 @@ MISSING_AMONG_NUMBERS = (".", "-", "--")
 NUMERIC_SHARE = 0.8  # of the cells of a column of numbers that are numbers
 MOST_CODES = 20  # different values of a column of codes such as 1, 2, 3a
 CELLS_IN_A_NOTE = 5
+SIGNS_OF_LIMITS = ("<", ">", "≤", "≥")
 
 
 # -- Notations ----------------------------------------------------------------------------------------
@@ -57,7 +58,7 @@ class Notation:
         """The number in a cell of this notation."""
         for separator in self.groups:
             cell = cell.replace(separator, "")
-        return float(cell.replace(self.decimal, "."))
+        return float(cell if self.decimal == "." else cell.replace(self.decimal, "."))
 
 
 PLAIN, GROUPED, DECIMAL_COMMA = Notation("."), Notation(".", ","), Notation(",")
@@ -66,6 +67,7 @@ WITH_COMMA = (DECIMAL_COMMA, Notation(",", "."), Notation(",", " '"))
 FITS: dict[Notation, Callable[[str], Any]] = {
     notation: re.compile(notation.pattern, re.IGNORECASE).fullmatch for notation in (*WITH_DOT, *WITH_COMMA)
 }
+_DIGIT = re.compile(r"[0-9]").search
 _WHOLE = re.compile(r"[+-]?[0-9]+").fullmatch
 _CENSORED = re.compile(r"([<>≤≥])=?\s*(.*)").fullmatch
 _CODE = re.compile(r"[0-9]+[^\W_]*").fullmatch
@@ -87,10 +89,11 @@ def _usual_notation(cells: Sequence[str], decimal_comma: bool) -> tuple[Notation
     order = (*WITH_COMMA, *WITH_DOT) if decimal_comma else (*WITH_DOT, *WITH_COMMA)
     best, most = PLAIN, -1
     for notation in order:
-        count = sum(1 for cell in cells if FITS[notation](cell))
-        if count > most:
-            best, most = notation, count
-        if count == len(cells):
+        fits = FITS[notation]
+        others = [cell for cell in cells if not fits(cell)]
+        if len(cells) - len(others) > most:
+            best, most = notation, len(cells) - len(others)
+        if not any(map(_DIGIT, others)):  # what is left is no number in any notation
             break
     return best, most
 
@@ -149,13 +152,13 @@ def numbers_in(cells: Sequence[str | None], *, decimal_comma: bool = False) -> N
     values = np.full(len(cells), np.nan)
     odd: dict[int, str] = {}
     example: tuple[int, str] | None = None
+    fits, fits_base, base = FITS[notation], FITS[notation.base], notation.base
     for row, cell in rest.items():
-        found = notation if FITS[notation](cell) else notation.base
-        if not FITS[found](cell):
+        if not fits(cell) and not fits_base(cell):
             odd[row] = str(cells[row])
             continue
-        values[row] = found.value(cell)
-        if example is None and not (cells[row] == cell and FITS[PLAIN](cell) and found.base == PLAIN):
+        values[row] = (notation if fits(cell) else base).value(cell)
+        if example is None and (cells[row] != cell or (notation != PLAIN and not FITS[PLAIN](cell))):
             example = row, str(cells[row])
     if not limits and (_are_codes(rest.values(), odd.values()) or any('"' in cell for cell in odd.values())):
         return None  # a quotation mark shows that the file is damaged
@@ -172,7 +175,7 @@ def _are_codes(cells: Iterable[str], odd: Iterable[str]) -> bool:
 
 def _limit(cell: str) -> tuple[str, float] | None:
     """The sign and the limit of a cell such as "<0,5"; None for any other cell."""
-    found = _CENSORED(cell)
+    found = _CENSORED(cell) if cell[:1] in SIGNS_OF_LIMITS else None
     if found is None:
         return None
     notation = next((each for each in (*WITH_DOT, *WITH_COMMA) if FITS[each](found[2])), None)
@@ -276,10 +279,12 @@ def _without_limits(
 
 def _check_unambiguous(raw: RawTable, position: int, column: Numbers) -> None:
     """Refuse a column whose commas may separate thousands or decimals, if the table does not tell."""
+    if column.notation not in (GROUPED, DECIMAL_COMMA):
+        return
     cells = [normal_form(cell) for cell in raw.texts[position] if cell is not None]
     with_comma = [cell for cell in cells if "," in cell]
     is_open = all(FITS[GROUPED](cell) and FITS[DECIMAL_COMMA](cell) for cell in with_comma)
-    if column.notation not in (GROUPED, DECIMAL_COMMA) or not is_open or _has_fractions(raw):
+    if not is_open or _has_fractions(raw):
         return
     raise DataError(
         f"The column {shown(raw.names[position])} holds numbers with commas, such as {shown(with_comma[0])}, which may "

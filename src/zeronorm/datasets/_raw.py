@@ -38,6 +38,7 @@ class RawTable:
     default_target : the one of ``targets`` that is used when none is asked for.
     sample_ids : names of the rows, where the format has them.
     notes : sentences about what the reader decided.
+    annotations : descriptions of columns, such as the titles of genes: by heading, then by position in ``names``.
     decimal_comma : whether decimals are written with a comma in ``texts``; None: the texts show it.
     """
 
@@ -49,6 +50,7 @@ class RawTable:
     default_target: str | None = None
     sample_ids: Sequence[str] | None = None
     notes: tuple[str, ...] = ()
+    annotations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     decimal_comma: bool | None = None
 
     @property

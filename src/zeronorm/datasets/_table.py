@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -136,6 +136,8 @@ class Table:
     group_columns : tuple of str, default=()
         Columns that look like patients or batches while no groups of samples are known. Those of text are
         left out of X.
+    annotations : mapping, default={}
+        Descriptions of the columns, such as the titles of genes: by heading, then by position in the file.
     n_missing : int, default=0
         How many values of X are missing (NaN).
     notes : tuple of str, default=()
@@ -162,6 +164,7 @@ class Table:
     sample_ids: NDArray[Any] | None = None
     id_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
+    annotations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     n_missing: int = 0
     notes: tuple[str, ...] = ()
     source: str = ""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design._index import Index, as_selector, compose
+from zeronorm.execution import available_threads, run_in_threads
 
 # From this number of columns on, vectors with one number for each take noticeable memory: factors, and the vectors of
 # a selection, are computed for the columns in use and not kept.

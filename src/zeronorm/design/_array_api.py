@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._messages import OptionError
-from zeronorm._threads import NotEnoughMemoryError
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._backend import Backend
 from zeronorm.design._base import SMALL_COPY_BYTES, Design
@@ -33,6 +32,7 @@ from zeronorm.design._devices import (
 from zeronorm.design._index import MANY, Index, as_slice, compose
 from zeronorm.design._stats import StatsAccumulator
 from zeronorm.design._stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
+from zeronorm.execution import NotEnoughMemoryError
 
 # Number of columns whose products are summed in single precision before the sum is added in double precision.
 _SINGLE_SUM = 1024
@@ -366,6 +366,12 @@ class ArrayApiDesign(Design):
             return on_host(kernels.transpose_dot(self._native(range(self.n_features)), vectors))
         return self._concatenated(
             lambda columns: self._double(columns).T @ vectors, (self.n_features, *V.shape[1:])
+        )
+
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        xp, vectors = self._xp, self._to_device(V)
+        return self._concatenated(
+            lambda columns: xp.max(xp.abs(self._double(columns).T @ vectors), axis=1), (self.n_features,)
         )
 
     def _kernels(self, n_vectors: int = 1) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import Part, require_memory
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import _gram as grams
 from zeronorm.design import _products as products
@@ -19,6 +18,7 @@ from zeronorm.design._blocks import column_slices, fill, scratch_blocks, width_o
 from zeronorm.design._finite import blocks_are_finite, require_finite_stats
 from zeronorm.design._index import Index, Selection, as_index, as_selector, roots
 from zeronorm.design._stats import ColumnStats, StatsAccumulator
+from zeronorm.execution import Part, require_memory
 
 SMALL_COPY_BYTES = 32 << 20  # up to this size one copy is cheaper than repeatedly gathering scattered columns
 
@@ -265,6 +265,17 @@ class Design(ABC):
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
         return products.transpose_dot_of_blocks(self, V)
+
+    def largest_products(self, V: ArrayLike) -> FloatArray:
+        """Return, for each column, its largest absolute product with a column of ``V``, without storing ``X' V``.
+
+        Products of data in single precision are in single precision.
+        """
+        vectors = _vectors(V, self.n_samples, "V")
+        return products.largest_products(self, vectors[:, None] if vectors.ndim == 1 else vectors)
+
+    def _largest_products(self, V: FloatArray) -> FloatArray:
+        return products.largest_products_of_blocks(self, V)
 
     def sandwich(self, d: ArrayLike) -> FloatArray:
         r"""Return :math:`X^\top \operatorname{diag}(d) X`, of shape (p, p), computed from blocks of rows."""

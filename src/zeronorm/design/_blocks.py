@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from zeronorm._threads import Part
 from zeronorm._types import FloatArray
 from zeronorm.design._affine import Affine, slices
 from zeronorm.design._column_kernels import centre_and_scale_columns, centre_columns, centre_rows
 from zeronorm.design._index import Index
 from zeronorm.design._stats import read_only
+from zeronorm.execution import Part
 
 if TYPE_CHECKING:
     from zeronorm.design._base import Design

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._messages import OptionError
-from zeronorm._threads import (
+from zeronorm._types import FloatArray
+from zeronorm.design._backend import Backend
+from zeronorm.design._base import Design
+from zeronorm.design._blocks import SMALLEST_BLOCK_BYTES, column_slices, is_tall
+from zeronorm.design._dense import DenseDesign
+from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
+from zeronorm.design._stats import ColumnStats, StatsAccumulator
+from zeronorm.execution import (
     Part,
     available_threads,
     long_vector,
@@ -25,13 +32,6 @@ from zeronorm._threads import (
     opened,
     work_in_turn,
 )
-from zeronorm._types import FloatArray
-from zeronorm.design._backend import Backend
-from zeronorm.design._base import Design
-from zeronorm.design._blocks import SMALLEST_BLOCK_BYTES, column_slices, is_tall
-from zeronorm.design._dense import DenseDesign
-from zeronorm.design._index import Index, as_index, as_selector, compose, is_consecutive, spans_of
-from zeronorm.design._stats import ColumnStats, StatsAccumulator
 
 DEFAULT_MEMORY_BUDGET = 512 << 20
 _MOST_WORKERS = 6  # threads, of which one reads while the others compute; more would wait for the disk

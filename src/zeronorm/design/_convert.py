@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from zeronorm._threads import require_memory
 from zeronorm._types import written
 from zeronorm.design._array_api import from_array_api
 from zeronorm.design._base import BACKENDS, Converter, Design
@@ -20,6 +19,7 @@ from zeronorm.design._dense import DenseDesign
 from zeronorm.design._devices import is_foreign_array
 from zeronorm.design._finite import require_finite
 from zeronorm.design._sparse import SparseDesign, check_structure
+from zeronorm.execution import require_memory
 from zeronorm.registry import load_extensions
 
 _NUMERIC_KINDS = ("int", "uint", "float", "double", "bool", "complex", "sparse", "decimal")

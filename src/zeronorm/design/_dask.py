@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_bytes
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._affine import Affine
 from zeronorm.design._backend import Backend
@@ -20,6 +19,7 @@ from zeronorm.design._blocks import is_tall
 from zeronorm.design._dense import DenseDesign
 from zeronorm.design._index import Index, as_index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator
+from zeronorm.execution import available_bytes
 
 # A Dask array is persisted on its workers if it takes at most this fraction of the memory that is free here.
 _KEPT_SHARE = 1 / 4
@@ -221,8 +221,7 @@ class DaskDesign(Design):
         if self._is_empty:
             super()._accumulate_stats(accumulator)
             return
-        classes = _shared(accumulator.codes), _shared(accumulator.row_weight)
-        pieces, tasks = self._each("column_stats", lambda position: classes)
+        pieces, tasks = self._each("column_stats", lambda position: accumulator.arguments)
         for piece, part in zip(pieces, _computed(tasks), strict=True):
             moments = part.class_mean, part.class_variance, part.mean, part.variance
             accumulator.put(piece.position, *moments, part.minimum, part.maximum)

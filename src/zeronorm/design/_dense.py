@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_threads, run_in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design._backend import Backend
 from zeronorm.design._base import SMALL_COPY_BYTES, Design
@@ -27,6 +26,7 @@ from zeronorm.design._column_kernels import (
 from zeronorm.design._finite import is_surely_finite
 from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator, read_only
+from zeronorm.execution import available_threads, run_in_threads
 
 BYTES_PER_THREAD = 32 << 20
 # More parts than threads: a thread on a busy core then takes fewer of them.

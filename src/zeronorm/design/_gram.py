@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from zeronorm._threads import available_threads, one_thread, one_thread_for_products, run_in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design import _outer_products as outer_products
 from zeronorm.design import _ways as ways
 from zeronorm.design._affine import slices
 from zeronorm.design._blocks import LARGEST_BLOCK_BYTES, column_slices, fill, from_parts, scratch_blocks
+from zeronorm.execution import available_threads, one_thread, one_thread_for_products, run_in_threads
 
 if TYPE_CHECKING:
     from zeronorm.design._base import Design

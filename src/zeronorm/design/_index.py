@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, in_threads, long_vector, run_in_threads
 from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
+from zeronorm.execution import available_threads, in_threads, long_vector, run_in_threads
 
 Index: TypeAlias = range | NDArray[np.intp]
 Selection: TypeAlias = slice | ArrayLike

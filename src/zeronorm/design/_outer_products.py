@@ -15,9 +15,9 @@ from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemm
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, one_thread, run_in_threads
 from zeronorm._types import FloatArray
 from zeronorm.design import _ways as ways
+from zeronorm.execution import available_threads, one_thread, run_in_threads
 
 
 def symmetric_accumulator(n: int) -> FloatArray:

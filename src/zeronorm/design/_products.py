@@ -14,11 +14,13 @@ from zeronorm._types import FloatArray
 from zeronorm.design import _outer_products as outer_products
 from zeronorm.design import _ways as ways
 from zeronorm.design._affine import Affine
-from zeronorm.design._blocks import blocks, column_slices, is_tall, row_blocks
+from zeronorm.design._blocks import blocks, column_slices, is_tall, row_blocks, scratch_blocks
 from zeronorm.design._gram import bands, parts_of
 
 if TYPE_CHECKING:
     from zeronorm.design._base import Design
+
+PRODUCTS_IN_MEMORY = 4_000_000  # products of columns with vectors that are held at a time (32 MB)
 
 
 def cross_gram(design: Design, other: Design, scale_sq: FloatArray | None) -> FloatArray:
@@ -122,6 +124,27 @@ def transpose_dot_of_blocks(design: Design, V: FloatArray) -> FloatArray:
         return result
     for columns, block in blocks(design):
         result[columns] = block.T @ V
+    return result
+
+
+def largest_products(design: Design, V: FloatArray) -> FloatArray:
+    """Return, for each column, the largest absolute value in a row of X' V."""
+    if design.affine is None or design.backend.transforms:
+        return design._largest_products(V)
+    return largest_products_of_blocks(design, V)
+
+
+def largest_products_of_blocks(design: Design, V: FloatArray) -> FloatArray:
+    result = np.empty(design.n_features)
+    if design.is_sparse:
+        for columns in column_slices(design, max(1, PRODUCTS_IN_MEMORY // V.shape[1])):
+            chosen = design.take(range(columns.start, columns.stop))
+            result[columns] = np.abs(transpose_dot(chosen, V)).max(axis=1)
+        return result
+    narrow = V.astype(np.float32 if design.dtype == np.float32 else np.float64)
+    for columns, block in scratch_blocks(design, narrow.dtype):
+        product = block.T @ narrow
+        result[columns] = np.maximum(product.max(axis=1), -product.min(axis=1))
     return result
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from zeronorm._jit import kernel
-from zeronorm._threads import available_threads, read_in_turn, run_in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import _ways as ways
 from zeronorm.design._backend import Backend
@@ -22,6 +21,7 @@ from zeronorm.design._finite import is_surely_finite
 from zeronorm.design._index import Index, as_selector, as_slice, compose
 from zeronorm.design._outer_products import symmetric_result
 from zeronorm.design._stats import StatsAccumulator, read_only
+from zeronorm.execution import available_threads, read_in_turn, run_in_threads
 
 # -- Compiled products over pairs of stored values of each column --
 

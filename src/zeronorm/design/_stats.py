@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._affine import Affine
 from zeronorm.design._column_kernels import columns_stats_in_place, float_bits, from_keys
@@ -25,6 +24,7 @@ from zeronorm.design._stats_kernels import (
     rows_stats,
     sparse_stats,
 )
+from zeronorm.execution import in_threads, long_vector
 
 RowOrder = tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]  # rows by class, their weights, class bounds
 
@@ -116,6 +116,7 @@ class StatsAccumulator:
         n, p = shape
         if n == 0:
             raise ValueError("Statistics of columns need at least one sample. Got 0 rows; select some rows.")
+        self.arguments = y, sample_weight
         self.codes = _class_codes(y, n)
         self.row_weight = _sample_weights(sample_weight, n)
         q = int(self.codes.max(initial=0)) + 1

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import ColumnStats, Design, is_constant_range
 from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.design._finite import are_trusted
+from zeronorm.execution import in_threads, long_vector
 from zeronorm.selection._problem import Problem, column_index
 
 
@@ -398,3 +398,15 @@ def parse_discrete_features(discrete: Any, problem: Problem) -> NDArray[np.bool_
     for column in discrete:
         mask[column_index(column, p, problem.design.feature_names, "discrete_features")] = True
     return mask
+
+
+def explained_share(problem: Problem) -> FloatArray:
+    """Share of the variance of each column that the target explains."""
+    design = problem.design
+    if not problem.target.has_classes:
+        centred = problem.y - problem.y.mean()
+        scale = design.column_stats().variance * problem.n_samples * float(centred @ centred)
+        return safe_ratio(design.transpose_dot(centred) ** 2, scale)
+    stats = design.column_stats(problem.y)
+    share = (stats.weight / stats.weight.sum())[:, None]
+    return safe_ratio((share * (stats.class_mean - stats.mean) ** 2).sum(axis=0), stats.variance)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,23 +23,28 @@ from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, advance
 
 REFERENCE_VOTE = 0.75  # the voting level at which the number of dummies is chosen, as in the paper
 PATIENCE = 4  # later stops without more features after which the search ends; the paper goes on to T = n/2
+PATIENCE_PER_MULTIPLE = (
+    2  # the same for m p dummies is 2 m: between two of them fewer irrelevant features enter
+)
 NOTHING = 1e-12  # increments of the occurrences below this are rounding errors
 
-Penalty = Callable[[FloatArray], FloatArray]
+Weigh = Callable[[IntArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Round:
-    """Occurrences and estimated shares of false features at one stopping point.
-
-    ``false_share`` has one value for each level of ``votes``.
-    """
+    """Occurrences of the columns, plain and deflated, at one stopping point."""
 
     stop_after: int
     n_dummies: int
     occurrences: FloatArray
+    deflated: FloatArray
     votes: FloatArray
-    false_share: FloatArray
+
+    @cached_property
+    def false_share(self) -> FloatArray:
+        """The estimated share of false features above each level of ``votes``."""
+        return false_shares(self.occurrences, self.deflated, self.votes)
 
     def n_selected(self) -> IntArray:
         """Number of features above each voting level."""
@@ -48,10 +54,20 @@ class Round:
         """The estimated share of false features at the voting level of the paper."""
         return float(self.false_share[np.flatnonzero(self.votes <= REFERENCE_VOTE + NOTHING)[-1]])
 
-    def q_values(self) -> FloatArray:
-        """The smallest estimated share of false features in a selection with this feature, for each; 1 if none."""
-        above = self.occurrences[:, None] > self.votes
-        return np.asarray(np.where(above, self.false_share, 1.0).min(axis=1))
+
+@dataclass(frozen=True)
+class Selection:
+    """The columns that are kept at a stopping point and a voting level, and the estimated share of false ones.
+
+    ``above`` are the columns above the voting level, ``kept`` those of them that are kept. ``q_values`` holds, for each column, the estimated share in the smallest selection that contains it, 1 if none does.
+    """
+
+    round: Round
+    vote: float
+    above: IntArray
+    kept: IntArray
+    false_share: float
+    q_values: FloatArray
 
 
 def voting_levels(n_experiments: int) -> FloatArray:
@@ -97,63 +113,93 @@ def false_shares(occurrences: FloatArray, deflated: FloatArray, votes: FloatArra
 class Calibration:
     """Settings of the search for the number of dummies, the stopping point and the voting level.
 
-    ``penalty`` returns a factor for each column from the occurrences at the stopping point.
+    ``multiples`` are the numbers of dummies, in units of p, in the order in which they are tried.
     """
 
     n_features: int
     level: float
-    most_dummies: int
+    multiples: Sequence[int]
     most_included: int
-    penalty: Penalty | None = None
 
     def rounds(self, start: Callable[[int], list[DummyExperiment]], columns: FloatArray) -> list[Round]:
         """Run the experiments with more and more dummies, then with later and later stops; one round per stop.
 
         ``start`` begins the experiments with p, 2p, 3p … dummies for 1, 2, 3 ….
         """
-        for multiple in range(1, self.most_dummies + 1):
+        for multiple in self.multiples:
             experiments = start(multiple)
             found = self._round(experiments, columns, multiple * self.n_features, 1)
             if found.at_reference() <= self.level:
                 break
         rounds, most = [found], min(self.most_included, found.n_dummies)
+        patience = max(PATIENCE, PATIENCE_PER_MULTIPLE * multiple)
         while rounds[-1].false_share[-1] <= self.level and len(rounds) < most:
-            if all(one.is_exhausted for one in experiments) or self._is_fruitless(rounds):
+            if all(one.is_exhausted for one in experiments) or self._is_fruitless(rounds, patience):
                 break
             rounds.append(self._round(experiments, columns, found.n_dummies, len(rounds) + 1))
         return rounds
 
-    def _is_fruitless(self, rounds: list[Round]) -> bool:
+    def _is_fruitless(self, rounds: list[Round], patience: int) -> bool:
         """Whether the last rounds selected no more than the rounds before them."""
         counts = [
             int(np.max(one.n_selected(), where=one.false_share <= self.level, initial=0)) for one in rounds
         ]
-        return len(counts) > PATIENCE and max(counts[-PATIENCE:]) <= max(counts[:-PATIENCE])
+        return len(counts) > patience and max(counts[-patience:]) <= max(counts[:-patience])
 
     def _round(
         self, experiments: list[DummyExperiment], columns: FloatArray, n_dummies: int, stop_after: int
     ) -> Round:
         advance(experiments, columns, stop_after)
         table = occurrence_table(experiments, columns.shape[1], stop_after)
-        if self.penalty is not None:
-            table *= self.penalty(table[:, -1])[:, None]
-        votes = voting_levels(len(experiments))
         deflated = deflated_occurrences(table, self.n_features, n_dummies)
-        shares = false_shares(table[:, -1], deflated, votes)
-        return Round(stop_after, n_dummies, table[:, -1], votes, shares)
+        return Round(stop_after, n_dummies, table[:, -1], deflated, voting_levels(len(experiments)))
 
 
-def best_round(rounds: Sequence[Round], level: float) -> tuple[Round, float]:
-    """The round and the voting level that select most with an estimated share of false features within the level.
+def best_selection(rounds: Sequence[Round], level: float, weigh: Weigh | None = None) -> Selection:
+    r"""The stopping point and the voting level that select most with an estimated share of false features within the level.
 
-    Ties go to the smaller estimate, then to the earlier stop and the higher vote.
+    With ``weigh``, which returns the probability :math:`w_j` of each of some columns that it is relevant and not a
+    neighbour, the columns above a voting level are kept in the order of :math:`\Phi'_j w_j`, as long as the mean of
+    :math:`1 - \Phi'_j w_j` is within the level. Ties go to the smaller estimate, then to the earlier stop and the
+    higher vote.
     """
-    best = (-1, 0.0, 0, 0.0)
-    for number, one in enumerate(rounds):
-        for count, share, vote in zip(one.n_selected(), one.false_share, one.votes, strict=True):
-            candidate = (int(count), -float(share), -number, float(vote))
-            if share <= level and candidate > best:
-                best = candidate
-    if best[0] < 0:
-        return rounds[0], 1.0
-    return rounds[-best[2]], best[3]
+    candidates = [(one, float(vote)) for one in rounds for vote in one.votes]
+    if weigh is None:
+        return min((_all_above(*one, level) for one in candidates), key=_preference)
+    # A weight of 1 for every column shows how many could be kept at most.
+    bounds = sorted((_by_weight(*one, level, 1.0) for one in candidates), key=_preference)
+    best = _by_weight(bounds[0].round, bounds[0].vote, level, weigh(bounds[0].above))
+    for bound in bounds[1:]:
+        if bound.kept.size < max(1, best.kept.size):
+            break
+        one = _by_weight(bound.round, bound.vote, level, weigh(bound.above))
+        best = min(best, one, key=_preference)
+    return best
+
+
+def _preference(one: Selection) -> tuple[float, ...]:
+    share = one.false_share if one.kept.size else float(one.q_values.min(initial=1.0))
+    return (-one.kept.size, share, one.round.stop_after, -one.vote)
+
+
+def _all_above(one: Round, vote: float, level: float) -> Selection:
+    """All columns above a voting level, or none."""
+    above = np.flatnonzero(one.occurrences > vote)
+    share = float(false_shares(one.occurrences, one.deflated, np.asarray([vote]))[0])
+    q_values = np.ones(one.occurrences.size)
+    q_values[above] = share
+    kept = above if share <= level else above[:0]
+    return Selection(one, vote, above, kept, share if kept.size else 0.0, q_values)
+
+
+def _by_weight(one: Round, vote: float, level: float, weights: FloatArray | float) -> Selection:
+    """The columns above a voting level with the largest weighted occurrences."""
+    above = np.flatnonzero(one.occurrences > vote)
+    false = 1.0 - np.clip(one.deflated[above], 0.0, 1.0) * weights
+    order = np.argsort(false, kind="stable")
+    shares = np.cumsum(false[order]) / np.arange(1, above.size + 1)
+    q_values = np.ones(one.occurrences.size)
+    q_values[above[order]] = shares
+    count = int(np.sum(shares <= level))
+    share = float(shares[count - 1]) if count else 0.0
+    return Selection(one, vote, above, np.sort(above[order[:count]]), share, q_values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
@@ -13,9 +12,9 @@ from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment
 
 MOST_NUMBERS = 4_000_000  # values of a working set that is the whole data (32 MB)
 FIRST_COLUMNS = 4096  # columns with the largest products that form the first working set of wider data
-NEAR = 0.85  # columns that came this near to the bound of a step join the working set when one was missed
-ROUNDING = 1e-6  # products in single precision may exceed the bound by this share
-SLICE_NUMBERS = 16_000_000  # products that are held at a time (128 MB)
+NEAR = 0.7  # columns that came this near to the bound of a step join the working set when one was missed
+CLOSE = 0.99  # columns nearer than this are checked in double precision
+ROUNDING = 1e-6  # share by which a product may exceed the bound
 SAMPLE_COLUMNS = 20_000  # columns from which common factors are estimated
 MOST_FACTORS = 10
 GAP = 2.0  # the eigenvalue of the last factor is larger than the next by this factor
@@ -69,18 +68,14 @@ class ForwardData:
         If no column exceeds a bound, the paths are those of all columns.
         """
         residuals, bounds = _unique_steps(experiments)
-        outside = np.ones(self.design.n_features, dtype=bool)
-        outside[chosen] = False
-        near, exceeds = [], False
-        width = max(1, SLICE_NUMBERS // bounds.size)
-        for start in range(0, outside.size, width):
-            part = slice(start, min(start + width, outside.size))
-            ratio = np.abs(self.design.take(part).transpose_dot(residuals))
-            ratio *= 1.0 / bounds
-            highest = np.where(outside[part], ratio.max(axis=1) * self.inverse[part], 0.0)
-            near.append(start + np.flatnonzero(highest > NEAR))
-            exceeds = exceeds or bool((highest > 1.0 + ROUNDING).any())
-        return np.concatenate(near) if exceeds else np.empty(0, dtype=np.intp)
+        steps = residuals[:, bounds > 0.0] / bounds[bounds > 0.0]
+        ratio = self.design.largest_products(steps) * self.inverse
+        ratio[chosen] = 0.0
+        close = np.flatnonzero(ratio > CLOSE)
+        for part in np.array_split(close, -(-close.size // FIRST_COLUMNS)) if close.size else ():
+            if np.abs(self.columns(part).T @ steps).max() > 1.0 + ROUNDING:
+                return np.flatnonzero(ratio > NEAR)
+        return np.empty(0, dtype=np.intp)
 
 
 def _unique_steps(experiments: Sequence[DummyExperiment]) -> tuple[FloatArray, FloatArray]:
@@ -160,8 +155,3 @@ def between_shares(
     between = np.einsum("ij,ij->j", means, means)[total > 0.0] / total[total > 0.0]
     levels = (np.arange(n_shares) + 0.5) / n_shares
     return np.clip(np.quantile(between, levels), 0.0, 1.0) if between.size else np.full(n_shares, 0.5)
-
-
-def group_codes(labels: NDArray[np.generic]) -> NDArray[np.intp]:
-    """Numbers 0, 1, … of the groups of samples."""
-    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)

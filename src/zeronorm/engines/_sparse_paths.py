@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._index import made_absolute, rising
+from zeronorm.execution import in_threads
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 

@@ -29,11 +29,12 @@ SMALLEST_SHAPE = 1e-6  # of a beta distribution; a sphere of one dimension is tw
 class DummyDistribution(ABC):
     """The distribution of a dummy: a random direction of the space orthogonal to ``removed``.
 
-    ``removed`` is an orthonormal basis that contains the constant vector; ``dimension`` is that of the space.
+    ``removed`` is an orthonormal basis that contains the constant vector; ``dimension`` is that of the space, and
+    ``labels`` are the groups of dependent samples, if there are any.
     """
 
-    def __init__(self, removed: FloatArray) -> None:
-        self.removed = removed
+    def __init__(self, removed: FloatArray, labels: NDArray[np.intp] | None = None) -> None:
+        self.removed, self.labels = removed, labels
         self.n_samples = removed.shape[0]
         self.dimension = self.n_samples - removed.shape[1]
 
@@ -86,8 +87,8 @@ class GroupedDummies(DummyDistribution):
     """
 
     def __init__(self, labels: NDArray[np.intp], shares: FloatArray) -> None:
-        super().__init__(np.full((labels.size, 1), labels.size**-0.5))
-        self.labels, self.shares = labels, shares
+        super().__init__(np.full((labels.size, 1), labels.size**-0.5), labels)
+        self.groups, self.shares = labels, shares
         self.sizes = np.bincount(labels)
         self.between = self.sizes.size - 1
         self.within = self.n_samples - self.sizes.size
@@ -95,8 +96,8 @@ class GroupedDummies(DummyDistribution):
     def group_means(self, columns: FloatArray) -> FloatArray:
         """Each column with its values replaced by the means of the groups, centred."""
         sums = np.zeros((self.sizes.size, columns.shape[1]))
-        np.add.at(sums, self.labels, columns)
-        means = (sums / self.sizes[:, None])[self.labels]
+        np.add.at(sums, self.groups, columns)
+        means = (sums / self.sizes[:, None])[self.groups]
         return np.asarray(means - means.mean(axis=0))
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:

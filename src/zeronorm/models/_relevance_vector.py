@@ -14,9 +14,9 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, written
 from zeronorm.design import as_design, in_memory
+from zeronorm.execution import require_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._problem import warn_about_target_outliers, warn_of_long_fit

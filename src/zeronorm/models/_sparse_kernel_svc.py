@@ -16,13 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design, in_memory
 from zeronorm.design._dense import DenseDesign
 from zeronorm.engines.rescaling._iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
 from zeronorm.engines.rescaling._l1_and_probit import ProbitModel
 from zeronorm.engines.rescaling._models import Part, SharedScaleModel
+from zeronorm.execution import require_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import exceptions, number

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from zeronorm.report import _text as text
 from zeronorm.report._chart import Chart, ReportData, Rows, charts_of
 from zeronorm.report._svg import HALF, NARROW, WIDE, series_class, shape, visible
-from zeronorm.result._files import described_records
+from zeronorm.result._files import annotation_headings, described_records
 from zeronorm.result._lists import LISTS, RARE, RARE_MARK, features_by_list, is_rare, list_sentence
 from zeronorm.result._record import ResultData
 from zeronorm.result._sentences import compared_classes, effect_name
@@ -295,6 +295,10 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
         for label in (
             classes if len(classes) <= MOST_CLASS_COLUMNS else ()
         )  # only some of them would mislead
+    ]
+    columns += [
+        (visible(heading, 20), [(f.annotation or {}).get(heading, "–") for f in features])
+        for heading in annotation_headings(features)
     ]
     plain = (
         ("q of the selection", "selection_q_value"),

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
-from zeronorm._threads import thread_controller
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._base import Design
+from zeronorm.execution import thread_controller
 from zeronorm.resampling._fitted_path import fitted_path, selected_support
 from zeronorm.resampling._journal import Journal
 from zeronorm.resampling._metrics import Metric

@@ -93,17 +93,23 @@ FEATURE_COLUMNS = (
 
 
 def feature_rows(selected: Sequence[SelectedFeature]) -> list[dict[str, Any]]:
-    """One row per selected feature, with a column for the mean of each class."""
+    """One row per selected feature, with columns for the mean of each class and for the annotations."""
+    headings = annotation_headings(selected)
     rows = []
     for feature in selected:
         content = asdict(feature)
         means = content["class_means"] or {}
         content["rarely_selected"] = is_rare(feature.frequency)
-        rows.append(
-            {name: content[name] for name in FEATURE_COLUMNS}
-            | {f"mean in {label}": value for label, value in means.items()}
-        )
+        row = {name: content[name] for name in FEATURE_COLUMNS}
+        row |= {f"mean in {label}": value for label, value in means.items()}
+        texts = {heading: (feature.annotation or {}).get(heading) for heading in headings}
+        rows.append(row | {_distinct(heading, row): text for heading, text in texts.items()})
     return rows
+
+
+def annotation_headings(selected: Sequence[SelectedFeature]) -> list[str]:
+    """The headings of the annotations of the selected features."""
+    return list(dict.fromkeys(heading for feature in selected for heading in feature.annotation or {}))
 
 
 def method_rows(table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -47,6 +47,7 @@ class SelectedFeature:
     p_value, q_value : p-value of the feature alone, and adjusted for the false discovery rate over all features.
         They come from the samples that were used to select it: use them for orientation, not as evidence.
     selection_q_value : the smallest false discovery rate at which the method selects it; None for methods without one.
+    annotation : descriptions of the feature in the data, such as the title of a gene, by heading; None without any.
     coefficient : weight in the linear predictor on the standardised selected features; None where there is none.
     smallest_list : the smallest list that has it: "fewest", "recommended" or "all"; empty where there are no lists, or
         where the procedure does not predict better than chance.
@@ -69,6 +70,7 @@ class SelectedFeature:
     q_value: float | None = None
     selection_q_value: float | None = None
     coefficient: float | None = None
+    annotation: dict[str, str] | None = None
     smallest_list: str = ""
 
 

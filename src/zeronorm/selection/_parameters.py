@@ -237,6 +237,10 @@ _SEARCH = {
     "n_parts": Parameter(count(2), "Number of parts into which an interval is divided."),
     "n_trees": Parameter(count(), "Number of trees: 1 grows one tree, more grow a random forest."),
     "max_depth": Parameter(count(), "Largest depth of a tree; None: no limit."),
+    "confidence": Parameter(
+        OPEN_FRACTION,
+        "Probability at which a branch of a tree is not worse than a leaf: smaller prunes more.",
+    ),
     "min_samples_leaf": Parameter(
         STEP, "Smallest number of samples in a leaf, or their fraction of all samples."
     ),
@@ -252,6 +256,15 @@ _SEARCH = {
         POSITIVE, "Largest norm of the weights, on standardised columns. None: the whole path."
     ),
     "max_features": Parameter(count(), "Largest number of features in the subsets that are tried."),
+    "gap_tol": Parameter(
+        number(least=0, below=1), "Relative gap between objective and lower bound at which the search ends."
+    ),
+    "time_limit": Parameter(
+        POSITIVE, "Seconds after which the search ends with the best subset and bound so far."
+    ),
+    "max_nodes": Parameter(
+        count(), "Largest number of nodes of branch and bound; a warning is issued when it is reached."
+    ),
     "max_reweightings": Parameter(
         count(), "Largest number of reweighted problems that are solved for one value of the penalty."
     ),

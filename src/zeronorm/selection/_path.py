@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._threads import in_threads, long_vector
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._index import MANY, by_descending_value
+from zeronorm.execution import in_threads, long_vector
 
 TIE_TOLERANCE = 1e-10
 LARGE_RATIO = 1e3  # ratios below this are compared with the tolerance of this value

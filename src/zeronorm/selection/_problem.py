@@ -63,6 +63,16 @@ class RunBar:
         self._identifier = identifier
         self.stage = ""  # shown before the text of the current step, such as "permutation 3 of 19"
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a display."""
+        return self._display is not None
+
+    def print(self, text: str) -> None:
+        """Print a line that stays above the bar."""
+        if self._display is not None:
+            self._display.console.print(text, markup=False, highlight=False)
+
     def expect(self, steps: int) -> None:
         """Set the number of steps of the whole run."""
         self._update(total=steps)

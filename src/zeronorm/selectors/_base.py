@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from zeronorm._threads import reusing_memory
 from zeronorm.design import (
     Design,
     as_design,
@@ -35,6 +34,9 @@ from zeronorm.design import (
     require_finite,
 )
 from zeronorm.design._stats_kernels import LARGEST_VALUE
+from zeronorm.engines.certificates._certificate import Certificate
+from zeronorm.engines.certificates._gap import optimality_gap
+from zeronorm.execution import reusing_memory
 from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
@@ -79,6 +81,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     _finite_from_statistics: ClassVar[bool] = False
 
     _common_attributes = ATTRIBUTES
+
+    # Loss of the linear models that the method trains on classes; None if it trains none.
+    _linear_loss: ClassVar[str | None] = None
 
     n_features_to_select: int | float | None
 
@@ -392,6 +397,29 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of ``estimator`` on the selected features."""
         return float(self._trained().score(self._selected_columns(X), y, **score_params))
+
+    # -- how good the subset is --------------------------------------------------------------------
+
+    def _certified_loss(self) -> str | None:
+        """The loss in which the subset is compared with the best one; None for methods that train no linear model."""
+        return (
+            "squared_error" if self._linear_loss and self._task_name() == "regression" else self._linear_loss
+        )
+
+    @available_if(lambda self: self._certified_loss() is not None)
+    def certificate(self, X: Any, y: Any, **options: Any) -> Certificate:
+        """Prove how far the selected subset is from the best one of its size, in the loss of this method.
+
+        Parameters
+        ----------
+        X, y : the data of ``fit``.
+        **options : ``C``, ``sample_weight``, ``gap_tol``, ``time_limit`` and others of ``optimality_gap``.
+        """
+        check_is_fitted(self, "support_")
+        own = {name: getattr(self, name, None) for name in ("feature_groups", "always_keep")}
+        # A bound needs columns of one scale; data that were used as they are stay as they are.
+        own["standardize"] = bool(getattr(self, "standardize", True))
+        return optimality_gap(X, y, self, **{**own, **options})
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 

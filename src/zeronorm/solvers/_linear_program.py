@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from zeronorm._threads import stoppable
 from zeronorm._types import FloatArray
+from zeronorm.execution import stoppable
 from zeronorm.solvers._status import Ended, Status
 
 _LARGEST_INDEX = 2**31 - 1

@@ -142,6 +142,11 @@ class _Check:
             w, V = self.rng.standard_normal((p, *shape)), self.rng.standard_normal((n, *shape))
             self.close(design.dot(w), X @ w, size @ np.abs(w), "dot")
             self.close(design.transpose_dot(V), X.T @ V, size.T @ np.abs(V), "transpose_dot")
+            columns = V.reshape(n, *(shape or (1,)))
+            largest = np.abs(X.T @ columns).max(axis=1)
+            magnitude = (size.T @ np.abs(columns)).max(axis=1)
+            rounding = 1e7 if design.dtype == np.float32 else 1.0  # of single over double precision
+            self.close(design.largest_products(V), largest, rounding * magnitude, "largest_products")
         whole_numbers = np.arange(p)
         self.close(design.dot(whole_numbers), X @ whole_numbers, size @ whole_numbers, "dot with integers")
         self.close(design.squared_norms(), (X**2).sum(axis=0), (X**2).sum(axis=0), "squared_norms")

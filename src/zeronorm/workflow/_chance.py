@@ -14,9 +14,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from zeronorm._messages import Message, parameter
-from zeronorm._threads import NotEnoughMemoryError
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.evaluation._records import columns_of
+from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.registry import get_method
 from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
@@ -204,6 +204,24 @@ def permutation_count(
     if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
         return COUNTS[-1]
     return count
+
+
+def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: str, n_made: int) -> list[str]:
+    """Why "auto" made no permutations, if it made none because they would take too long."""
+    fewest = COUNTS[-1]
+    if settings.permutations != "auto" or n_made:
+        return []
+    seconds = fewest * _estimated_seconds(table, settings, sizes, method)
+    if seconds <= AFFORDABLE_SECONDS:
+        return []
+    time = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    return [
+        Message(
+            f"No permutation test was made: {fewest} permutations are estimated to take {time} on one core, and "
+            f"without a number up to {AFFORDABLE_SECONDS:.0f} seconds are spent on them. To make them, set "
+            f"{setting('permutations', fewest)}."
+        )
+    ]
 
 
 def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zeronorm._messages import OptionError
@@ -60,13 +61,25 @@ def compare_methods(job: Job) -> Result:
                 *table.notes,
                 *procedures.predictor_notes(settings),
                 *chance.exchange_notes(table, settings),
-                *([comparison.verdict] if comparison is not None else []),
+                *_advice(comparison, rows),
             ]
         ),
         warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *messages_of(caught)]),
         provenance=job.provenance(built),
         records=records,
     )
+
+
+def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which method to prefer; none where the preferred one is not shown to be better than chance."""
+    if comparison is None:
+        return []
+    name = comparison.preferred
+    if any(row["method"] == name and row["beats_chance"] is False for row in rows):
+        return [
+            f"No method is preferred: {name}, which has the best scores, is not shown to be better than chance."
+        ]
+    return [comparison.verdict]
 
 
 def _built_methods(job: Job, sizes: list[int]) -> dict[str, Any]:

@@ -184,10 +184,18 @@ def describe_selected(
                 q_value=float(effects.q_value[index]),
                 selection_q_value=None if q_values is None else float(q_values[index]),
                 coefficient=None if weights is None else _finite(weights[position]),
+                annotation=_annotation_of(table, index),
                 smallest_list=smallest_list.get(index, ""),
             )
         )
     return features
+
+
+def _annotation_of(table: Table, index: int) -> dict[str, str] | None:
+    """The descriptions of a feature, by heading."""
+    column = int(table.source_columns[index])
+    found = {heading: texts[column] for heading, texts in table.annotations.items() if column in texts}
+    return found or None
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:

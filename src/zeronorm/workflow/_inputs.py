@@ -54,7 +54,13 @@ def load_data(data: Any, options: DataOptions) -> Table:
         table = _from_raw(RawTable.from_matrix(X), options, f"array of {_extent(X)}")
     if options.feature_groups is not None:
         table = replace(table, feature_groups=_feature_groups(options.feature_groups, table))
-    return table
+    return table if options.annotation is None else _annotated(table, options)
+
+
+def _annotated(table: Table, options: DataOptions) -> Table:
+    from zeronorm.datasets._annotation import with_annotation
+
+    return with_annotation(table, _second_table(options.annotation, options, "annotation", "feature"))
 
 
 def _extent(data: Any) -> str:
@@ -140,17 +146,20 @@ def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
 def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
     from zeronorm.datasets._joining import join_samples
 
-    if isinstance(options.samples, (str, os.PathLike)):
-        samples = _read(Path(options.samples), replace(options, delimiter=None, sheet=None, header_row=None))
-    elif hasattr(options.samples, "columns"):
-        samples = raw_from_data_frame(options.samples)
-    else:
-        raise OptionError(
-            "must be the path of a file or a data frame with one row per sample. Got "
-            f"{type(options.samples).__name__} instead.",
-            "samples",
-        )
+    samples = _second_table(options.samples, options, "samples", "sample")
     return join_samples(raw, samples, options.id, (*options.keep, *options.only, *options.categorical))
+
+
+def _second_table(given: Any, options: DataOptions, parameter: str, row: str) -> RawTable:
+    """A table beside the data, from a file or a data frame; ``row`` is what its rows are."""
+    if isinstance(given, (str, os.PathLike)):
+        return _read(Path(given), replace(options, delimiter=None, sheet=None, header_row=None))
+    if hasattr(given, "columns"):
+        return raw_from_data_frame(given)
+    raise OptionError(
+        f"must be the path of a file or a data frame with one row per {row}. Got {type(given).__name__} instead.",
+        parameter,
+    )
 
 
 def _vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._comparison import compare_methods
+from zeronorm.workflow._compiling import compilation_shown
 from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
 from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions
@@ -76,7 +77,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
     settings = replace(settings, n_jobs=jobs_at(settings.device, settings.dask, settings.n_jobs))
     with_model = isinstance(settings, SelectOptions) and settings.save_model
     data = arguments["data"]
-    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar:
+    with Progress(settings.verbose).whole(f"Reading {_named(data)}") as bar, compilation_shown(bar):
         # A mistake in the input is reported before any in the folder.
         job = _job(data, settings, clock, caller, bar)
         if settings.out is None:

@@ -137,7 +137,7 @@ def result_warnings(found: dict[str, Any], size: dict[str, Any]) -> list[str]:
             f"The selection is not stable (stability {stability:.2f}, 1 is best): with other samples, most of the "
             "selected features would be different. Do not rely on a single feature."
         )
-    if size.get("at_largest"):
+    if size.get("at_largest") and found["beats_chance"] is not False:
         notes.append(
             f"The chosen number of features, {size['chosen']}, is the largest that was tried. More may be better: "
             f"raise {parameter('max_features', 'the name')}."

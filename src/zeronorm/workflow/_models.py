@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from zeronorm.datasets._encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets._joining import join_samples, texts_of
+from zeronorm.datasets._numbers import with_numbers
 from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
@@ -174,6 +175,8 @@ def read_new_samples(
     **text : how the texts of both files are written: ``decimal_comma``, ``encoding``.
     """
     raw = _read(data, transpose=transpose, delimiter=delimiter, **text)
+    features = set(model.features)
+    raw = with_numbers(raw, [position for position, name in enumerate(raw.names) if name in features])
     if samples is None:
         return _with_names(raw, id)
     sheet = _read(samples, **text)

@@ -105,6 +105,14 @@ class DataOptions(Options):
         "CSV (feature,group) or JSON file. The features of a group are selected together or not at all.",
         "FILE",
     )
+    annotation: Any = option(
+        None,
+        OptionKind("path, data frame or None", "path"),
+        "A table with one row per feature that describes the features, such as symbols and titles of genes. The "
+        "descriptions of the selected features are in the result, in selected.csv and in the report.",
+        "File that describes the features, one row per feature, for selected.csv and the report.",
+        "FILE",
+    )
     keep: tuple[str, ...] = option(
         (),
         NAMES,
@@ -323,8 +331,13 @@ class Settings(DataOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Settings):
-    """The options of every run: data, procedure, device or cluster, and output folder."""
+    """The options of every run: data, procedure, seed, device or cluster, and output folder."""
 
+    seed: int | None = option(
+        None,
+        WholeNumber("int or None", "number"),
+        "The same as ``random_state``, under the name that it has on the command line.",
+    )
     device: str | None = option(
         None,
         OptionKind("str or None"),
@@ -354,6 +367,18 @@ class RunOptions(Settings):
         "Whether to continue an interrupted run from the finished folds in ``out``.",
         "Continue an interrupted run; its finished folds are not computed again.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed is None:
+            return
+        if self.random_state not in (0, self.seed):
+            raise OptionError(
+                f"is another name of {parameter('random_state', 'the name')}. Got {self.seed} beside "
+                f"{setting('random_state', self.random_state)}. Leave one of them out.",
+                "seed",
+            )
+        object.__setattr__(self, "random_state", self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,6 +142,9 @@ def _selection_result(
     named = {feature.index for feature in selected} | {feature.index for feature in listed}
     named |= {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}
+    n_made = found["n_permutations"]
+    not_tested = chance.left_out_notes(job.table, settings, sizes, fitted.label, n_made)
+    notes = [*table.notes, *_notes(job, fitted, selected, size, frequencies.shares), *not_tested]
     result = Result(
         kind="selection",
         data=describe_data(job),
@@ -152,7 +155,7 @@ def _selection_result(
         selected=selected,
         listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
-        notes=job.rendered([*table.notes, *_notes(job, fitted, selected, size, frequencies.shares)]),
+        notes=job.rendered(notes),
         provenance=job.provenance({fitted.label: fitted.procedure}, fitted.selector),
         figures=figures,
         records=records,

@@ -195,7 +195,7 @@ def test_rounds_that_end_too_early_still_value_every_feature():
 
 
 def test_too_little_memory_is_said_before_the_work(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.available_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 1 << 30)
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     with pytest.raises(
         MemoryError, match=r"20000 samples, which needs 3\.0 GiB of memory, and 1\.0 GiB are free"

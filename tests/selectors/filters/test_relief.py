@@ -13,9 +13,9 @@ import zeronorm
 from oracles.relief import mean_hit_and_miss
 from small_problems import noise
 from zeronorm import Relief
-from zeronorm import _threads as threads
 from zeronorm.engines.neighbours import _kernels as ranges
 from zeronorm.engines.neighbours import _search as neighbours
+from zeronorm.execution import _threads as threads
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selectors.filters import _relief as relief
 

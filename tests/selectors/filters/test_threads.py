@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from zeronorm import Relief, as_design
-from zeronorm._threads import in_threads, run_in_threads, useful_threads
 from zeronorm.design._dense import DenseDesign
+from zeronorm.execution import in_threads, run_in_threads, useful_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -36,7 +36,7 @@ def test_an_error_reaches_the_caller(n_threads):
 
 
 def test_little_work_gets_one_thread(monkeypatch):
-    monkeypatch.setattr("zeronorm._threads.n_cores", lambda: 16)
+    monkeypatch.setattr("zeronorm.execution._threads.n_cores", lambda: 16)
     assert useful_threads(8, 1000) == 1
     assert useful_threads(8, 10**9) == 8
     assert useful_threads(1, 10**9) == 1
@@ -44,7 +44,7 @@ def test_little_work_gets_one_thread(monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 1, 1000, (1 << 18) + 7])
 def test_parts_of_a_vector_cover_it_once(monkeypatch, size):
-    monkeypatch.setattr("zeronorm._threads.available_threads", lambda: 3)
+    monkeypatch.setattr("zeronorm.execution._threads.available_threads", lambda: 3)
     seen = np.zeros(size, dtype=int)
 
     def count(first, last):

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from zeronorm import TreeSelector
-from zeronorm.selectors.greedy import _tree as tree
+from zeronorm.engines.trees._nodes import Nodes
 
 
 def threshold_problem(seed: int = 0, n: int = 120, p: int = 15):
@@ -151,7 +151,7 @@ def test_pruning_finds_the_best_of_all_subtrees(criterion, alpha):
     y = np.digitize(X[:, 0] + X[:, 2] + 0.8 * rng.normal(size=60), [0.0])
     s = TreeSelector(criterion=criterion, max_depth=4, ccp_alpha=alpha, random_state=0).fit(X, y)
     full = TreeSelector(criterion=criterion, max_depth=4, random_state=0).fit(X, y).tree_
-    nodes = full if criterion == "error" else tree.Nodes.of(full)
+    nodes = full if criterion == "error" else Nodes.of(full)
     # Of equally good subtrees the smaller one.
     _, _, splits = min(subtrees(nodes), key=lambda found: (round(found[0] + alpha * found[1], 12), found[1]))
     assert set(nodes.feature[list(splits)]) == set(used_by(s))
@@ -162,7 +162,7 @@ def test_pruning_finds_the_best_of_all_subtrees(criterion, alpha):
 
 def used_by(selector):
     fitted = selector.tree_
-    features = fitted.feature if isinstance(fitted, tree.Nodes) else fitted.tree_.feature
+    features = fitted.feature if isinstance(fitted, Nodes) else fitted.tree_.feature
     return features[features >= 0]
 
 

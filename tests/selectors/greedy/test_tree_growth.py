@@ -8,13 +8,17 @@ import pytest
 import zeronorm
 from small_problems import noise, problem_of
 from zeronorm import as_design
+from zeronorm.engines._column_information import explained_share
+from zeronorm.engines.trees import _cuts
+from zeronorm.engines.trees._error_cuts import fewest_errors, grow_by_error
+from zeronorm.engines.trees._nodes import chosen_cost
 from zeronorm.selection.target import Labels
 from zeronorm.selectors.greedy import _tree as tree
 
 
 def test_a_leaf_that_costs_just_what_a_branch_saves_ends_there():
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], dtype=np.float32)
-    nodes = tree.grow_by_error(X, np.array([0, 0, 1, 1, 1, 0]), 2, max_depth=None, min_leaf=1)
+    nodes = grow_by_error(X, np.array([0, 0, 1, 1, 1, 0]), 2, max_depth=None, min_leaf=1)
     costs = nodes.collapse_costs()
     assert nodes.feature[0] == 0
     for level in np.unique(costs[costs > 0.0]):
@@ -30,11 +34,11 @@ def test_the_cost_of_a_leaf_is_chosen_from_two_samples_of_a_class_on():
     data = noise(12, 2).astype(np.float32)
 
     def grow(data, y):
-        return tree.grow_by_error(data, y, 2, max_depth=None, min_leaf=1)
+        return grow_by_error(data, y, 2, max_depth=None, min_leaf=1)
 
     for n_rare, is_chosen in ((1, False), (2, True), (5, True)):
         y = (np.arange(12) < n_rare).astype(int)
-        assert (tree.chosen_cost(grow, data, Labels.of(y), 0) > 0.0) is is_chosen
+        assert (chosen_cost(grow, data, Labels.of(y), 0) > 0.0) is is_chosen
 
 
 def test_columns_of_a_tree_keep_their_differences_in_single_precision():
@@ -69,20 +73,20 @@ def test_unused_features_stand_below_half_of_the_least_importance():
     np.testing.assert_allclose(nothing, [0.15, 0.4])
 
 
-def test_the_association_of_a_column_is_the_share_of_its_variance():
+def test_the_explained_share_of_a_column_is_the_share_of_its_variance():
     X, y = noise(30, 4), np.arange(30) % 3
     X[:, 3] = 1.0
     three = problem_of(y, X, "multiclass", classes=np.arange(3))
     means = np.array([X[y == c].mean(axis=0) for c in range(3)])
     wanted = ((means[y] - X.mean(axis=0)) ** 2).mean(axis=0)[:3] / X.var(axis=0)[:3]
-    np.testing.assert_allclose(tree._association(three), [*wanted, 0.0], atol=1e-12)
+    np.testing.assert_allclose(explained_share(three), [*wanted, 0.0], atol=1e-12)
     real = problem_of(X[:, 0] + noise(30, 1, 1)[:, 0], X, "regression")
     wanted = [np.corrcoef(x, real.y)[0, 1] ** 2 for x in X.T[:3]]
-    np.testing.assert_allclose(tree._association(real)[:3], wanted, atol=1e-12)
+    np.testing.assert_allclose(explained_share(real)[:3], wanted, atol=1e-12)
 
 
 def split(values, labels, min_leaf=1, n_classes=2):
-    return tree.fewest_errors(np.asarray(values, dtype=np.float32), np.eye(n_classes)[labels], min_leaf)
+    return fewest_errors(np.asarray(values, dtype=np.float32), np.eye(n_classes)[labels], min_leaf)
 
 
 def test_the_split_with_the_fewest_errors_by_hand():
@@ -102,23 +106,21 @@ def test_the_split_with_the_fewest_errors_by_hand():
     assert split([[0, 0], [1, 1], [2, 3], [3, 4], [4, 2], [5, 5]], [0, 0, 1, 0, 1, 1]) == (0, 1.5)
     close = np.float32(1.0), np.nextafter(np.float32(1.0), np.float32(2.0))
     assert split([[close[0]], [close[1]]], [0, 1])[1] < close[1]
-    assert tree.fewest_errors(np.array([[2.0], [1.0]], dtype=np.float32), np.eye(2)[[0, 1]], 1) == (0, 1.5)
+    assert fewest_errors(np.array([[2.0], [1.0]], dtype=np.float32), np.eye(2)[[0, 1]], 1) == (0, 1.5)
 
 
 def test_growth_ends_at_the_depth_and_where_a_node_is_pure():
     data = np.array([[0.0], [1.0], [2.0], [3.0]], dtype=np.float32)
     y = np.array([0, 1, 0, 0])
-    whole = tree.grow_by_error(data, y, 2, max_depth=None, min_leaf=1)
+    whole = grow_by_error(data, y, 2, max_depth=None, min_leaf=1)
     assert whole.left.tolist() == [1, 2, -1, -1, -1]
     assert whole.right.tolist() == [4, 3, -1, -1, -1]
     assert whole.threshold.tolist()[:2] == [1.5, 0.5]
     assert whole.cost.tolist() == [0.25, 0.25, 0.0, 0.0, 0.0]
     assert whole.value.tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
-    assert tree.grow_by_error(data, y, 2, max_depth=1, min_leaf=1).left.tolist() == [1, -1, -1]
-    assert tree.grow_by_error(data, y, 2, max_depth=0, min_leaf=1).left.tolist() == [-1]
-    assert tree.grow_by_error(data, np.zeros(4, dtype=int), 2, max_depth=None, min_leaf=1).left.tolist() == [
-        -1
-    ]
+    assert grow_by_error(data, y, 2, max_depth=1, min_leaf=1).left.tolist() == [1, -1, -1]
+    assert grow_by_error(data, y, 2, max_depth=0, min_leaf=1).left.tolist() == [-1]
+    assert grow_by_error(data, np.zeros(4, dtype=int), 2, max_depth=None, min_leaf=1).left.tolist() == [-1]
     np.testing.assert_array_equal(whole.predictions(data, np.array([0.0, 1.0])), [y, np.zeros(4)])
     np.testing.assert_allclose(whole.importance(2), [1.0, 0.0])
 
@@ -129,11 +131,23 @@ def test_a_share_of_the_samples_is_the_least_size_of_a_leaf():
     for least, size in ((0.2, 4), (0.21, 5), (0.001, 1), (3, 3)):
         grow = zeronorm.TreeSelector(criterion="error", min_samples_leaf=least)._grower(problem, 0)
         nodes = grow(data, problem.y)
-        wanted = tree.grow_by_error(data, problem.y, 2, max_depth=None, min_leaf=size)
+        wanted = grow_by_error(data, problem.y, 2, max_depth=None, min_leaf=size)
         np.testing.assert_array_equal(nodes.feature, wanted.feature)
         np.testing.assert_array_equal(nodes.threshold, wanted.threshold)
         counts = np.bincount(list(nodes.paths(data))[-1])
         assert counts[counts > 0].min() >= size
+
+
+@pytest.mark.parametrize("start", [1e6, 1.0, 3e30, -7.0])
+def test_neighbours_in_single_precision_are_separated(start):
+    """Their middle rounds to one of them; at the upper one nothing was separated, and the growth never ended."""
+    low = np.float32(start)
+    for _ in range(4):
+        high = np.nextafter(low, np.float32(np.inf))
+        data, y = np.repeat([[low], [high]], 2, axis=0), np.array([0, 0, 1, 1])
+        nodes = grow_by_error(data, y, 2, max_depth=3, min_leaf=1)
+        assert nodes.predictions(data, np.zeros(1))[0].tolist() == [0.0, 0.0, 1.0, 1.0]
+        low = high
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -144,10 +158,10 @@ def test_splits_of_several_blocks_are_those_of_one(n_classes, monkeypatch):
     for _ in range(60):
         data = rng.integers(0, 3, size=(9, 4)).astype(np.float32)
         cases.append((data, np.eye(n_classes)[rng.integers(0, n_classes, 9)]))
-    whole = [tree.fewest_errors(data, indicator, 1) for data, indicator in cases]
+    whole = [fewest_errors(data, indicator, 1) for data, indicator in cases]
     assert {found[0] for found in whole if found is not None} == {0, 1, 2, 3}
-    monkeypatch.setattr(tree, "MOST_ENTRIES", 1)
-    assert [tree.fewest_errors(data, indicator, 1) for data, indicator in cases] == whole
+    monkeypatch.setattr(_cuts, "MOST_ENTRIES", 1)
+    assert [fewest_errors(data, indicator, 1) for data, indicator in cases] == whole
 
 
 @pytest.mark.parametrize("home", [np.asarray, as_design])

@@ -24,8 +24,8 @@ from zeronorm import (
     SelectorCV,
     evaluate,
 )
-from zeronorm._threads import thread_controller
 from zeronorm.engines.pipeline_choice import _inner_folds as inner_folds
+from zeronorm.execution import thread_controller
 from zeronorm.registry import all_methods
 from zeronorm.resampling._size_rules import smoothed
 from zeronorm.resampling.predictors._ridge import RIDGE_PENALTIES

@@ -13,7 +13,7 @@ def planted(seed, n=120, p=300, k=8, size=0.8):
     return X, X[:, relevant] @ rng.choice([-size, size], k) + rng.normal(size=n), relevant
 
 
-@pytest.mark.parametrize("path", ["orthogonal", "least_angle"])
+@pytest.mark.parametrize("path", ["both", "orthogonal", "least_angle"])
 def test_the_false_discovery_rate_is_within_the_level(path):
     false, found = [], []
     for seed in range(9):

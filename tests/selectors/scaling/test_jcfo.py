@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 import zeronorm
+from oracles.qp import PRECISE
 from small_problems import noise, problem_of
 from zeronorm import JCFO
 from zeronorm.criteria import make_kernel
@@ -30,11 +32,9 @@ def problem(n=40, p=8, seed=0):
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
-def model_of(X, y, kernel="rbf", penalties=(0.1, 1.0)):
-    scale = np.full(X.shape[1], 0.5)
-    return SparseProbit(
-        as_design(X), y, make_kernel(kernel, gamma=1.0, design=as_design(X)), scale, penalties, 5
-    )
+def model_of(X, y, kernel="rbf", penalties=(0.1, 1.0), gradient_steps=5):
+    scale, chosen = np.full(X.shape[1], 0.5), make_kernel(kernel, gamma=1.0, design=as_design(X))
+    return SparseProbit(as_design(X), y, chosen, scale, penalties, gradient_steps)
 
 
 def penalised_likelihood(X, y, kernel, scale, beta, bias, penalties):
@@ -74,6 +74,35 @@ def test_the_gradient_in_the_scaling_factors(kernel):
         high, _ = model.scale_loss(scale + h, expected, resistance)
         low, _ = model.scale_loss(scale - h, expected, resistance)
         assert gradient[k] == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", [(40, 8), (20, 60)])
+def test_without_gradients_a_step_reaches_the_minimum_that_a_qp_solver_finds(shape, seed):
+    """In the squared factors the problem of a linear kernel is a convex quadratic program."""
+    X, y = problem(*shape, seed=seed)
+    model = model_of(X, y, "linear", gradient_steps=None)
+    rng = np.random.default_rng(seed)
+    model.beta = rng.normal(size=len(X))
+    expected, resistance = 3.0 * rng.normal(size=len(X)), rng.uniform(0.5, 20.0, X.shape[1])
+    found = model._best_scale(expected, resistance)
+    square = cp.Variable(X.shape[1], nonneg=True)
+    miss = (X * (X.T @ model.beta)) @ square + model.bias - expected
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(miss) + 0.5 * resistance @ square))
+    program.solve(solver=cp.CLARABEL, **PRECISE)
+    assert model.scale_loss(found, expected, resistance)[0] == pytest.approx(program.value, rel=1e-6)
+    assert 0 < np.count_nonzero(found) < X.shape[1]
+    np.testing.assert_allclose(found**2, square.value, atol=1e-3 * square.value.max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_gradients_the_likelihood_never_decreases_either(seed):
+    X, y = problem(seed=seed)
+    s = JCFO(gradient_steps=None, sample_penalty=0.2, feature_penalty=0.5).fit(X, y)
+    assert s.converged_
+    assert np.diff(s.objective_).min() >= -1e-10
+    assert s.objective_[-1] > s.objective_[0] + 1.0
+    assert {1, 4} <= set(s.get_support(indices=True).tolist())
 
 
 def test_the_weights_of_the_samples_minimise_their_objective():
@@ -204,6 +233,7 @@ def test_overwhelming_penalties_and_identical_samples_stay_finite():
         ({"sample_penalty": -0.1}, "'sample_penalty' parameter of JCFO must be"),
         ({"feature_penalty": 0.0}, "'feature_penalty' parameter of JCFO must be"),
         ({"gradient_steps": 0}, "'gradient_steps' parameter of JCFO must be"),
+        ({"gradient_steps": None, "kernel": "rbf"}, "an integer of at least 1 with kernel='rbf'"),
         ({"kernel": "cosine"}, "'kernel' parameter of JCFO must be 'linear', 'poly' or 'rbf'"),
         ({"gamma": -1.0}, "'gamma' parameter of JCFO"),
         ({"degree": 0}, "'degree' parameter of JCFO"),
@@ -337,13 +367,14 @@ def test_the_iteration_ends_when_nothing_rises_and_no_feature_is_removed():
     left_at, converged = selector._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_steps, model.n_climbs) == (True, 5, 1)
     np.testing.assert_allclose(np.diff(selector.objective_), [1.0, 1.0, 0.001, 0.02, 0.008, 1.0])
-    scale = np.array([1.0, 2.5, 3.5, 4.2])
+    # The factor of a feature that leaves first counts 1 + its explained share, which is one with two samples.
+    scale = np.array([2.0, 2.5, 3.5, 4.2])
     np.testing.assert_allclose(left_at, (np.array([1, 6, 6, 3]) + scale / (1.0 + scale)) / 7.0)
     short = zeronorm.JCFO(tol=1e-3, max_iter=2)
     model = LosingFeatures([1.0, 1.0], {1: 0})
     left_at, converged = short._iterate(model, problem_of([0, 1], noise(2, 4)))
     assert (converged, model.n_climbs, len(short.objective_)) == (False, 0, 3)
-    scale = np.array([1.0, 2.1, 3.1, 4.1])
+    scale = np.array([2.0, 2.1, 3.1, 4.1])
     np.testing.assert_allclose(left_at, (np.array([1, 2, 2, 2]) + scale / (1.0 + scale)) / 3.0)
 
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import zeronorm
-from oracles.linear_programs import l1_model
+from oracles.linear_programs import joint_l1_model, l1_model
 from small_problems import INF, noise, problem_of
 from zeronorm import FSV, L1SVM
 from zeronorm.selectors.sparsity import _fsv as fsv
@@ -185,6 +185,73 @@ def test_several_classes_share_their_features():
         slack = np.maximum(0, 1 - side * (standardised @ selector.coef_[c] + selector.intercept_[c]))
         value += 0.95 * (slack[side > 0].mean() + slack[side < 0].mean())
     assert selector.objective_[-1] == pytest.approx(value, rel=1e-6)
+
+
+def three_classes(gap=4.0, n=60):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 15))
+    X[:, 2] += gap * (y == 0)
+    X[:, 7] += gap * (y == 1)
+    return StandardScaler().fit_transform(X), y
+
+
+def joint_loss(s, X, y):
+    """The slacks of the joint constraints, averaged within each class."""
+    values = X @ s.coef_.T + s.intercept_
+    missing = 1.0 - values[np.arange(len(y)), y][:, None] + values
+    missing[np.arange(len(y)), y] = 0.0
+    slack = np.maximum(missing, 0.0).sum(axis=1)
+    return sum(slack[y == c].mean() for c in range(3))
+
+
+@pytest.mark.parametrize("sparsity", [0.02, 0.1])
+def test_all_classes_in_one_program(sparsity):
+    """It descends on the printed objective and ends at an optimum for the costs that its weights define."""
+    X, y = three_classes(gap=2.0)
+    s = FSV(sparsity=sparsity, multi_class="weston_watkins").fit(X, y)
+    size = np.abs(s.coef_).sum(axis=0)
+    loss = (1.0 - sparsity) * joint_loss(s, X, y)
+    assert np.all(np.diff(s.objective_) <= 1e-9)
+    assert len(s.objective_) > 2
+    assert s.objective_[-1] == pytest.approx(loss + sparsity * np.sum(1 - np.exp(-5.0 * size)), rel=1e-6)
+    penalty = sparsity * 5.0 * np.exp(-5.0 * size)
+    best = joint_l1_model(X, y, (1.0 - sparsity) / np.bincount(y)[y], penalty)
+    assert loss + penalty @ size == pytest.approx(best, rel=1e-6)
+    assert FSV(2, multi_class="weston_watkins").fit(X, y).get_support(indices=True).tolist() == [2, 7]
+
+
+def test_one_program_separates_all_classes_or_says_that_it_cannot():
+    X, y = three_classes(gap=12.0)
+    s = FSV(sparsity=None, multi_class="weston_watkins").fit(X, y)
+    assert joint_loss(s, X, y) == pytest.approx(0.0, abs=1e-7)
+    assert s.get_support(indices=True).tolist() == [2, 7]
+    with pytest.raises(ValueError, match="needs classes that a linear classifier can separate"):
+        FSV(sparsity=None, multi_class="weston_watkins").fit(X[:, :2], y)
+
+
+def test_in_one_program_a_weight_of_two_is_a_duplicated_sample():
+    X, y = three_classes(gap=1.5)
+    weight = 1.0 + (np.arange(len(y)) % 2)
+    twice = np.repeat(np.arange(len(y)), weight.astype(int))
+    joint = FSV(sparsity=0.05, multi_class="weston_watkins", standardize=False)
+    weighted = joint.fit(X, y, sample_weight=weight).objective_
+    np.testing.assert_allclose(weighted, joint.fit(X[twice], y[twice]).objective_, rtol=1e-7)
+
+
+def test_two_classes_have_one_program_anyway():
+    X, y = overlapping(0)
+    joint, plain = FSV(multi_class="weston_watkins").fit(X, y), FSV().fit(X, y)
+    np.testing.assert_array_equal(joint.coef_, plain.coef_)
+
+
+def test_a_joint_program_beyond_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("zeronorm.execution._memory.available_bytes", lambda: 1 << 27)
+    X = np.random.default_rng(0).normal(size=(60, 20_000))
+    with pytest.raises(
+        MemoryError, match=r"joint linear program of 3 classes needs .* use one program for each class"
+    ):
+        FSV(multi_class="weston_watkins").fit(X, np.arange(60) % 3)
 
 
 @pytest.mark.parametrize("sparsity", [0.02, None])

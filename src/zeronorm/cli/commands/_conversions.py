@@ -11,7 +11,7 @@ from zeronorm.cli import options as o
 from zeronorm.workflow._kinds import options_of
 from zeronorm.workflow._options import DataOptions
 
-NOT_OF_PACK = ("feature_groups", "keep", "random_state")
+NOT_OF_PACK = ("annotation", "feature_groups", "keep", "random_state")
 OF_PACK = o.examples(
     "zeronorm pack genes.csv --target tumour --out genes.zncols",
     "zeronorm pack genes.tsv --transpose --samples patients.xlsx --id sample -t outcome",

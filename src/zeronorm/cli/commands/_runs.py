@@ -35,7 +35,9 @@ def add_to(app: typer.Typer) -> None:
 
 def names_of_options(function: Callable[..., Any]) -> list[str]:
     """Names of the options of a function that its command has too."""
-    return [name for name in inspect.signature(function).parameters if name not in ("data", "verbose")]
+    return [
+        name for name in inspect.signature(function).parameters if name not in ("data", "seed", "verbose")
+    ]
 
 
 @o.takes(SelectOptions, names_of_options(run.select))

@@ -140,6 +140,8 @@ def _as_text(column: Any) -> Any:
 
 def _as_numbers(text: Any, decimal_comma: bool | None) -> Any:
     """The column as floats, or None when a cell is not a plain number; "." and "-" among numbers are missing."""
+    if decimal_comma and text.str.contains(".", literal=True).any():
+        return None  # dots may separate thousands
     numbers = _plain_numbers(text, decimal_comma)
     gaps = int(text.is_in(MISSING_AMONG_NUMBERS).sum())
     present = len(text) - text.null_count()
@@ -147,6 +149,14 @@ def _as_numbers(text: Any, decimal_comma: bool | None) -> Any:
     if is_numeric and text.str.contains(LONG_WHOLE_NUMBER).any() and 2 * text.n_unique() > len(text):
         return None
     return numbers if is_numeric else None
+
+
+def _described_rows(frame: Any, position: int) -> dict[int, str]:
+    """The texts of a column that describes features, by row."""
+    import polars as pl
+
+    cells = frame.to_series(position).cast(pl.String).str.strip_chars().to_list()
+    return {row: cell for row, cell in enumerate(cells) if cell}
 
 
 def _plain_numbers(text: Any, decimal_comma: bool | None) -> Any:
@@ -195,6 +205,7 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool | None
         positions=np.flatnonzero(~is_text_row),
         texts={int(i): list(kept.row(int(i))) for i in np.flatnonzero(is_text_row)},
         sample_ids=[names[1 + position] for position in measured],
+        annotations={names[1 + position]: _described_rows(frame, 1 + position) for position in describing},
         notes=tuple(notes),
         decimal_comma=decimal_comma,
     )

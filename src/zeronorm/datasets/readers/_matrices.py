@@ -284,7 +284,7 @@ def read_h5ad(file: Opened) -> RawTable:
     if data.X is None:
         raise DataError(f"{file.subject} has no matrix X. Store the measurements in X.")
     names = [str(name) for name in data.var_names]
-    return RawTable.from_matrix(data.X, names, **_samples(data.obs))
+    return RawTable.from_matrix(data.X, names, **_samples(data.obs), annotations=_described(data.var))
 
 
 def read_annotated(path: Path, memory_budget: int | None = None) -> RawTable:
@@ -298,7 +298,7 @@ def read_annotated(path: Path, memory_budget: int | None = None) -> RawTable:
     try:
         read = anndata.io.read_elem if hasattr(anndata, "io") else anndata.experimental.read_elem
         with annotated_root(path) as root:
-            samples = _samples(read(root["obs"]))
+            samples = _samples(read(root["obs"])) | {"annotations": _described(read(root["var"]))}
     except Exception as error:  # h5py, zarr and anndata raise many kinds on damaged files
         raise DataError(f"{subject} has no readable table 'obs' of samples. Write it again.") from error
     names = None if design.feature_names is None else list(design.feature_names)
@@ -333,6 +333,16 @@ def _samples(obs: Any) -> dict[str, Any]:
     return {
         "targets": {str(name): _plain(obs[name]) for name in obs.columns},
         "sample_ids": [str(name) for name in obs.index],
+    }
+
+
+def _described(var: Any) -> dict[str, dict[int, str]]:
+    """The columns of text in the table ``var``, which describe the features."""
+    texts = {str(name): np.asarray(var[name], dtype=object) for name in var.columns}
+    return {
+        name: {row: cell for row, cell in enumerate(cells) if isinstance(cell, str) and cell}
+        for name, cells in texts.items()
+        if any(isinstance(cell, str) for cell in cells[:100])
     }
 
 

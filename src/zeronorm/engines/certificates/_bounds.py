@@ -66,7 +66,7 @@ class Objective:
     def dual_at(self, decisions: FloatArray, loss: DualLoss | None = None) -> FloatArray:
         """The dual variables that belong to decision values, samples × models; not balanced."""
         loss = self.loss if loss is None else loss
-        return -self.cost[:, None] * loss.slope(decisions, self.targets)
+        return np.asarray(-self.cost[:, None] * loss.slope(decisions, self.targets))
 
     def smoothed(self, width: float, alpha: FloatArray) -> DualLoss:
         """The loss with its kink, if it has one, rounded near these dual variables."""
@@ -148,7 +148,10 @@ class Units:
 
     def sums(self, q: FloatArray) -> FloatArray:
         """The sum of a value over the features of each unit."""
-        return q if self.are_single else np.bincount(self.code, weights=q, minlength=self.sizes.size)
+        if self.are_single:
+            return q
+        sums: FloatArray = np.bincount(self.code, weights=q, minlength=self.sizes.size)
+        return sums
 
     def columns(self, units: IntArray) -> IntArray:
         """The features of some units, sorted."""
@@ -194,7 +197,7 @@ class Candidates:
         return int(self.units.sizes[self.free].sum()) <= self.room
 
     def thresholds(self, q: FloatArray) -> tuple[float, float]:
-        """Per feature, the smallest value of a unit among the largest that fit, and the largest of those that do not."""
+        """Per feature, the smallest value among the largest that fit, and the largest of those that do not."""
         free = np.flatnonzero(self.free)
         sizes = self.units.sizes[free]
         if self.is_decided():
@@ -252,17 +255,19 @@ class DualBound:
 
     def over(self, candidates: Candidates) -> float:
         """The bound that holds for all these subsets, rounded down; objectives are never negative."""
-        bound = math.nextafter(self.dual - 0.5 * candidates.largest_sum(self.q), -math.inf)
-        return max(bound, 0.0)
+        return max(self._signed(candidates), 0.0)
+
+    def _signed(self, candidates: Candidates) -> float:
+        return math.nextafter(self.dual - 0.5 * candidates.largest_sum(self.q), -math.inf)
 
     def with_and_without(self, candidates: Candidates) -> tuple[FloatArray, FloatArray]:
-        """Bounds for the subsets that hold a unit, and for those that do not, for each unit; infinite if there are none.
+        """Bounds for the subsets with each unit, and for those without it; infinite if there are none.
 
-        Moving a unit of value q and size m into a subset raises the bound by (m t - q) / 2 where that is positive, since
-        it displaces others of the value t per feature; removing one raises it by (q - m t) / 2.
+        Moving a unit of value q and size m into a subset raises the bound by (m t - q) / 2 where that is positive,
+        since it displaces others of the value t per feature; removing one raises it by (q - m t) / 2.
         """
         last, next_one = candidates.thresholds(self.q)
-        bound, sizes = self.over(candidates), candidates.units.sizes
+        bound, sizes = self._signed(candidates), candidates.units.sizes
         within = np.full(sizes.size, math.inf)
         without = np.full(sizes.size, math.inf)
         free = candidates.free

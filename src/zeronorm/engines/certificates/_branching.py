@@ -35,7 +35,8 @@ class ProofStatus(Enum):
 class Proof:
     """The best subset found and the best bound proved for all subsets.
 
-    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds (seconds, bound, objective).
+    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds
+    (seconds, bound, objective).
     """
 
     best: Refit
@@ -97,7 +98,12 @@ class SubsetProof:
     """
 
     def __init__(
-        self, objective: Objective, units: Units, candidates: Candidates, limits: Limits, relaxation: Relaxation
+        self,
+        objective: Objective,
+        units: Units,
+        candidates: Candidates,
+        limits: Limits,
+        relaxation: Relaxation,
     ) -> None:
         self.objective, self.units, self.limits, self.relaxation = objective, units, limits, relaxation
         self.candidates = candidates.fitting()
@@ -221,7 +227,15 @@ class SubsetProof:
             status = ProofStatus.OPTIMAL
         seconds = time.monotonic() - self._begun
         return Proof(
-            self.best, bound, root, self.candidates, status, self.n_nodes, len(self._queue), seconds, self.history
+            self.best,
+            bound,
+            root,
+            self.candidates,
+            status,
+            self.n_nodes,
+            len(self._queue),
+            seconds,
+            self.history,
         )
 
     def _preference(self, solution: Relaxed) -> FloatArray:
@@ -252,7 +266,9 @@ class SubsetProof:
         if self.n_nodes == 1 or self.n_nodes % 50 == 0:
             used = self.candidates.inside | self.candidates.free
             if self._queue and self.n_nodes == 1:
-                used = np.logical_or.reduce([n.candidates.inside | n.candidates.free for _, _, n in self._queue])
+                used = np.logical_or.reduce(
+                    [n.candidates.inside | n.candidates.free for _, _, n in self._queue]
+                )
             self.relaxation.restrict(np.flatnonzero(used))
 
     def _children(self, node: _Node) -> list[tuple[Candidates, Relaxed]]:
@@ -296,6 +312,9 @@ class SubsetProof:
         """The bound for the one best subset of a family in which all free units fit."""
         found = self.try_units(np.flatnonzero(candidates.inside | candidates.free))
         everything = Candidates(
-            candidates.units, candidates.size, candidates.inside | candidates.free, np.zeros_like(candidates.free)
+            candidates.units,
+            candidates.size,
+            candidates.inside | candidates.free,
+            np.zeros_like(candidates.free),
         )
         return self.relaxation.bound_at(found.alpha).over(everything)

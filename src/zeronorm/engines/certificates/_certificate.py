@@ -98,10 +98,14 @@ class Certificate:
         if np.any(self.alpha.sum(axis=0) != 0.0) or not np.allclose(loss.feasible(v, targets), v, atol=1e-12):
             raise ValueError("The dual variables of this certificate do not belong to these targets.")
         values = np.sum((X.T @ self.alpha) ** 2, axis=1)
-        return float(np.sum(cost[:, None] * loss.dual(v, targets)) - 0.5 * np.sort(values)[-self.size :].sum())
+        return float(
+            np.sum(cost[:, None] * loss.dual(v, targets)) - 0.5 * np.sort(values)[-self.size :].sum()
+        )
 
 
-def certificate_of(proof: Proof, objective: Objective, support: IntArray, value: float, name: str, C: float) -> Certificate:
+def certificate_of(
+    proof: Proof, objective: Objective, support: IntArray, value: float, name: str, C: float
+) -> Certificate:
     """The certificate of a subset with this objective, from a search of the subsets of its size."""
     is_better = proof.best.objective < value * (1.0 - 1e-9)
     bound = min(proof.bound, value)
@@ -128,9 +132,7 @@ def certificate_of(proof: Proof, objective: Objective, support: IntArray, value:
     )
 
 
-def all_subsets(
-    objective: Objective, groups: IntArray | None, size: int, forced: IntArray
-) -> Candidates:
+def all_subsets(objective: Objective, groups: IntArray | None, size: int, forced: IntArray) -> Candidates:
     """The subsets of at most this many features that hold the forced ones."""
     units = Units.of(objective.design.n_features, groups)
     inside = np.zeros(units.sizes.size, dtype=bool)

@@ -2,7 +2,9 @@ r"""Losses with their duals, for bounds on the objective of a linear model.
 
 With the cost :math:`C_i` of a sample, a dual variable is :math:`\alpha_i = C_i v_i` and
 
-.. math:: C_i L(f, y_i) = \max_v\ C_i\, d(v, y_i) - \alpha_i f, \qquad v = -\partial L / \partial f \text{ at the maximum.}
+.. math:: C_i L(f, y_i) = \max_v\ C_i\, d(v, y_i) - \alpha_i f
+
+with the maximum at :math:`v = -\partial L / \partial f`.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class DualLoss(Loss):
     def smoothed(self, width: float, v: FloatArray) -> DualLoss:
         """The loss with its kink rounded over this width, near the dual variables v; a smooth loss as it is."""
         return self
+
 
 class SquaredError(SquaredLoss, DualLoss):
     """(f - y)² / 2, with d = y v - v² / 2."""
@@ -104,7 +107,8 @@ class Hinge(DualLoss):
 
 @dataclass(frozen=True, eq=False)
 class RoundedHinge(Hinge):
-    r"""The smooth lower bound :math:`\max_{0 \le u \le 1} u (1 - y f) - \tfrac{\omega}{2} (u - u_0)^2` of the hinge loss.
+    r"""The hinge loss from below, without its kink:
+    :math:`\max_{0 \le u \le 1} u (1 - y f) - \tfrac{\omega}{2} (u - u_0)^2`.
 
     It equals the hinge loss where :math:`u_0` is the dual variable. Minimising with this loss and taking the u as the
     next :math:`u_0` is the method of multipliers (Rockafellar 1976).

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.certificates._bounds import Objective
@@ -16,6 +15,7 @@ from zeronorm.engines.certificates._certificate import Certificate, all_subsets,
 from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._refit import refit
 from zeronorm.engines.certificates._relaxation import Relaxation
+from zeronorm.execution import one_thread_for_products
 from zeronorm.selection._problem import parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import target_for
 
@@ -80,7 +80,9 @@ def optimality_gap(
     'No subset of 2 features has a smaller objective (proved to one part in a million).'
     """
     task = support._task_name() if hasattr(support, "_task_name") else task
-    loss = loss or getattr(support, "_certified_loss", None) or _usual_loss(task)
+    if loss is None:
+        own = support._certified_loss() if hasattr(support, "_certified_loss") else None
+        loss = own or _usual_loss(task)
     design = as_design(X)
     names = design.feature_names
     weight = _weights(sample_weight, design.n_samples)
@@ -118,7 +120,10 @@ def _prove(
     candidates = all_subsets(objective, groups, columns.size, forced)
     units = np.unique(candidates.units.code[columns])
     whole = candidates.units.columns(units)
-    if whole.size != columns.size or candidates.inside[np.setdiff1d(np.arange(candidates.inside.size), units)].any():
+    if (
+        whole.size != columns.size
+        or candidates.inside[np.setdiff1d(np.arange(candidates.inside.size), units)].any()
+    ):
         raise ValueError(
             "The subset must hold all of 'always_keep' and only whole 'feature_groups'; otherwise it is not one of the "
             "subsets with which it is compared."

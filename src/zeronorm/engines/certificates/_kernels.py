@@ -28,9 +28,9 @@ def descend(
     r"""Minimise the quadratic plus :math:`\sum_u \min_{0 < z \le 1} \|w_u\|^2 / (2z) + \lambda n_u z` over the weights.
 
     For units ``inside`` z is one. The penalty of any other is :math:`\theta\|w\|` up to
-    :math:`\|w\| = \theta = \sqrt{2\lambda n}`, then :math:`\|w\|^2/2 + \theta^2/2`. ``H`` has one matrix per model, ``W``
-    and ``gradient`` (of the quadratic) one row; the features of unit u are ``starts[u]`` to ``starts[u + 1]``. Returns
-    the number of passes.
+    :math:`\|w\| = \theta = \sqrt{2\lambda n}`, then :math:`\|w\|^2/2 + \theta^2/2`. ``H`` has one matrix per model,
+    ``W`` and ``gradient`` (of the quadratic) one row; the features of unit u are ``starts[u]`` to ``starts[u + 1]``.
+    Returns the number of passes.
     """
     n_models, n_units = W.shape[0], sizes.size
     for n_passes in range(1, MOST_PASSES + 1):

@@ -6,8 +6,8 @@ The relaxation (Xie & Deng 2020; Hazimeh, Mazumder & Saab 2022) is
           0 \le z_j \le 1,\ \sum_j z_j \le k,
 
 and its dual is the maximum over α of the bound in ``_bounds``. It is minimised over the few columns that are in use:
-the loss is replaced by its quadratic model (Newton's method), on which the weights are found by coordinate descent, with
-a multiplier λ for the number of features. The decision values give α, and one pass over all columns gives the bound and
+the loss is replaced by its quadratic model (Newton's method), on which coordinate descent finds the weights, with a
+multiplier λ for the number of features. The decision values give α, and one pass over all columns gives the bound and
 the columns that are missing.
 """
 
@@ -34,7 +34,14 @@ PRECISION = 1e-8  # of the weights on a quadratic model, in its value relative t
 SIZE_SLACK = 1e-2  # features by which the relaxed size may differ from the size asked for
 UNDECIDED = 0.1  # a relaxation ends within this share of what its bound lacks to the cutoff
 NEWTON_GAIN = 1e-4  # relative decrease at which Newton's method ends
-WIDTHS = (2.0, 1.0, 0.5, 0.3, 0.2, 0.1)  # over which the kink of the hinge loss is rounded, from round to round
+WIDTHS = (
+    2.0,
+    1.0,
+    0.5,
+    0.3,
+    0.2,
+    0.1,
+)  # over which the kink of the hinge loss is rounded, from round to round
 FLAT = 1e-2  # least curvature of a loss in the quadratic model, relative to the largest possible
 STORED_COLUMNS = 4000  # columns in memory; the products of all pairs of them take 128 MB
 
@@ -72,7 +79,9 @@ class Start:
     def at(cls, solution: Relaxed) -> Start:
         """Start from the solution of a similar relaxation."""
         used = solution.units[solution.z > 0.0]
-        return cls(used, solution.columns, solution.weights, solution.bias, solution.multiplier, solution.dual.alpha)
+        return cls(
+            used, solution.columns, solution.weights, solution.bias, solution.multiplier, solution.dual.alpha
+        )
 
 
 class ColumnStore:
@@ -152,6 +161,10 @@ class Relaxation:
         self.store = ColumnStore(objective)
         self.n_passes = 0
         self._remaining: tuple[IntArray, Design] | None = None
+
+    def begin(self, deadline: Callable[[], bool]) -> None:
+        """Consider all columns again, for another search, which ends at this deadline."""
+        self._remaining, self.deadline = None, deadline
 
     def restrict(self, units: IntArray) -> None:
         """Consider only these units from now on; their columns are kept together for the passes over the data."""
@@ -307,7 +320,9 @@ class _Restricted:
         objective = self.relaxation.objective
         slope = objective.cost[:, None] * loss.slope(self.decisions, objective.targets)
         H, curvature_sum, mean = self._hessian(loss)
-        shift = -slope.sum(axis=0) / curvature_sum  # the best change of the bias, without a change of the weights
+        shift = (
+            -slope.sum(axis=0) / curvature_sum
+        )  # the best change of the bias, without a change of the weights
         gradient = self.block.T @ slope + mean * (shift * curvature_sum)
         W = self.weights.T.copy(order="C")
         scale = max(abs(objective.value(self.decisions, self.weights)), 1e-300)
@@ -384,11 +399,15 @@ class _Restricted:
         """The objective of the relaxation, for the best indicators at these weights."""
         objective = self.relaxation.objective
         losses = float((objective.cost @ loss.value(self.decisions, objective.targets)).sum())
-        norms = np.sqrt(np.add.reduceat(np.sum(self.weights**2, axis=1), self.starts[:-1])) if self.columns.size else np.empty(0)
+        norms = (
+            np.sqrt(np.add.reduceat(np.sum(self.weights**2, axis=1), self.starts[:-1]))
+            if self.columns.size
+            else np.empty(0)
+        )
         return losses + self._penalty(norms)
 
     def _penalty(self, norms: FloatArray) -> float:
-        """The smallest sum of squares over indicators: with room for k single features, half the squared k-support norm.
+        """The smallest sum of squares over indicators: for k single features, half the squared k-support norm.
 
         It is the largest value over λ of the separable penalty less λ times the room; λ is found between two of the
         values at which an indicator reaches one.
@@ -426,7 +445,9 @@ class _Restricted:
 
     def result(self, bound: float, dual: DualBound, n_rounds: int) -> Relaxed:
         """The present solution."""
-        z = shares(np.ascontiguousarray(self.weights.T), self.starts, self.sizes, self.inside, self.multiplier)
+        z = shares(
+            np.ascontiguousarray(self.weights.T), self.starts, self.sizes, self.inside, self.multiplier
+        )
         return Relaxed(
             bound, dual, self.units, z, self.columns, self.weights, self.bias, self.multiplier, n_rounds
         )

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from zeronorm._threads import one_thread_if_small
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, require_finite
+from zeronorm.execution import one_thread_if_small
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status

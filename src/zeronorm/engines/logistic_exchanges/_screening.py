@@ -17,7 +17,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import available_bytes, in_threads
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._chunked import ChunkedDesign
@@ -29,6 +28,7 @@ from zeronorm.engines.logistic_exchanges._kernels import (
     exact_squares,
     to_bytes,
 )
+from zeronorm.execution import available_bytes, in_threads
 
 Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
 

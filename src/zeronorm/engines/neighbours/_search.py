@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import read_in_turn, run_in_threads, useful_threads
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.engines.neighbours._kernels import (
     COLUMNS_PER_SUM,
@@ -27,6 +26,7 @@ from zeronorm.engines.neighbours._kernels import (
     merge_mutual,
     offer_neighbours,
 )
+from zeronorm.execution import read_in_turn, run_in_threads, useful_threads
 from zeronorm.selection._problem import Problem
 
 _TILE_ENTRIES = 1 << 22

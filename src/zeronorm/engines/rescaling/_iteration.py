@@ -33,12 +33,12 @@ from typing import Protocol
 
 import numpy as np
 
-from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._affine import WIDE
 from zeronorm.design._index import by_descending_value, each, marked
 from zeronorm.design._stats import read_only
+from zeronorm.execution import in_threads
 from zeronorm.selection._path import SelectionPath, Sort, order_by_score
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status

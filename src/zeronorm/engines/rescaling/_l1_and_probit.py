@@ -13,11 +13,14 @@ from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION, RescaledModel
 from zeronorm.engines.rescaling._models import Part
+from zeronorm.execution import require_memory
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._program import L1SvmProgram
 from zeronorm.solvers.svm._dual import per_sample
+
+BYTES_PER_ENTRY = 36  # value and index of a sparse matrix, in the blocks, the whole matrix and the solver
 
 
 class L1Model:
@@ -90,39 +93,53 @@ class JointL1Model:
 
     settled = True
 
-    def __init__(self, problem: Problem, C: float) -> None:
+    def __init__(self, problem: Problem, cost: float | FloatArray) -> None:
+        """``cost`` is that of an error, of all samples or of each, with the weights of the samples."""
         self.n_classes = problem.n_classes
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
         self.bias: FloatArray = np.zeros(self.n_classes)
+        self.loss = 0.0  # the sum of the slacks times their costs
         self.first_gradient: FloatArray | None = None
         pairs = [(i, m) for i, y in enumerate(problem.y) for m in range(self.n_classes) if m != y]
         self._sample, other = np.array(pairs).T
         self._sides = np.eye(self.n_classes)[problem.y[self._sample]] - np.eye(self.n_classes)[other]
-        self._cost = per_sample(problem.sample_costs(C), problem.n_samples)[self._sample]
+        self._cost = per_sample(cost, problem.n_samples)[self._sample]
         self._design: Design | None = None
         self._program: LinearProgram | None = None
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
+        self.solve(design, 1.0 / scale)
+        if self.status in NO_SOLUTION:
+            return np.zeros(scale.size)
+        return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
+
+    def solve(self, design: Design, penalty: FloatArray) -> None:
+        """Solve the program in which an absolute weight of one costs ``penalty``, for each feature."""
         if design is not self._design or self._program is None:
             self._design, self._program = design, self._build(design)
         soft = np.where(np.isinf(self._cost), 0.0, self._cost)
-        norm = np.tile(1.0 / scale, 2 * self.n_classes)
+        norm = np.tile(penalty, 2 * self.n_classes)
         self._program.set_costs(np.concatenate([np.zeros(self.n_classes), soft, norm]))
         found = self._program.solve()
         self.status = found.status
         if self.status in NO_SOLUTION:
-            return np.zeros(scale.size)
-        parts = found.x[self.n_classes + self._sample.size :].reshape(self.n_classes, 2, scale.size)
-        self.weights, self.bias = (parts[:, 0] - parts[:, 1]).T, found.x[: self.n_classes]
+            return
+        bias, slack, both = np.split(found.x, [self.n_classes, self.n_classes + soft.size])
+        parts = both.reshape(self.n_classes, 2, penalty.size)
+        self.weights, self.bias, self.loss = (parts[:, 0] - parts[:, 1]).T, bias, float(soft @ slack)
         if self.first_gradient is None:
             by_class = np.zeros((design.n_samples, self.n_classes))
             np.add.at(by_class, self._sample, self._sides * found.row_duals[:, None])
             self.first_gradient = np.abs(design.transpose_dot(by_class)).sum(axis=1)
-        return np.asarray(np.abs(self.weights).sum(axis=1) / scale)
 
     def _build(self, design: Design) -> LinearProgram:
         """The variables: biases, slacks, then for each class the positive and the negative parts of its weights."""
+        require_memory(
+            BYTES_PER_ENTRY * 4 * self._sample.size * design.n_features,
+            f"The joint linear program of {self.n_classes} classes",
+            "use one program for each class, or a filter first.",
+        )
         rows = design.block(np.arange(design.n_features))[self._sample]
         blocks = [sp.csc_array(self._sides), sp.eye_array(self._sample.size, format="csc")]
         for side in self._sides.T:

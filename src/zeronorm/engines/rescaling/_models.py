@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._threads import in_threads
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design import Design, contiguous
 from zeronorm.design._index import each, made_absolute
 from zeronorm.engines.rescaling._iteration import NO_SOLUTION
+from zeronorm.execution import in_threads
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm._box_dual import BoxDual
@@ -38,11 +38,6 @@ class Part:
     target: FloatArray
     cost: FloatArray
     solution: Any = None
-
-    def slacks(self) -> FloatArray:
-        """The slack of each sample for squared slacks: the dual variable over C."""
-        alpha = self.solution.alpha.reshape(-1, self.cost.size).sum(axis=0)
-        return np.asarray(alpha / self.cost)
 
 
 def parts_of(problem: Problem, C: float, pairing: Pairing = "one_vs_rest") -> list[Part]:
@@ -177,9 +172,10 @@ class PrimalModel(SharedScaleModel):
 class SlackRescaling:
     r"""A linear SVM whose slacks are rescaled too, so that few samples lie inside the margin.
 
-    A squared slack is like a feature that is nonzero in one sample; rescaling these features like the others turns
-    their penalty :math:`\tfrac{C}{2}\sum\xi_i^2` into the number of slacks that are not zero. Slacks up to
-    ``zero_tol`` count as zero.
+    A slack is like a feature that is nonzero in one sample; rescaling these features like the others turns their
+    penalty :math:`\tfrac{C}{2}\sum\xi_i^2` or :math:`C\sum\xi_i` into :math:`C\sum\ln\xi_i`, which stands for the
+    number of slacks that are not zero: the next training has the costs :math:`C/\xi_i^2` or :math:`C/\xi_i`. Slacks up
+    to ``zero_tol`` count as zero. It is settled when no cost changes by more than the fraction ``tol``.
     """
 
     def __init__(self, model: SharedScaleModel, zero_tol: float, tol: float) -> None:
@@ -201,18 +197,23 @@ class SlackRescaling:
     def bias(self) -> FloatArray:
         return self.model.bias
 
+    def slacks(self, design: Design) -> FloatArray:
+        """How far each sample misses its margin, or its target by more than epsilon; one column per model."""
+        values = design.dot(self.model.weights) + self.model.bias
+        targets = np.column_stack([part.target for part in self.model.parts])
+        if self.model.epsilon is None:
+            return np.maximum(1.0 - targets * values, 0.0)
+        return np.maximum(np.abs(targets - values) - self.model.epsilon, 0.0)
+
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         abs_weight = self.model.train(design, scale)
         if self.status not in NO_SOLUTION:
-            new_costs = [
-                cost / np.maximum(part.slacks(), self.zero_tol) ** 2
-                for part, cost in zip(self.model.parts, self._first_cost, strict=True)
-            ]
+            exponent = 2.0 if self.model.loss == "squared" else 1.0
+            divisors = np.maximum(self.slacks(design), self.zero_tol) ** exponent
             self.settled = True
-            for part, cost in zip(self.model.parts, new_costs, strict=True):
-                self.settled = self.settled and bool(
-                    np.abs(cost - part.cost).max() <= self.tol * part.cost.max()
-                )
+            for part, first, divisor in zip(self.model.parts, self._first_cost, divisors.T, strict=True):
+                cost = first / divisor
+                self.settled = self.settled and bool(np.all(np.abs(cost - part.cost) <= self.tol * cost))
                 part.cost = cost
         return abs_weight
 
@@ -228,10 +229,11 @@ class JointModel:
 
     settled = True
 
-    def __init__(self, problem: Problem, C: float) -> None:
+    def __init__(self, problem: Problem, cost: float | FloatArray) -> None:
+        """``cost`` is that of an error, of all samples or of each, with the weights of the samples."""
         self.codes = problem.y
         self.n_classes = problem.n_classes
-        self.cost = problem.sample_costs(C)
+        self.cost = cost
         self.status = Status.CONVERGED
         self.weights: FloatArray = np.zeros((0, self.n_classes))
         self.bias: FloatArray = np.zeros(self.n_classes)

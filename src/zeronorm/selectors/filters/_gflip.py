@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._jit import kernel
-from zeronorm._threads import require_memory
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.execution import require_memory
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import psi
 
 from zeronorm._jit import kernel
-from zeronorm._threads import run_in_threads, useful_threads
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.engines._column_information import (
     StoredBlock,
@@ -25,6 +24,7 @@ from zeronorm.engines._column_information import (
     stored_blocks,
     total_bits,
 )
+from zeronorm.execution import run_in_threads, useful_threads
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import useful_threads
 from zeronorm.design import is_constant_range
 from zeronorm.engines._column_information import parse_discrete_features, safe_ratio
 from zeronorm.engines.neighbours._kernels import (
@@ -29,6 +28,7 @@ from zeronorm.engines.neighbours._search import (
     regression_pairs,
     usable_neighbours,
 )
+from zeronorm.execution import useful_threads
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem

@@ -68,6 +68,8 @@ class ForwardLeastSquares(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "squared_error"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,

@@ -86,6 +86,8 @@ class Grafting(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "logistic"
+
     _parameter_exceptions = exceptions(loss=(choice("auto") | LOSS_NAME, "losses can be added"))
 
     def __init__(

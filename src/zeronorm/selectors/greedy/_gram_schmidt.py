@@ -110,6 +110,8 @@ class GramSchmidt(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "squared_error"
+
     monomials_: list[tuple[int, ...]]
 
     def __init__(

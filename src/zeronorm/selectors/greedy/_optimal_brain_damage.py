@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zeronorm._threads import one_thread_if_small
 from zeronorm.engines.elimination._loop import Elimination, eliminate
 from zeronorm.engines.sensitivity._network import NetworkModels
+from zeronorm.execution import one_thread_if_small
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem

@@ -23,7 +23,6 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria._kernels import make_kernel
 from zeronorm.design import Design, check_container
@@ -44,6 +43,7 @@ from zeronorm.engines.elimination._kernel import (
 from zeronorm.engines.elimination._known_models import KnownRanker, known_model
 from zeronorm.engines.elimination._linear import GramModels, LogisticModels, TallModels
 from zeronorm.engines.elimination._loop import Elimination, FollowingCost, Models, eliminate
+from zeronorm.execution import one_thread_for_little_work
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -307,6 +307,8 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     >>> selector.predict(X[:3]).shape
     (3,)
     """
+
+    _linear_loss = "hinge"
 
     def __init__(
         self,

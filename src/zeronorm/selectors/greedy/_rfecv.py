@@ -27,7 +27,6 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import _check_method_params, column_or_1d
 
-from zeronorm._threads import one_thread_for_little_work
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.elimination._estimator import (
@@ -38,6 +37,7 @@ from zeronorm.engines.elimination._estimator import (
     predicted_by,
 )
 from zeronorm.engines.elimination._known_models import KnownRanker
+from zeronorm.execution import one_thread_for_little_work
 from zeronorm.registry import register
 from zeronorm.resampling._splits import possible_folds, require_two_classes
 from zeronorm.selection._problem import warn_about_target_outliers

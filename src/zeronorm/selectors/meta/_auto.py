@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import in_one_piece
 from zeronorm.engines.elimination._work import work_of_elimination
@@ -30,6 +29,7 @@ from zeronorm.engines.pipeline_choice._nonlinear import (
     nonlinear_order,
     standard_errors_ahead,
 )
+from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import get_method, register
 from zeronorm.resampling._folds import FoldPlan, smallest_size
 from zeronorm.resampling._scored_paths import Paths, score_paths

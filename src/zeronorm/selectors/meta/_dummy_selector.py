@@ -7,14 +7,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._dummy_calibration import Calibration, Round, best_round
-from zeronorm.engines._dummy_neighbours import told_from_neighbours
+from zeronorm.engines._dummy_calibration import Calibration, Round, Selection, best_selection
+from zeronorm.engines._dummy_neighbours import NeighbourWeights, effective_samples
 from zeronorm.engines._dummy_paths import DummyExperiment, LeastAngleExperiment
 from zeronorm.engines._dummy_screening import (
     ForwardData,
     between_shares,
     common_factors,
-    group_codes,
     run_on_working_set,
 )
 from zeronorm.engines._virtual_dummies import (
@@ -27,6 +26,7 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
+from zeronorm.selection._sample_groups import group_codes
 from zeronorm.selectors._wrapping import PossiblyEmptySelector
 
 N_SHARES = 16  # values of the share of variance between groups of samples that dummies have
@@ -40,7 +40,7 @@ PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
     reference="Machkour et al. 2025",
     cost="two to five passes over the data; the number of dummies costs nothing",
     oracle="scikit-learn's LARS on features and explicit dummies, and the false discovery rate in simulations",
-    avoid="nonlinear effects; several classes; neighbours correlated by 0.9, which exceed the level",
+    avoid="nonlinear effects; several classes",
     test_params=(
         {"n_features_to_select": 0.2, "random_state": 0},
         {"n_features_to_select": 0.2, "task": "regression", "path": "least_angle", "random_state": 0},
@@ -68,13 +68,16 @@ class DummySelector(PossiblyEmptySelector):
     that they do, so that 10 p dummies for millions of features take neither time nor memory. Of wide data only
     the columns that can enter are kept in memory; a last pass over all columns confirms that no other could.
 
-    Correlated features are told apart by the path: ``path="orthogonal"`` refits after each step, so that neighbours of
-    an entered relevant feature lose their advantage. In simulations it keeps the level where the least-angle path of
-    the paper does not (blocks correlated by 0.5). Dummies cannot show that a neighbour entered in place of a relevant
-    feature, so ``neighbors="tested"`` drops a feature that is not significant, at ``level``, given the other kept ones
-    and any one feature correlated with it by 0.5 or more. With neighbours correlated by 0.9 the rate still exceeds the
-    level. What all features share is removed first (``n_factors``). With ``groups`` in ``fit`` the dummies vary between
-    groups of samples as the features do, so that repeated samples of one patient do not count as independent.
+    Two kinds of path are run, and the one that selects more is taken: orthogonal matching pursuit finds strong effects
+    that least-angle regression, the path of the paper, finds late, and least-angle regression more of the weak ones.
+    With least-angle paths L is at once as large as allowed, so that T changes the estimate in fine steps.
+
+    Dummies cannot show which of several correlated features is relevant. ``neighbors="weighed"`` therefore estimates
+    the probability :math:`w_j` that feature j is relevant and not one that is correlated with it by 0.4 or more, given
+    the other kept features. Those with the largest :math:`\Phi'_T(j)\, w_j` are kept, as long as the mean of
+    :math:`1 - \Phi'_T(j)\, w_j` is within the level. What all features share is removed first (``n_factors``). With
+    ``groups`` in ``fit`` the dummies vary between groups of samples as the features do, so that repeated samples of
+    one patient do not count as independent.
 
     Parameters
     ----------
@@ -84,9 +87,9 @@ class DummySelector(PossiblyEmptySelector):
         Here: the false discovery rate.
     path
         "orthogonal": the column with the largest product with the residual of the least-squares fit (orthogonal
-        matching pursuit). "least_angle": least-angle regression, as in the paper.
+        matching pursuit). "least_angle": least-angle regression, as in the paper. "both": the one that selects more.
     neighbors
-        "tested": features that a neighbour may stand for are dropped. "ignored": they are kept, as in the paper.
+        "weighed": features that a neighbour may stand for count as false in part. "ignored": as in the paper.
     n_factors
         "auto": those before the largest gap between eigenvalues, if they act on many features; none with ``groups``.
 
@@ -96,8 +99,8 @@ class DummySelector(PossiblyEmptySelector):
         :math:`\Phi_T(j)`; ``scores_`` adds 1 for selected features, and a small multiple of the correlation with the
         target to order equal ones.
     q_values_ : ndarray of shape (n_features_in_,)
-        Smallest estimated share of false features in a selection at this T that contains the feature; 1 for features
-        without a majority of the experiments, and for those that a neighbour may stand for.
+        Estimated share of false features in the smallest selection, at this T and v, that contains the feature; 1 for
+        features that did not enter often enough.
     estimated_fdp_ : float
         Estimated share of false features among the selected ones; 0 if there are none.
     voting_level_ : float
@@ -126,8 +129,8 @@ class DummySelector(PossiblyEmptySelector):
         *,
         n_features_to_select: int | float | None = None,
         level: float = 0.1,
-        path: Literal["orthogonal", "least_angle"] = "orthogonal",
-        neighbors: Literal["tested", "ignored"] = "tested",
+        path: Literal["both", "orthogonal", "least_angle"] = "both",
+        neighbors: Literal["weighed", "ignored"] = "weighed",
         n_experiments: int = 20,
         most_dummies: int = 10,
         n_factors: int | Literal["auto"] = "auto",
@@ -163,29 +166,46 @@ class DummySelector(PossiblyEmptySelector):
     def _select(self, problem: Problem) -> SelectionPath:
         data, distribution = self._forward_data(problem)
         seed = int(problem.rng.integers(2**63))
-        calibration = Calibration(
-            problem.n_features, self.level, self.most_dummies, max(1, -(-distribution.dimension // 2))
-        )
-        rounds: list[Round] = []
+        names = PATHS if self.path == "both" else (self.path,)
+        rounds: dict[str, list[Round]] = {}
+        last = np.empty((0, 0))
 
         def run(columns: FloatArray, chosen: IntArray) -> list[DummyExperiment]:
-            started: list[DummyExperiment] = []
+            nonlocal last
+            last, started = columns, []
+            for number, name in enumerate(names):
 
-            def start(multiple: int) -> list[DummyExperiment]:
-                streams = np.random.default_rng([seed, multiple]).spawn(self.n_experiments)
-                pools = (DummyPool(distribution, multiple * problem.n_features, rng) for rng in streams)
-                begun = [
-                    PATHS[self.path](columns, data.products[chosen], data.target, pool) for pool in pools
-                ]
-                started.extend(begun)
-                return begun
+                def start(multiple: int, name: str = name, number: int = number) -> list[DummyExperiment]:
+                    streams = np.random.default_rng([seed, number, multiple]).spawn(self.n_experiments)
+                    pools = (DummyPool(distribution, multiple * problem.n_features, rng) for rng in streams)
+                    products = data.products[chosen]
+                    begun = [PATHS[name](columns, products, data.target, pool) for pool in pools]
+                    started.extend(begun)
+                    return begun
 
-            rounds[:] = calibration.rounds(start, columns)
+                rounds[name] = self._calibration(name, problem.n_features, distribution).rounds(
+                    start, columns
+                )
             return started
 
         with problem.progress.task("Running random experiments"):
             chosen = run_on_working_set(data, run)
-        return self._path_of(rounds, chosen, data)
+        weigh = None
+        if self.neighbors == "weighed":
+            independent = effective_samples(data.target, distribution.labels) - data.removed.shape[1]
+            weigh = NeighbourWeights(last, data.target, independent)
+        found = (best_selection(one, self.level, weigh) for one in rounds.values())
+        return self._path_of(max(found, key=lambda one: one.kept.size), chosen, data)
+
+    def _calibration(self, path: str, n_features: int, distribution: DummyDistribution) -> Calibration:
+        """Least-angle paths have all dummies, so that they stop at finer steps; orthogonal ones lose power by that."""
+        multiples = range(1, self.most_dummies + 1)
+        return Calibration(
+            n_features,
+            self.level,
+            multiples if path == "orthogonal" else multiples[-1:],
+            max(1, -(-distribution.dimension // 2)),
+        )
 
     def _forward_data(self, problem: Problem) -> tuple[ForwardData, DummyDistribution]:
         """The columns and the target without common factors, and the distribution of the dummies."""
@@ -215,28 +235,21 @@ class DummySelector(PossiblyEmptySelector):
         if self.n_factors not in ("auto", 0):
             raise parameter_error(self, "n_factors", "'auto' or 0 with 'groups' of samples", self.n_factors)
 
-    def _path_of(self, rounds: list[Round], chosen: IntArray, data: ForwardData) -> SelectionPath:
-        best, self.voting_level_ = best_round(rounds, self.level)
+    def _path_of(self, found: Selection, chosen: IntArray, data: ForwardData) -> SelectionPath:
         p = data.design.n_features
-        self.n_dummies_, self.stop_after_ = best.n_dummies, best.stop_after
+        self.n_dummies_, self.stop_after_ = found.round.n_dummies, found.round.stop_after
+        self.voting_level_, self.estimated_fdp_ = found.vote, found.false_share
         self.relative_occurrences_ = np.zeros(p)
-        self.relative_occurrences_[chosen] = best.occurrences
+        self.relative_occurrences_[chosen] = found.round.occurrences
         self.q_values_ = np.ones(p)
-        self.q_values_[chosen] = best.q_values()
-        passing = chosen[best.occurrences > self.voting_level_]
-        if self.neighbors == "tested" and passing.size:
-            dropped = passing[~told_from_neighbours(data, passing, chosen, self.level)]
-            self.q_values_[dropped] = 1.0
-            passing = np.setdiff1d(passing, dropped)
+        self.q_values_[chosen] = found.q_values
         is_kept = np.zeros(p, dtype=bool)
-        is_kept[passing] = True
-        position = np.flatnonzero(best.votes == self.voting_level_)
-        self.estimated_fdp_ = float(best.false_share[position[0]]) if passing.size else 0.0
+        is_kept[chosen[found.kept]] = True
         # Occurrences differ by 1/K or more, so that the correlations order equal ones only.
         scores = is_kept + self.relative_occurrences_ + np.abs(data.products) / (2 * self.n_experiments)
         return SelectionPath(
             order=order_by_score(scores, sort=data.design.backend.by_descending_value),
             scores=scores,
-            selected_size=int(passing.size),
-            n_iter=len(rounds),
+            selected_size=int(found.kept.size),
+            n_iter=found.round.stop_after,
         )

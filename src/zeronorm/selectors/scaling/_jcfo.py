@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria import LinearKernel, ScaledKernel
 from zeronorm.design import Design
+from zeronorm.engines._column_information import explained_share
 from zeronorm.engines._sparse_paths import first_copies
 from zeronorm.engines.factor_descent._criterion import chosen_kernel
 from zeronorm.engines.rescaling._l1_and_probit import expected_scores
 from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector
@@ -29,7 +34,11 @@ from zeronorm.selectors._base import BaseSelector
     cost="n² p and n³ for each iteration",
     oracle="a likelihood that never decreases, and finite differences",
     avoid="more than a few hundred samples or a few thousand features; several classes",
-    test_params=({"max_iter": 8}, {"kernel": "rbf", "max_iter": 8}),
+    test_params=(
+        {"max_iter": 8},
+        {"kernel": "rbf", "max_iter": 8},
+        {"gradient_steps": None, "max_iter": 8},
+    ),
 )
 class JCFO(BaseSelector):
     r"""Select with a kernel classifier that is sparse in the samples and in the features.
@@ -49,7 +58,7 @@ class JCFO(BaseSelector):
     Use it for small samples where a nonlinear rule of few features is expected and a probability is wanted. An
     iteration costs a few products of order n²p and one of order n³. A feature whose scaling factor has reached zero is
     removed for good. The kept features are ordered by their scaling factors, the removed ones by the iteration in which
-    they were removed, the last first.
+    they were removed, the last first (those removed in the first one by their correlation with the classes).
 
     Parameters
     ----------
@@ -61,6 +70,13 @@ class JCFO(BaseSelector):
         In the formula γ₁.
     feature_penalty
         In the formula γ₂.
+    gradient_steps
+        None, for the linear kernel: no gradient descent. With :math:`s_k = \sigma_k^2` the expected problem is
+
+        .. math:: \min_{s \ge 0}\ \tfrac12 \bigl\|v - b - \sum_k s_k\,x_k\,(x_k \cdot \beta)\bigr\|^2
+            + \tfrac12 \sum_k \delta_k s_k,
+
+        where :math:`x_k` is the column of feature k: a Lasso with factors that are not negative, which is solved.
     tol
         The iteration ends when the penalised log-likelihood rises by less than this, relative to its size. A
         quasi-Newton method then maximises it further, until a run adds less than a hundredth of this.
@@ -98,7 +114,7 @@ class JCFO(BaseSelector):
         coef0: float = 1.0,
         sample_penalty: float = 0.1,
         feature_penalty: float = 1.0,
-        gradient_steps: int = 5,
+        gradient_steps: int | None = 5,
         standardize: bool = True,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -120,6 +136,12 @@ class JCFO(BaseSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+
+    def _check_parameters(self) -> None:
+        if self.gradient_steps is None and self.kernel != "linear":
+            raise parameter_error(
+                self, "gradient_steps", f"an integer of at least 1 with kernel={self.kernel!r}"
+            )
 
     def _select(self, problem: Problem) -> SelectionPath:
         p = problem.n_features
@@ -159,6 +181,8 @@ class JCFO(BaseSelector):
         for iteration in range(1, self.max_iter + 1):
             last_seen[model.features] = iteration
             last_scale[model.features] = model.scale
+            if iteration == 1:  # equal factors
+                last_scale[model.features] *= 1.0 + explained_share(problem)[model.features]
             rise = model.step()
             pruned = model.prune()
             self.objective_.append(model.objective)
@@ -202,6 +226,7 @@ _FARTHEST = 64.0  # largest multiple of one step that is tried
 _CLIMB_LIMIT = 5000  # largest number of quasi-Newton steps
 _CLIMB_SHARE = 1e-8  # relative to tol: rise of a quasi-Newton step at which a run ends
 _CLIMB_RESTARTS = 50
+_LASSO_TOL = 1e-10  # duality gap relative to the squared length of the expected scores
 _REST = 1e-2  # relative to tol: rise of a run at which the maximisation ends
 _NEGLIGIBLE = 1e-3  # relative to the largest scaling factor: the feature may be removed
 
@@ -216,7 +241,7 @@ class SparseProbit:
         kernel: ScaledKernel,
         scale: FloatArray,
         penalties: tuple[float, float],
-        gradient_steps: int,
+        gradient_steps: int | None,
     ) -> None:
         self.design = design
         self.signs = signs
@@ -396,18 +421,40 @@ class SparseProbit:
 
     def _move_scale(self, expected: FloatArray) -> None:
         resistance = self.feature_penalty / self.scale
-        found = minimize(
-            self.scale_loss,
-            self.scale,
-            args=(expected, resistance),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, None)] * self.scale.size,
-            options={"maxiter": self.gradient_steps},
+        if self.gradient_steps is None:
+            moved = self._best_scale(expected, resistance)
+        else:
+            moved = minimize(
+                self.scale_loss,
+                self.scale,
+                args=(expected, resistance),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, None)] * self.scale.size,
+                options={"maxiter": self.gradient_steps},
+            ).x
+        after, before = (self.scale_loss(s, expected, resistance)[0] for s in (moved, self.scale))
+        if after < before:
+            self._set_scale(moved)
+
+    def _best_scale(self, expected: FloatArray, resistance: FloatArray) -> FloatArray:
+        r"""The minimum of :meth:`scale_loss` for a linear kernel, a Lasso in :math:`\delta_k \sigma_k^2 \ge 0`."""
+        columns = self._columns.block(np.arange(self.scale.size))
+        effects = columns * (self._columns.transpose_dot(self.beta) / resistance)
+        lasso = Lasso(
+            alpha=0.5 / len(effects), positive=True, fit_intercept=False, warm_start=True, tol=_LASSO_TOL
         )
-        before, _ = self.scale_loss(self.scale, expected, resistance)
-        if found.fun < before:
-            self._set_scale(np.asarray(found.x))
+        lasso.coef_ = resistance * self.scale**2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a step that does not raise L is not taken
+            lasso.fit(effects, expected - self.bias)
+        rescaled = np.array(lasso.coef_)
+        positive = np.flatnonzero(rescaled)
+        kept = effects[:, positive]
+        exact = np.linalg.lstsq(kept.T @ kept, kept.T @ (expected - self.bias) - 0.5)[0]
+        if np.all(exact > 0.0):
+            rescaled[positive] = exact
+        return np.sqrt(rescaled / resistance)
 
     def _set_scale(self, scale: FloatArray) -> None:
         kept = scale > 0.0

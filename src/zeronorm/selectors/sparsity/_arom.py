@@ -138,6 +138,8 @@ class AROM(WeightedSplittingSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -184,7 +186,7 @@ class AROM(WeightedSplittingSelector):
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
             joint = JointL1Model if self.norm == "l1" else JointModel
-            return self._run(problem, joint(problem, self.C_)).path()
+            return self._run(problem, joint(problem, problem.sample_costs(self.C_))).path()
         if self.multi_class == "uncoupled" and len(parts) > 1:
             return self._select_for_each(problem, parts)
         return self._run(problem, self._model(problem, parts)).path()

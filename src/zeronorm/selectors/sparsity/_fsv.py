@@ -10,6 +10,7 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._cost import epsilon_of
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies, relative
+from zeronorm.engines.rescaling._l1_and_probit import JointL1Model
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
@@ -30,7 +31,12 @@ LARGEST_ALPHA = 1e6
     oracle="scipy's linprog for each program",
     avoid="very few samples: many smallest sets exist by chance",
     misprints="Huang et al. print 1 − α|w| inside the exponential; it is −α|w|.",
-    test_params=({}, {"sparsity": 0.2, "growth": 2.0}, {"task": "regression"}),
+    test_params=(
+        {},
+        {"sparsity": 0.2, "growth": 2.0},
+        {"task": "regression"},
+        {"multi_class": "weston_watkins"},
+    ),
 )
 class FSV(WeightedSelector):
     r"""Select as few features as possible by concave minimisation, a sequence of linear programs (FSV).
@@ -57,8 +63,13 @@ class FSV(WeightedSelector):
     A program may have several optimal vertices when there are few samples of few distinct values; which one is
     found may then depend on the order of the columns.
 
-    More than two classes (one against the rest each) share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a feature
-    that one classifier uses costs the others little. For regression the loss is the mean of :math:`\max(0, |y_i - w
+    More than two classes share the penalty, with :math:`|w_k| = \sum_c |w_{ck}|`: a feature that one classifier uses
+    costs the others little. Each class is separated from the rest, or with ``multi_class="weston_watkins"`` one linear
+    program trains all classes jointly, with the constraints
+
+    .. math:: (w_{y_i} - w_m) \cdot x_i + b_{y_i} - b_m \ge 1 - \xi_{im}, \quad \xi_{im} \ge 0, \quad m \ne y_i .
+
+    For regression the loss is the mean of :math:`\max(0, |y_i - w
     \cdot x_i - b| - \epsilon)` in units of the target's scale, so that the unit of y does not matter; with
     ``sparsity=None`` all targets must be met up to ε.
 
@@ -75,6 +86,9 @@ class FSV(WeightedSelector):
     growth
         Each time the sequence has converged, α is multiplied by this, until the selected features no longer change.
         1: α stays the same.
+    multi_class
+        "coupled": one classifier for each class against the rest, which share the penalty. "weston_watkins": one joint
+        classifier, whose linear program holds all features.
     sparsity
         None forbids errors, which needs classes that can be separated.
     epsilon
@@ -107,6 +121,8 @@ class FSV(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -114,6 +130,7 @@ class FSV(WeightedSelector):
         alpha: float = 5.0,
         growth: float = 1.0,
         sparsity: float | None = 0.05,
+        multi_class: Literal["coupled", "weston_watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         tol: float = 1e-7,
@@ -128,6 +145,7 @@ class FSV(WeightedSelector):
         self.alpha = alpha
         self.growth = growth
         self.sparsity = sparsity
+        self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
         self.tol = tol
@@ -145,7 +163,12 @@ class FSV(WeightedSelector):
         self.epsilon_ = epsilon_of(self, problem)
         midrange, problem = problem.target.midrange, problem.around_zero()
         unit = problem.target.unit(problem.sample_weight)
-        models = _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
+        is_joint = self.multi_class == "weston_watkins" and problem.n_classes > 2
+        models: _SharedPrograms | _JointProgram = (
+            _JointProgram(problem, self.sparsity)
+            if is_joint
+            else _SharedPrograms(problem, self.sparsity, self.epsilon_, unit)
+        )
         steps: list[_Step] = []
         objectives: list[float] = []
         alpha, converged, rested = float(self.alpha), False, np.empty(0, dtype=np.intp)
@@ -243,15 +266,51 @@ class _SharedPrograms:
         )
 
 
+class _JointProgram:
+    """One linear program of all classes, with the constraints of Weston and Watkins."""
+
+    def __init__(self, problem: Problem, sparsity: float | None) -> None:
+        self.n_features = problem.n_features
+        self.rate = 1.0 if sparsity is None else float(sparsity)
+        self.first_gradient: FloatArray | None = None
+        self.distinct = distinct_columns(first_copies(problem.design))
+        self.design = problem.design.take(self.distinct)
+        self.model = JointL1Model(problem, _cost_within(problem, problem.y, sparsity))
+
+    def solve(self, penalty: FloatArray) -> _Step:
+        """Solve the program for these costs of the features."""
+        model = self.model
+        model.solve(self.design, self.rate * penalty[self.distinct])
+        weights = np.zeros((model.n_classes, self.n_features))
+        if model.status is Status.CONVERGED:
+            weights[:, self.distinct] = model.weights.T
+        if self.first_gradient is None:
+            self.first_gradient = np.zeros(self.n_features)
+            if model.first_gradient is not None:
+                self.first_gradient[self.distinct] = model.first_gradient
+        return _Step(
+            weights=weights,
+            bias=model.bias,
+            size=np.abs(weights).sum(axis=0),
+            loss=model.loss,
+            status=model.status,
+        )
+
+
 def _cost(problem: Problem, target: FloatArray, sparsity: float | None) -> FloatArray:
-    """Cost of an error of each sample: errors are averaged within each class, in regression over all samples."""
-    if sparsity is None:
-        return np.full(problem.n_samples, np.inf)
-    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+    """Cost of an error of each sample: errors are averaged within each side, in regression over all samples."""
     side = np.zeros(problem.n_samples, dtype=np.intp)
     if problem.target.has_classes:
         side[target > 0.0] = 1
-    return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(side, weights=weight)[side])
+    return _cost_within(problem, side, sparsity)
+
+
+def _cost_within(problem: Problem, part: IntArray, sparsity: float | None) -> FloatArray:
+    """Cost of an error of each sample, so that errors are averaged within each part of the samples."""
+    if sparsity is None:
+        return np.full(problem.n_samples, np.inf)
+    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+    return np.asarray((1.0 - float(sparsity)) * weight / np.bincount(part, weights=weight)[part])
 
 
 def _path_of_programs(steps: list[_Step], first_gradient: FloatArray, converged: bool) -> SelectionPath:

@@ -106,6 +106,8 @@ class L1SVM(WeightedSplittingSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,

@@ -81,6 +81,8 @@ class LogisticLasso(WeightedSelector):
     [0, 1]
     """
 
+    _linear_loss = "logistic"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,

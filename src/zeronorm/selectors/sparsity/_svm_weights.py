@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zeronorm._types import FloatArray
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
-from zeronorm.engines.rescaling._iteration import NO_SOLUTION
+from zeronorm.engines.rescaling._iteration import NO_SOLUTION, UNFINISHED, RescaledModel
 from zeronorm.engines.rescaling._l1_and_probit import L1Model
-from zeronorm.engines.rescaling._models import SharedScaleModel, parts_of
+from zeronorm.engines.rescaling._models import SharedScaleModel, SlackRescaling, parts_of
 from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSplittingSelector
@@ -22,9 +24,9 @@ from zeronorm.selectors._base import WeightedSplittingSelector
     tasks=("binary", "multiclass", "regression"),
     reference="Weston et al. 2003, section 5; Huang et al. 2008",
     cost="n² p; one SVM",
-    oracle="LIBSVM and liblinear through scikit-learn, and linear programs",
+    oracle="LIBSVM and liblinear through scikit-learn, linear programs, and all sets of errors one by one",
     avoid="redundant features, which share one weight: RFE and AROM repeat the step for that reason",
-    test_params=({}, {"norm": "l1"}, {"task": "regression"}),
+    test_params=({}, {"norm": "l1"}, {"task": "regression"}, {"slack_norm": 0, "C": 1.0}),
 )
 class SVMWeights(WeightedSplittingSelector):
     r"""Rank features by the weights of a single support vector machine trained on all of them.
@@ -37,6 +39,15 @@ class SVMWeights(WeightedSplittingSelector):
     find it about as good as ranking by correlation. The ℓ1 SVM has at most as many weights as samples; features
     without one follow by how close they came to one (their reduced cost).
 
+    With ``slack_norm=0`` the number of errors is counted instead (Weston et al., section 4.1 with p = 2 and q = 0):
+
+    .. math:: \min_{w, b}\ \tfrac12\|w\|_2^2 + C\,\|\xi\|_0
+        \quad\text{with}\quad \|\xi\|_0 \to \sum_i \ln(\epsilon + \xi_i),
+
+    by the multiplicative rescaling of AROM, applied to the slacks and not to the features: the SVM is trained again
+    with the costs :math:`C/\max(\xi_i, \epsilon)` until they no longer change. Samples far on the wrong side then have
+    little influence. The minimum that is found may be a local one.
+
     Parameters
     ----------
     n_features_to_select
@@ -44,10 +55,19 @@ class SVMWeights(WeightedSplittingSelector):
     C
         ``numpy.inf`` is the hard margin, for classes that can be separated. "auto" chooses it from the data: by
         leave-one-out on the kernel matrix, or by three folds for ``norm="l1"``.
+    slack_norm
+        1: the sum of the slacks. 0: their number, so that few samples are misclassified.
     multi_class
         The weights of the classifiers are summed.
     epsilon
         "auto" is a tenth of the scale of the target.
+    zero_tol
+        Used with ``slack_norm=0``: slacks up to this fraction of the margin count as zero.
+    tol
+        Used with ``slack_norm=0``: largest relative change of a cost (``norm="l1"``: no slack changes by more than
+        ``zero_tol``).
+    max_iter
+        Used with ``slack_norm=0``: one iteration trains one model.
 
     Attributes
     ----------
@@ -72,16 +92,22 @@ class SVMWeights(WeightedSplittingSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1"] = "l2",
         C: float | Literal["auto"] = "auto",
+        slack_norm: Literal[0, 1] = 1,
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         standardize: bool = True,
+        zero_tol: float = 1e-3,
+        tol: float = 1e-3,
+        max_iter: int = 100,
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -89,10 +115,14 @@ class SVMWeights(WeightedSplittingSelector):
         self.n_features_to_select = n_features_to_select
         self.norm = norm
         self.C = C
+        self.slack_norm = slack_norm
         self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
         self.standardize = standardize
+        self.zero_tol = zero_tol
+        self.tol = tol
+        self.max_iter = max_iter
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
@@ -104,9 +134,13 @@ class SVMWeights(WeightedSplittingSelector):
         epsilon = self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
         parts = parts_of(problem, self.C_, self.multi_class)
-        l1 = L1Model(parts, epsilon=epsilon)
-        model = l1 if self.norm == "l1" else SharedScaleModel(parts, loss="hinge", epsilon=epsilon)
-        scores = model.train(problem.design, np.ones(problem.n_features))
+        counts = self.slack_norm == 0
+        l1 = L1Model(parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if counts else None)
+        l2: Any = SharedScaleModel(parts, loss="hinge", epsilon=epsilon)
+        if counts:
+            l2 = SlackRescaling(l2, self.zero_tol, self.tol)
+        model = l1 if self.norm == "l1" else l2
+        scores, n_iter = self._train(model, problem)
         if model.status in NO_SOLUTION:
             model.status.check("SVMWeights with a hard margin (C=inf)")
         selected_size = None
@@ -122,9 +156,24 @@ class SVMWeights(WeightedSplittingSelector):
         return SelectionPath.from_scores(
             scores,
             selected_size=selected_size,
-            converged=model.status.converged,
-            remedy=model.status.remedy,
+            n_iter=n_iter,
+            converged=model.status.converged and model.settled,
+            remedy=UNFINISHED if model.status.converged else model.status.remedy,
         )
+
+    def _train(self, model: RescaledModel, problem: Problem) -> tuple[FloatArray, int]:
+        """Train once, or until the rescaled slacks no longer change; returns the absolute weights, and how often."""
+        scale = np.ones(problem.n_features)
+        scores, n_iter = model.train(problem.design, scale), 1
+        with problem.progress.task("Rescaling slacks", self.max_iter) as advance:
+            while not (model.settled or model.status in NO_SOLUTION) and n_iter < self.max_iter:
+                scores, n_iter = model.train(problem.design, scale), n_iter + 1
+                advance(1)
+        return scores, n_iter
+
+    def _check_parameters(self) -> None:
+        if self.slack_norm == 0 and not isinstance(self.C, str) and np.isinf(self.C):
+            raise parameter_error(self, "C", "finite with slack_norm=0")
 
     def _cost(self, problem: Problem) -> float:
         known = known_cost(self, problem)

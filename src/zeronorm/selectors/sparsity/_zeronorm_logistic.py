@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import gammaln
 
-from zeronorm._threads import one_thread_for_products
 from zeronorm._types import FloatArray
 from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions
 from zeronorm.selection._path import SelectionPath
@@ -94,6 +94,8 @@ class ZeroNormLogistic(WeightedSelector):
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
+
+    _linear_loss = "logistic"
 
     _parameter_exceptions = exceptions(
         epsilon=(POSITIVE, "the width around zero of the penalty, not of the loss")

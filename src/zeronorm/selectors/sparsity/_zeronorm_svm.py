@@ -130,6 +130,8 @@ class ZeroNormSVM(WeightedSplittingSelector):
     [0, 1]
     """
 
+    _linear_loss = "hinge"
+
     _parameter_exceptions = exceptions(
         q=(number(least=0, most=2) | INFINITE, "the largest weight is a norm as well")
     )

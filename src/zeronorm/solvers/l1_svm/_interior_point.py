@@ -27,8 +27,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._threads import one_thread
 from zeronorm._types import BoolArray, FloatArray, Int64Array
+from zeronorm.execution import one_thread
 from zeronorm.solvers.l1_svm._newton import (
     TINY,
     Guess,

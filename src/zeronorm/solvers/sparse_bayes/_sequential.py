@@ -28,9 +28,9 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 from threadpoolctl import threadpool_limits
 
-from zeronorm._threads import require_memory
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design import Design
+from zeronorm.execution import require_memory
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.sparse_bayes._posterior import (
     Columns,

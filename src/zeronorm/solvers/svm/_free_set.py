@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._jit import kernel
-from zeronorm._threads import one_thread_for_factors
 from zeronorm._types import BoolArray, FloatArray, Int64Array, IntArray
+from zeronorm.execution import one_thread_for_factors
 from zeronorm.solvers.svm._box_dual import BoxDual
 
 # Relative to the largest diagonal entry: keeps the factor finite when free vectors are linearly dependent.

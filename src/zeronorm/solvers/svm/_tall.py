@@ -15,9 +15,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import LinearOperator, cg
 
 from zeronorm._jit import dividing_kernel, reduction
-from zeronorm._threads import one_thread_for_factors, one_thread_for_little_work
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design._base import Design
+from zeronorm.execution import one_thread_for_factors, one_thread_for_little_work
 from zeronorm.solvers._status import Certified, Status
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._smo import EPSILON

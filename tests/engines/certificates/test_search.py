@@ -1,0 +1,88 @@
+"""The search finds the best subset of small problems and proves it; its limits keep what was found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
+from zeronorm.engines.certificates._branching import Limits, ProofStatus, SubsetProof
+from zeronorm.engines.certificates._certificate import all_subsets
+from zeronorm.engines.certificates._refit import refit
+from zeronorm.engines.certificates._relaxation import Relaxation
+
+NOTHING = np.empty(0, dtype=np.intp)
+
+
+def searched(objective, size, groups=None, forced=(), limits=None):
+    candidates = all_subsets(objective, groups, size, np.asarray(forced, dtype=np.intp))
+    limits = limits or Limits.within(20.0)
+    relaxation = Relaxation(objective, candidates.units, limits.is_over)
+    search = SubsetProof(objective, candidates.units, candidates, limits, relaxation)
+    return search.run(relaxation.first_start(search.candidates, refit(objective, NOTHING).bias))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_finds_and_proves_what_an_exhaustive_search_finds(loss):
+    rng = np.random.default_rng(LOSSES.index(loss))
+    for number in range(3 if loss == "hinge" else 10):
+        X, targets, cost = random_problem(rng, loss, classes=3 if number % 4 == 0 else 2, p=5)
+        groups = None if number % 3 else np.array([0, 1, 1, 2, 2])
+        size = int(rng.integers(2, 4))
+        best, _ = best_by_trying_all(X, targets, cost, loss, size, groups)
+        proof = searched(objective_of(X, targets, cost, loss), size, groups)
+        assert proof.status is ProofStatus.OPTIMAL
+        assert proof.best.objective == pytest.approx(best, rel=1e-5)
+        assert proof.bound <= best * (1 + 1e-7) + 1e-12
+
+
+def wide_problem(n=40, p=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(X[:, :4].sum(axis=1) + rng.normal(size=n) > 0, 1.0, -1.0)
+    return objective_of(X, y[:, None], np.full(n, 1.0), "logistic")
+
+
+def test_a_search_without_time_or_nodes_keeps_a_subset_and_a_bound():
+    objective = wide_problem()
+    for limits in (Limits(nodes=3), Limits.within(0.0)):
+        proof = searched(objective, 5, limits=limits)
+        assert proof.status is ProofStatus.LIMIT
+        assert proof.best.columns.size == 5
+        assert 0.0 <= proof.bound < proof.best.objective
+        assert proof.gap > 0.0
+
+
+def test_the_gap_never_grows_with_the_search():
+    proof = searched(wide_problem(), 4, limits=Limits(nodes=25))
+    bounds, values = np.array([h[1] for h in proof.history]), np.array([h[2] for h in proof.history])
+    assert len(bounds) > 10
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert np.all(np.diff(values) <= 0.0)
+
+
+def test_an_interruption_keeps_the_best_so_far():
+    objective = wide_problem()
+    candidates = all_subsets(objective, None, 4, NOTHING)
+    relaxation = Relaxation(objective, candidates.units)
+    search = SubsetProof(objective, candidates.units, candidates, Limits(), relaxation)
+
+    def interrupt(bound, best):
+        if search.n_nodes == 5:
+            raise KeyboardInterrupt
+
+    proof = search.run(relaxation.first_start(search.candidates, np.zeros(1)), report=interrupt)
+    assert proof.status is ProofStatus.LIMIT
+    assert proof.n_nodes == 5
+    assert 0.0 < proof.bound < proof.best.objective
+
+
+def test_a_search_with_a_tolerance_ends_within_it():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 200))
+    y = X[:, :5].sum(axis=1) + rng.normal(size=300)
+    objective = objective_of(X, y[:, None], np.full(300, 0.03), "squared_error")
+    proof = searched(objective, 5, limits=Limits.within(20.0, gap=0.05))
+    assert proof.status is ProofStatus.GAP
+    assert proof.gap <= 0.05
+    assert proof.best.columns.tolist() == [0, 1, 2, 3, 4]
