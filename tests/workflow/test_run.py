@@ -274,7 +274,7 @@ def test_the_metric_reaches_the_inner_choice_and_the_records(problem):
 def test_a_choice_at_the_largest_size_says_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 60))
-    y = X[:, :40].sum(axis=1)
+    y = X[:, :5].sum(axis=1)
     result = zeronorm.select(X, y, method="lasso", max_features=4, rule="all", cv=3, permutations=0)
     assert result.size["at_largest"]
     assert any("'max_features'" in text for text in result.warnings)
@@ -344,9 +344,7 @@ def test_auto_says_which_ranking_and_predictor_it_keeps(problem):
     result = zeronorm.select(*problem, method="auto", cv=3, permutations=0)
     assert result.chosen_method == "auto"
     assert result.methods[0]["name"] in ("consensus", "relief")
-    assert any(
-        "the consensus of fisher, arom, l1-svm and rfe with a linear model" in note for note in result.notes
-    )
+    assert any("the consensus of fisher, arom, l1-svm and rfe" in note for note in result.notes)
 
 
 def test_compare_always_shows_what_chance_gives(problem):
