@@ -360,6 +360,19 @@ def test_compare_always_shows_what_chance_gives(problem):
         zeronorm.compare(*problem, methods="fisher", params={"golub": {}})
 
 
+def test_compare_prefers_no_method_where_the_best_one_is_no_better_than_chance():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(60, 8)), np.arange(60) % 2
+    result = zeronorm.compare(X, target=y, methods=["fisher", "golub"], cv=3, features=2)
+    rows = {row["method"]: row for row in result.table}
+    best = min(("fisher", "golub", "random"), key=lambda name: rows[name]["value"])
+    assert rows[best]["beats_chance"] is False
+    (note,) = [note for note in result.notes if note.startswith("No method is preferred: ")]
+    named = note.removeprefix("No method is preferred: ").split(" ")[0]
+    assert rows[named]["value"] == rows[best]["value"]
+    assert not any("fewest features" in note for note in result.notes)
+
+
 def test_compare_says_which_methods_failed_and_warned():
     """One method does not accept sparse data, and one iteration does not converge."""
     rng = np.random.default_rng(0)
