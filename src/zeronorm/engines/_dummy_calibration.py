@@ -157,7 +157,7 @@ class Calibration:
 
 
 def best_selection(rounds: Sequence[Round], level: float, weigh: Weigh | None = None) -> Selection:
-    r"""The stopping point and voting level that select most, with an estimated share of false features within the level.
+    r"""The stopping point and voting level that select most within the level of the estimated share of false features.
 
     With ``weigh``, which returns the probability :math:`w_j` of each of some columns that it is relevant and not a
     neighbour, the columns above a voting level are kept in the order of :math:`\Phi'_j w_j`, as long as the mean of

@@ -54,8 +54,8 @@ from zeronorm.selectors.meta._consensus import (
 )
 from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
 
-# Up to this number of multiplications an elimination of one feature at a time takes less than one of a fifth (50 × 2000:
-# 7 against 13 ms; 80 × 20,000: 268 against 70 ms).
+# Up to this number of multiplications an elimination of one feature at a time takes less than one of a fifth
+# (50 × 2000: 7 against 13 ms; 80 × 20,000: 268 against 70 ms).
 WORK_OF_ONE_BY_ONE = 1e7
 # Left out of the consensus in repeats, where they take up to half of the time.
 SLOW_METHODS = ("l1-svm", "lasso")
