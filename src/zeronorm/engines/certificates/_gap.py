@@ -80,9 +80,8 @@ def optimality_gap(
     'No subset of 2 features has a smaller objective (proved to one part in a million).'
     """
     task = support._task_name() if hasattr(support, "_task_name") else task
-    if loss is None:
-        own = support._certified_loss() if hasattr(support, "_certified_loss") else None
-        loss = own or _usual_loss(task)
+    own = support._certified_loss() if hasattr(support, "_certified_loss") else None
+    used: str = loss or own or _usual_loss(task)
     design = as_design(X)
     names = design.feature_names
     weight = _weights(sample_weight, design.n_samples)
@@ -99,13 +98,13 @@ def optimality_gap(
         )
     if standardize:
         design = design.standardized(sample_weight=None if sample_weight is None else weight)
-    objective = Objective(design, targets, cost * weight, dual_loss(loss))
+    objective = Objective(design, targets, cost * weight, dual_loss(used))
     columns = _columns(support, design)
     groups = parse_feature_groups(feature_groups, design.n_features, names)
     forced = parse_always_keep(always_keep, design.n_features, names)
     limits = Limits.within(time_limit, gap=gap_tol, nodes=max_nodes)
     with one_thread_for_products():
-        return _prove(objective, groups, forced, columns, limits, loss, cost)
+        return _prove(objective, groups, forced, columns, limits, used, cost)
 
 
 def _prove(
