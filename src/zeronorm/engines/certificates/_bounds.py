@@ -104,7 +104,7 @@ class Objective:
         mean = LARGEST_MEAN_SPARSE if self.design.is_sparse else LARGEST_MEAN_DENSE
         error = 2.0 * (len(alpha) + 32) * UNIT_ROUNDOFF * (1.0 + mean)
         products = np.abs(products) + (error * norms)[:, None] * np.sqrt(np.sum(alpha**2, axis=0))
-        return np.asarray(np.sum(products**2, axis=1)) * (1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF)
+        return np.asarray(np.sum(products**2, axis=1) * (1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF))
 
 
 def on_exact_grid(alpha: FloatArray) -> FloatArray:
