@@ -56,18 +56,37 @@ def optimality_gap(
 
     Parameters
     ----------
-    X, y : the data, in any form that a selector takes.
-    support : a fitted selector, a mask, or a list of column positions.
-    loss : None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
-    C : cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
-    task : whether y holds classes or real numbers; a selector knows its own.
-    sample_weight : one weight per sample.
-    feature_groups : features that enter a subset together; the size still counts features.
-    always_keep : features that all compared subsets hold.
-    standardize : whether to scale every column to mean 0 and variance 1 first.
-    gap_tol : relative gap at which the search ends.
-    time_limit : seconds after which the search ends.
-    max_nodes : number of nodes of branch and bound after which it ends.
+    X : array, sparse matrix, data frame or Design of shape (n_samples, n_features)
+        The data.
+    y : array of shape (n_samples,)
+        Labels of any type, or real targets with ``task="regression"``.
+    support : selector, mask or list
+        A fitted selector, a mask, or a list of column positions.
+    loss : {"squared_error", "hinge", "squared_hinge", "logistic"} or None, default=None
+        None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
+    C : float or "auto", default='auto'
+        Cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
+    task : {"classification", "regression"}, default='classification'
+        Whether y holds classes or real numbers; a selector knows its own.
+    sample_weight : array or None, default=None
+        One weight per sample.
+    feature_groups : list, dict or None, default=None
+        Features that enter a subset together; the size still counts features.
+    always_keep : list or None, default=None
+        Features that all compared subsets hold.
+    standardize : bool, default=True
+        Whether to scale every column to mean 0 and variance 1 first.
+    gap_tol : float, default=0.01
+        Relative gap at which the search ends.
+    time_limit : float, default=10.0
+        Seconds after which the search ends.
+    max_nodes : int, default=10000
+        Number of nodes of branch and bound after which it ends.
+
+    Returns
+    -------
+    Certificate
+        Objective, bound, gap, the dual point that proves the bound, and a better subset if one was found.
 
     Examples
     --------
