@@ -54,8 +54,8 @@ from zeronorm.selectors.meta._consensus import (
 )
 from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
 
-# Up to this number of multiplications an elimination of one feature at a time takes less than one of a fifth (50 × 2000:
-# 7 against 13 ms; 80 × 20,000: 268 against 70 ms).
+# Up to this number of multiplications an elimination of one feature at a time takes less than one of a fifth (50 ×
+# 2000: 7 against 13 ms; 80 × 20,000: 268 against 70 ms).
 WORK_OF_ONE_BY_ONE = 1e7
 # Left out of the consensus in repeats, where they take up to half of the time.
 SLOW_METHODS = ("l1-svm", "lasso")
@@ -150,8 +150,8 @@ class AutoSelector(SplittingSelector):
         It also scores the subsets of the consensus and of relief; no other predictor is tried. None, for a real
         target: ridge regression with a penalty chosen by leave-one-out scores them.
     cv
-        None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
-        two below 300. A number of folds is shuffled.
+        None: five folds, three from 200 samples (or groups of samples) on; three repeats of them below 100 samples,
+        two below 1000. A number of folds is shuffled.
     scoring
         None: the balanced accuracy of classes; for a real target R², at least -1; with an ``estimator`` its own
         ``score``.

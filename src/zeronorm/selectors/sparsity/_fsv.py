@@ -290,7 +290,9 @@ class _JointProgram:
             weights[:, self.distinct] = model.weights.T
         if self.first_gradient is None:
             self.first_gradient = np.zeros(self.n_features)
-            self.first_gradient[self.distinct] = np.abs(self.design.transpose_dot(model.dual_coef)).sum(axis=1)
+            self.first_gradient[self.distinct] = np.abs(self.design.transpose_dot(model.dual_coef)).sum(
+                axis=1
+            )
         return _Step(
             weights=weights,
             bias=model.bias,
