@@ -20,7 +20,7 @@ from zeronorm.engines.rescaling._iteration import (
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Multiclass, Real
 from zeronorm.solvers._status import Status
@@ -43,7 +43,7 @@ def run(model, X, rule=multiplicative, **settings):
 
 def model_for(y, C, loss="hinge", way=Way.GRAM, between=None):
     problem = LinearProblem(svm_loss(loss), y[:, None], np.full((y.size, 1), C))
-    return LinearModel(problem, between, way=way)
+    return RescaledModels(problem, between, way=way)
 
 
 # -- equal iterations -------------------------------------------------------------------------------------

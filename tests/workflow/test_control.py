@@ -13,7 +13,15 @@ from zeronorm._messages import OptionError
 from zeronorm.cli._main import run
 from zeronorm.report._chart import ReportData
 from zeronorm.report._text import methods_section
-from zeronorm.workflow._control import LEVELS, choose_construction, correlated_share, facts_of, level_of
+from zeronorm.workflow._control import (
+    CHOICES,
+    LEVELS,
+    Facts,
+    choose_construction,
+    correlated_share,
+    facts_of,
+    level_of,
+)
 from zeronorm.workflow._options import SelectOptions
 
 from .conftest import table_of
@@ -69,18 +77,40 @@ def test_several_classes_have_knockoffs_where_the_samples_suffice():
     assert "several classes" in found.reason
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "reason"),
-    [
-        (noise(30, 200), np.arange(30) % 3, "30 independent samples are too few for knockoffs (about 60)"),
-        (np.repeat(noise(130, 2600), 2, axis=1), two(130), "knockoffs of 5200 features take too long"),
-    ],
-)
-def test_half_samples_control_the_rate_where_neither_dummies_nor_knockoffs_do(X, y, reason):
-    found = chosen(X, y, "fdr")
+def test_half_samples_control_the_rate_where_the_samples_are_too_few_for_knockoffs():
+    found = chosen(noise(30, 200), np.arange(30) % 3, "fdr")
     assert (found.method, found.selector.bound) == ("stability-selection", "integrated")
     assert found.selector.level == LEVELS["fdr"]
+    assert "30 independent samples are too few for knockoffs (about 60)" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "method", "reason"),
+    [
+        (
+            200,
+            90_000,
+            "knockoff-selector",
+            "200 independent samples are enough for knockoffs of 90000 features",
+        ),
+        (400, 90_000, "probe-selector", "take too long, and so do 300 fits on half-samples"),
+        (60, 10_000, "stability-selection", "60 independent samples are too few"),
+        (
+            60,
+            90_000,
+            "probe-selector",
+            "are too few for knockoffs (about 183), and 300 fits on half-samples take",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("kind", "share"), [("multiclass", 0.0), ("binary", 0.9), ("regression", 0.2)])
+def test_wide_data_have_what_ends_within_a_minute(n, p, method, reason, kind, share):
+    task = "regression" if kind == "regression" else "classification"
+    found = CHOICES["fdr"](Facts(kind, n, n, p, share), task, 0.1)
+    assert found.method == method
     assert reason in found.reason
+    assert found.selector.level == 0.1
+    assert getattr(found.selector, "control", "fdr") == "fdr"
 
 
 def test_any_false_feature_is_controlled_by_probes():
@@ -105,7 +135,6 @@ def test_an_expected_number_is_controlled_by_half_samples_of_many_samples():
         ((60, 80), None, None, "halves of 60 independent samples"),
         ((120, 80), None, np.arange(120) // 3, "halves of 40 independent samples"),
         ((120, 80), 0.01, None, "the bound for half-samples is at least 0.025"),
-        ((200, 10_001), None, None, "200 × 10001 values take too long"),
     ],
 )
 def test_an_expected_number_is_controlled_by_probes_elsewhere(shape, level, groups, reason):
@@ -114,6 +143,12 @@ def test_an_expected_number_is_controlled_by_probes_elsewhere(shape, level, grou
     assert (found.method, found.selector.control) == ("probe-selector", "rate")
     assert found.selector.level == pytest.approx((1.0 if level is None else level) / shape[1])
     assert reason in found.reason
+
+
+def test_an_expected_number_of_very_wide_data_is_controlled_by_probes():
+    found = CHOICES["expected"](Facts("binary", 200, 200, 40_000, 0.0), "classification", 1.0)
+    assert found.method == "probe-selector"
+    assert "200 × 40000 values take too long" in found.reason
 
 
 # -- What the choice depends on --

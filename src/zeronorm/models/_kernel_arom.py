@@ -25,7 +25,7 @@ from zeronorm.engines.rescaling._iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import SOLVER_TOL, LinearModel
+from zeronorm.engines.rescaling._models import SOLVER_TOL, RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._problem import warn_of_long_fit
@@ -223,7 +223,7 @@ class ExplicitSpace:
         design = MonomialDesign.of(as_design(X), degree)
         _warn_if_long(len(X), design.n_features, f" and {design.n_features} monomials")
         problem = LinearProblem(HingeLoss(squared=True), signs[:, None], np.full((signs.size, 1), C))
-        model = _OrderedMonomials(LinearModel(problem, way=Way.GRAM), orderings(design.factors))
+        model = _OrderedMonomials(RescaledModels(problem, way=Way.GRAM), orderings(design.factors))
         result = rescale_until_sparse(
             model,
             design,
@@ -252,7 +252,7 @@ class _OrderedMonomials:
 
     settled = True
 
-    def __init__(self, inner: LinearModel, n_orderings: FloatArray) -> None:
+    def __init__(self, inner: RescaledModels, n_orderings: FloatArray) -> None:
         self.inner = inner
         self.root = np.sqrt(n_orderings)
 

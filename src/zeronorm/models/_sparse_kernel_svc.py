@@ -21,7 +21,7 @@ from zeronorm.design import Design, in_memory
 from zeronorm.design._dense import DenseDesign
 from zeronorm.engines.rescaling._between import ProbitStep
 from zeronorm.engines.rescaling._iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.execution import require_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
@@ -203,7 +203,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
         columns = self._kernel(X[rows], X[vectors])
-        model: LinearModel | TwoNormModel = self._model(codes, weight)
+        model: RescaledModels | TwoNormModel = self._model(codes, weight)
         if self.two_norm > 0.0:
             model = TwoNormModel(
                 self._model(codes, weight), self._kernel(X[vectors], X[vectors]), self.two_norm
@@ -223,7 +223,7 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             result.remedy = "all coefficients shrank to zero; use loss='hinge' with a larger C."
         return result, model
 
-    def _model(self, codes: IntArray, weight: FloatArray) -> LinearModel:
+    def _model(self, codes: IntArray, weight: FloatArray) -> RescaledModels:
         """One model for two classes, else one for each class or pair; a pair uses only the samples of its classes."""
         cost = weight if self.loss == "probit" else 0.5 * self.C * weight
         n_classes = self.classes_.size
@@ -238,8 +238,8 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         targets = np.column_stack([np.where(is_second, 1.0, -1.0) for is_second, _ in models])
         costs = np.column_stack([cost for _, cost in models])
         if self.loss == "probit":
-            return LinearModel(LinearProblem(SQUARED_ERROR, targets, costs), ProbitStep(targets, self.tol))
-        return LinearModel(LinearProblem(HingeLoss(), targets, costs))
+            return RescaledModels(LinearProblem(SQUARED_ERROR, targets, costs), ProbitStep(targets, self.tol))
+        return RescaledModels(LinearProblem(HingeLoss(), targets, costs))
 
     def _store(
         self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, model: Any
@@ -335,7 +335,7 @@ class TwoNormModel:
     :math:`x\,Z L^{-\top}` is an ordinary SVM. It needs a dense copy of the columns.
     """
 
-    def __init__(self, model: LinearModel, kernel: FloatArray, weight: float) -> None:
+    def __init__(self, model: RescaledModels, kernel: FloatArray, weight: float) -> None:
         self.model = model
         self.kernel = kernel
         self.weight = weight

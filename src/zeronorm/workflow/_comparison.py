@@ -71,14 +71,12 @@ def compare_methods(job: Job) -> Result:
 
 
 def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which method to prefer; none where the preferred one is not shown to be better than chance."""
+    """The verdict of the tests; that no method is preferred where the best one is not shown to beat chance."""
     if comparison is None:
         return []
-    name = comparison.preferred
-    if any(row["method"] == name and row["beats_chance"] is False for row in rows):
-        return [
-            f"No method is preferred: {name}, which has the best scores, is not shown to be better than chance."
-        ]
+    best = comparison.choice.best
+    if any(row["method"] == best and row["beats_chance"] is False for row in rows):
+        return [f"No method is preferred: {best} has the best mean, but is not shown to be better than chance."]
     return [comparison.verdict]
 
 

@@ -5,9 +5,11 @@ False discovery rate (``control="fdr"``), the first that applies:
 1. Two classes or a real target, and columns without strong correlations: dummies. They take two to five passes over the
    data at any width. They keep the level in 74 of 76 simulated settings with fewer correlated columns than
    ``MANY_NEIGHBOURS``, and in 20 of 36 with more.
-2. Enough samples for 1/level features, and up to ``MOST_KNOCKOFFS`` columns: knockoffs. They have the correlations of
+2. Enough samples for 1/level features, and up to ``MOST_SECONDS`` for one fit: knockoffs. They have the correlations of
    the columns, so that the neighbour of a relevant feature counts as false; they keep 1/level features or none.
-3. Otherwise half-samples with the integrated bound: any number of classes, correlations and few samples; 300 fits.
+3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for any number of classes,
+   correlations and few samples.
+4. Otherwise probes with the correction of Benjamini and Hochberg: a few passes over the data.
 
 Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do
 as well, by Markov's inequality, but it is much less sharp.
@@ -47,9 +49,12 @@ MANY_NEIGHBOURS = (
     0.15  # share of the columns with a strong correlation from which on dummies exceed the level
 )
 SAMPLED_COLUMNS, NEIGHBOURS = 1000, 50  # that are compared with each other; in wide data runs of neighbours
-MOST_KNOCKOFFS = 5000
 FEWEST_FOR_HALVES = 100  # independent samples
-MOST_VALUES_OF_HALVES = 2_000_000  # samples times features
+MOST_SECONDS = 60.0  # that one fit may take; the procedure is fitted on all samples and in every fold
+# Measured on 200 × 1000 to 200 × 20,000 values with one core (2026-11-18): seconds per value of knockoffs, and of one
+# of the fits of least-angle regression on halves.
+SECONDS_OF_KNOCKOFFS, SECONDS_OF_HALF = 3e-6, 8e-8
+FITS_ON_HALVES, FITS_OF_INTEGRATED = 100, 300
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,10 @@ class Facts:
     n_samples: int
     n_features: int
     correlated_share: float
+
+    @property
+    def n_values(self) -> int:
+        return self.n_samples * self.n_features
 
     @property
     def has_strong_neighbours(self) -> bool:
@@ -179,7 +188,7 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
         "another one, where dummies exceed the level"
     )
     needed = samples_needed(facts.n_features, math.ceil(1.0 / level - 1e-9))
-    if facts.n_units >= needed and facts.n_features <= MOST_KNOCKOFFS:
+    if facts.n_units >= needed and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
         return Construction(
             "knockoff-selector",
             get_method("knockoff-selector").cls(level=level, task=task),
@@ -192,6 +201,15 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
         if facts.n_units < needed
         else f"knockoffs of {facts.n_features} features take too long"
     )
+    if facts.n_values * SECONDS_OF_HALF * FITS_OF_INTEGRATED > MOST_SECONDS:
+        return Construction(
+            "probe-selector",
+            _probes(task, level, "fdr"),
+            f"{cause}, {lacking}, and so do {FITS_OF_INTEGRATED} fits on half-samples"
+            if facts.n_units >= needed
+            else f"{cause}, {lacking}, and {FITS_OF_INTEGRATED} fits on half-samples take too long",
+            UNRELATED,
+        )
     lasso = get_method("lasso").cls(method="lars", task=task)
     return Construction(
         "stability-selection",
@@ -204,7 +222,7 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
 def _for_any_false(facts: Facts, task: str, level: float) -> Construction:
     return Construction(
         "probe-selector",
-        _probes(facts, task, level, "fwer"),
+        _probes(task, level, "fwer"),
         "probes give each feature a p-value, for any target and any dependence of the samples in groups, and Holm's "
         "correction is sharper than a bound on the expected number",
         UNRELATED,
@@ -212,12 +230,13 @@ def _for_any_false(facts: Facts, task: str, level: float) -> Construction:
 
 
 def _for_expected_number(facts: Facts, task: str, level: float) -> Construction:
-    n_values = facts.n_samples * facts.n_features
     lacking = ""
     if facts.n_units < FEWEST_FOR_HALVES:
         lacking = f"halves of {facts.n_units} independent samples have little power"
-    elif n_values > MOST_VALUES_OF_HALVES:
-        lacking = f"100 fits on halves of {facts.n_samples} × {facts.n_features} values take too long"
+    elif facts.n_values * SECONDS_OF_HALF * FITS_ON_HALVES > MOST_SECONDS:
+        lacking = (
+            f"{FITS_ON_HALVES} fits on halves of {facts.n_samples} × {facts.n_features} values take too long"
+        )
     elif level < _least_bound(facts.n_features):
         lacking = (
             f"with {facts.n_features} features the bound for half-samples is at least "
@@ -226,7 +245,7 @@ def _for_expected_number(facts: Facts, task: str, level: float) -> Construction:
     if lacking:
         return Construction(
             "probe-selector",
-            _probes(facts, task, level / facts.n_features, "rate"),
+            _probes(task, level / facts.n_features, "rate"),
             f"{lacking}, and with probes each irrelevant feature passes with the probability level/p",
             UNRELATED,
         )
@@ -239,7 +258,7 @@ def _for_expected_number(facts: Facts, task: str, level: float) -> Construction:
     )
 
 
-def _probes(facts: Facts, task: str, level: float, control: str) -> Any:
+def _probes(task: str, level: float, control: str) -> Any:
     fisher = get_method("fisher").cls(task=task)
     return get_method("probe-selector").cls(fisher, level=level, control=control)
 

@@ -16,7 +16,7 @@ from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, make_ke
 from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling._iteration import multiplicative, rescale_until_sparse
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selectors.scaling import _kernel_multiplicative_update as kernel_multiplicative_update
 from zeronorm.selectors.scaling._kernel_multiplicative_update import (
     SingleFeatureModel,
@@ -93,7 +93,7 @@ def test_linear_kernel_is_l2_arom_step_by_step(C):
     X, y = data(1)
     models = (
         SingleFeatureModel(svms(y, C), LinearKernel()),
-        LinearModel(svms(y, C)),
+        RescaledModels(svms(y, C)),
     )
     settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 200}
     ours, theirs = (

@@ -19,7 +19,7 @@ from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling._between import ProbitStep, expected_scores
 from zeronorm.engines.rescaling._iteration import power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selectors.sparsity._zeronorm_svm import solve_linf_svm
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._program import L1SvmProgram
@@ -159,7 +159,7 @@ def test_probit_with_exponent_two_is_ridge_probit_regression(shape):
 
 def probit_model(y, weight):
     labels = y.astype(float)[:, None]
-    return LinearModel(LinearProblem(SQUARED_ERROR, labels, weight[:, None]), ProbitStep(labels, tol=1e-3))
+    return RescaledModels(LinearProblem(SQUARED_ERROR, labels, weight[:, None]), ProbitStep(labels, tol=1e-3))
 
 
 def test_the_probit_posterior_never_decreases():

@@ -11,7 +11,7 @@ from zeronorm.design import as_design
 from zeronorm.engines.elimination._linear import LinearModels
 from zeronorm.engines.elimination._loop import Elimination, eliminate
 from zeronorm.engines.rescaling._iteration import multiplicative, rescale_until_sparse
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Real
 from zeronorm.solvers.linear import Loss, Way
@@ -102,7 +102,7 @@ def test_features_are_rescaled_by_a_coupled_loss():
     for _ in range(3):
         w = by_a_general_minimiser(X, y, 0.7, z)
         z = np.abs(w)
-    model = LinearModel(problem_of(y, 0.7, PartialLikelihood()))
+    model = RescaledModels(problem_of(y, 0.7, PartialLikelihood()))
     found = rescale_until_sparse(
         model, as_design(X), np.arange(6), multiplicative, zero_tol=0.0, tol=1e-3, max_iter=3
     )

@@ -20,6 +20,7 @@ from zeronorm.solvers.linear import (
     Way,
     choose,
     prefers_gram,
+    smallest_gram_size,
     solve,
 )
 from zeronorm.solvers.svm._dual import solve_svm_dual
@@ -221,6 +222,15 @@ def test_the_algorithm_depends_on_size_loss_and_memory():
     assert choose(hinge, "l2", (5000, 20)) is Way.PRIMAL
     with pytest.raises(ValueError, match=r"needs .* GiB, more than the memory budget"):
         prefers_gram((10_000, 10_000), hinge, memory_budget=1000)
+
+
+@pytest.mark.parametrize("n", [100, 600, 1500, 5000])
+@pytest.mark.parametrize(
+    "loss", [HingeLoss(), HingeLoss(squared=True), EpsilonInsensitiveLoss(0.1)], ids=repr
+)
+def test_the_gram_matrix_serves_down_to_the_smallest_size_for_which_it_is_cheaper(n, loss):
+    cheaper = [p for p in range(1, 401) if prefers_gram((n, p), loss, Reuse.GRAM)]
+    assert smallest_gram_size((n, 400), loss, Reuse.GRAM) == min(cheaper, default=401)
 
 
 def test_where_the_gram_matrix_is_cheaper():

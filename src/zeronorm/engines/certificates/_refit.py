@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.certificates._bounds import UNIT_ROUNDOFF, Objective
-from zeronorm.solvers.linear import HingeLoss, LinearProblem, solve
+from zeronorm.solvers.linear import HingeLoss, LinearProblem, Way, solve
 
 NEWTON_STEPS = 100
 DECREMENT = 1e-15  # predicted decrease, relative to the objective, at which Newton's method ends
@@ -83,7 +83,9 @@ def _svms(objective: Objective, X: FloatArray) -> tuple[FloatArray, FloatArray, 
     if X.shape[1] == 0:
         return _majority(objective)
     costs = np.repeat(objective.cost[:, None], objective.targets.shape[1], axis=1)
-    found = solve(LinearProblem(HingeLoss(), objective.targets, costs), as_design(X), tol=SVM_TOLERANCE)
+    found = solve(
+        LinearProblem(HingeLoss(), objective.targets, costs), as_design(X), tol=SVM_TOLERANCE, way=Way.PRIMAL
+    )
     return found.weights, found.bias, found.dual_coef
 
 

@@ -15,7 +15,7 @@ from zeronorm.solvers.linear import LinearProblem, Reuse, Solution, State, Way, 
 SOLVER_TOL = 1e-7
 
 
-class LinearModel:
+class RescaledModels:
     """The models of a linear problem on the features times their factors; a ``Model`` of the engine.
 
     ``between`` changes the problem from one training to the next. A training without a solution leaves the weights as

@@ -20,7 +20,7 @@ from zeronorm.engines.rescaling._iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
@@ -192,7 +192,9 @@ class AROM(WeightedSplittingSelector):
         loss = svm_loss("hinge" if norm == "l1" else self.loss, self.epsilon_, self.quantile)
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
-            return self._run(problem, LinearModel(LinearProblem.jointly(problem, loss, self.C_, norm))).path()
+            return self._run(
+                problem, RescaledModels(LinearProblem.jointly(problem, loss, self.C_, norm))
+            ).path()
         pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
         linear = LinearProblem.of(problem, loss, self.C_, pairing=pairing, norm=norm)
         if self.multi_class == "uncoupled" and linear.n_models > 1:
@@ -208,9 +210,9 @@ class AROM(WeightedSplittingSelector):
         chosen = C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
         return chosen if known is not None else chosen * unit
 
-    def _model(self, problem: Problem, linear: LinearProblem) -> LinearModel:
+    def _model(self, problem: Problem, linear: LinearProblem) -> RescaledModels:
         if self.norm != "switch":
-            return LinearModel(linear, self._between(linear))
+            return RescaledModels(linear, self._between(linear))
         # C has different units for the two norms, so an automatic C is chosen for each of them.
         own = (
             automatic_l1_C(problem, self.epsilon_, nearly=NEARLY_L1) / self.C_
@@ -218,7 +220,9 @@ class AROM(WeightedSplittingSelector):
             else 1.0
         )
         few = replace(linear.costlier(own), loss=svm_loss("hinge", self.epsilon_), norm="l1")
-        return LinearModel(linear, Switch(self._between(linear), self._between(few), few, problem.n_samples))
+        return RescaledModels(
+            linear, Switch(self._between(linear), self._between(few), few, problem.n_samples)
+        )
 
     def _between(self, linear: LinearProblem) -> Between:
         if self.slack_norm != 0:
@@ -230,7 +234,7 @@ class AROM(WeightedSplittingSelector):
     def _chooses_twice(self) -> bool:
         return self.norm == "switch" and isinstance(self.C, str)
 
-    def _run(self, problem: Problem, model: LinearModel, index: int | None = None) -> Rescaling:
+    def _run(self, problem: Problem, model: RescaledModels, index: int | None = None) -> Rescaling:
         """Rescale until convergence and store the last weights; ``index`` is that of a model with its own factors."""
         units = self._units(problem)
         result = rescale_until_sparse(

@@ -10,7 +10,7 @@ from zeronorm._types import FloatArray
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
 from zeronorm.engines.rescaling._between import Between, L1SlackRescaling, SlackRescaling
 from zeronorm.engines.rescaling._iteration import UNFINISHED
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -143,7 +143,7 @@ class SVMWeights(WeightedSplittingSelector):
         self.C_ = self._cost(problem)
         loss = svm_loss(self.loss, epsilon, self.quantile)
         linear = LinearProblem.of(problem, loss, self.C_, pairing=self.multi_class, norm=self.norm)
-        model = LinearModel(linear, self._between(linear))
+        model = RescaledModels(linear, self._between(linear))
         scores, n_iter = self._train(model, problem)
         if model.status.is_unsolvable:
             model.status.check("SVMWeights with a hard margin (C=inf)")
@@ -173,7 +173,7 @@ class SVMWeights(WeightedSplittingSelector):
             return L1SlackRescaling(linear.costs, self.zero_tol)
         return SlackRescaling(linear.costs, self.zero_tol, self.tol)
 
-    def _train(self, model: LinearModel, problem: Problem) -> tuple[FloatArray, int]:
+    def _train(self, model: RescaledModels, problem: Problem) -> tuple[FloatArray, int]:
         """Train once, or until the rescaled slacks no longer change; returns the absolute weights, and how often."""
         scale = np.ones(problem.n_features)
         scores, n_iter = model.train(problem.design, scale), 1

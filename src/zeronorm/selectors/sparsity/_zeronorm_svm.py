@@ -21,7 +21,7 @@ from zeronorm.engines.rescaling._iteration import (
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import LinearModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -214,12 +214,12 @@ class ZeroNormSVM(WeightedSplittingSelector):
         found = automatic_C(problem)
         return found.unit / float(np.sqrt(found.diagonal))
 
-    def _model(self, problem: Problem) -> LinearModel:
+    def _model(self, problem: Problem) -> RescaledModels:
         if self.loss == "probit":
             ridge = LinearProblem.of(problem, SQUARED_ERROR, 1.0, pairing=self.multi_class)
-            return LinearModel(ridge, ProbitStep(ridge.targets, self.tol))
+            return RescaledModels(ridge, ProbitStep(ridge.targets, self.tol))
         assert self.C_ is not None
-        return LinearModel(LinearProblem.of(problem, HingeLoss(), self.C_ / 2.0, pairing=self.multi_class))
+        return RescaledModels(LinearProblem.of(problem, HingeLoss(), self.C_ / 2.0, pairing=self.multi_class))
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """Solve one linear program per classifier; weights at the bound are ordered by their multipliers."""

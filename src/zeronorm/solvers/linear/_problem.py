@@ -57,7 +57,7 @@ class LinearProblem:
     def jointly(cls, problem: Problem, loss: Loss, C: float | FloatArray, norm: Norm = "l2") -> LinearProblem:
         """One problem for all classes together."""
         targets = np.where(problem.y[:, None] == np.arange(problem.n_classes), 1.0, -1.0)
-        cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
+        cost = np.broadcast_to(problem.sample_costs(1.0) * np.asarray(C, dtype=np.float64), problem.n_samples)
         return cls(loss, targets, np.repeat(cost[:, None], problem.n_classes, axis=1), norm, joint=True)
 
     @property
