@@ -1,7 +1,7 @@
 """DummySelector on 300 samples of a million features: in memory, on disk, and on a GPU if there is one.
 
-``python benchmarks/bench_dummies.py [--features 1000000] [--gpu]`` prints seconds, processor seconds (of all threads) and
-the features found.
+``python benchmarks/bench_dummies.py [--features 1000000] [--gpu]`` prints seconds, processor seconds (of all threads)
+and the features found.
 """
 
 from __future__ import annotations

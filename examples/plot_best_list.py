@@ -2,8 +2,8 @@
 Is my ten-gene list the best one?
 =================================
 
-Two methods return two lists of ten genes. ``optimality_gap`` proves how much better any other list of ten can be, in the
-same regularised loss.
+Two methods return two lists of ten genes. ``optimality_gap`` proves how much better any other list of ten can be, in
+the same regularised loss.
 """
 
 # %%

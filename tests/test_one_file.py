@@ -127,11 +127,11 @@ def from_columns(X, feature_names):
 LOSS = '''
 """A loss: the smoothed absolute value."""
 import numpy as np
-from zeronorm.solvers._losses import Loss, register_loss
+from zeronorm.solvers.linear import SeparableLoss, register_loss
 
 
 @register_loss("pseudo_huber")
-class PseudoHuber(Loss):
+class PseudoHuber(SeparableLoss):
     """sqrt(1 + (f - y)^2) - 1."""
 
     for_classes_only = False

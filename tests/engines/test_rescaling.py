@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from oracles.qp import PRECISE
 from zeronorm import AROM, ZeroNormSVM
 from zeronorm.design import as_design
-from zeronorm.engines.rescaling import _models as models
+from zeronorm.engines.rescaling._between import SlackRescaling
 from zeronorm.engines.rescaling._iteration import (
     UnitFactors,
     correlated_start,
@@ -20,16 +20,12 @@ from zeronorm.engines.rescaling._iteration import (
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import (
-    GramModel,
-    Part,
-    PrimalModel,
-    SharedScaleModel,
-    SlackRescaling,
-)
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Multiclass, Real
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import LinearProblem, Reuse, Way, choose, svm_loss
+from zeronorm.solvers.linear import _ways as ways
 from zeronorm.solvers.svm._dual import solve_svm_dual
 
 
@@ -45,8 +41,9 @@ def run(model, X, rule=multiplicative, **settings):
     return rescale_until_sparse(model, as_design(X), np.arange(X.shape[1]), rule, **settings)
 
 
-def model_for(y, C, loss="hinge", kind=GramModel):
-    return kind([Part(y, np.full(y.size, C))], loss=loss)
+def model_for(y, C, loss="hinge", way=Way.GRAM, between=None):
+    problem = LinearProblem(svm_loss(loss), y[:, None], np.full((y.size, 1), C))
+    return RescaledModels(problem, between, way=way)
 
 
 # -- equal iterations -------------------------------------------------------------------------------------
@@ -153,18 +150,18 @@ def test_the_objective_never_rises(q):
 def test_primal_and_dual_models_agree(loss):
     X, y = noisy(120, 12, noise=1.0)
     dual = run(model_for(y, 2.0, loss), X)
-    primal = run(model_for(y, 2.0, loss, PrimalModel), X)
+    primal = run(model_for(y, 2.0, loss, Way.PRIMAL), X)
     assert [s.tolist() for s, _ in dual.iterates] == [s.tolist() for s, _ in primal.iterates]
     np.testing.assert_allclose(dual.iterates[-1][1], primal.iterates[-1][1], rtol=1e-3)
 
 
 @pytest.mark.parametrize(("loss", "few", "n_iter"), [("hinge", 45, 25), ("squared", 200, 8)])
 def test_the_solver_changes_when_fewer_features_than_samples_are_left(loss, few, n_iter, monkeypatch):
-    monkeypatch.setitem(models.FEW_SAMPLES, loss, 256)
+    monkeypatch.setattr(ways, "FEW_SAMPLES_NEAR", 256)
     X, y = noisy(280, 320, noise=1.0)
-    model = model_for(y, 2.0, loss, SharedScaleModel)
-    assert model.in_dual((280, 320))
-    assert not model.in_dual((280, few))
+    model = model_for(y, 2.0, loss, way=None)
+    assert choose(svm_loss(loss), "l2", (280, 320), Reuse.NEAR) is Way.GRAM
+    assert choose(svm_loss(loss), "l2", (280, few), Reuse.NEAR) is Way.PRIMAL
     adaptive, dual = run(model, X, max_iter=n_iter), run(model_for(y, 2.0, loss), X, max_iter=n_iter)
     assert adaptive.iterates[-1][0].size < few
     assert [s.tolist() for s, _ in adaptive.iterates] == [s.tolist() for s, _ in dual.iterates]
@@ -248,10 +245,9 @@ def test_rescaled_slacks_single_out_mislabelled_samples():
     y = np.sign(x)
     flipped = [4, 17, 44]
     y[flipped] *= -1.0
-    model = model_for(y, 1.0, "squared")
-    rescaled = SlackRescaling(model, 1e-3, 1e-3)
-    run(rescaled, x[:, None])
-    assert np.flatnonzero(rescaled.slacks(as_design(x[:, None]))[:, 0] > 1e-2).tolist() == flipped
+    rescaled = SlackRescaling(np.ones((60, 1)), 1e-3, 1e-3)
+    run(model_for(y, 1.0, "squared", between=rescaled), x[:, None])
+    assert np.flatnonzero(rescaled.slack[:, 0] > 1e-2).tolist() == flipped
 
 
 @pytest.mark.parametrize("loss", ["squared", "hinge"])
@@ -262,16 +258,15 @@ def test_rescaled_slacks_have_settled_when_another_training_changes_no_cost(loss
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     y[:2] *= -1
     design, scale = as_design(X), np.ones(2)
-    model = model_for(y, 10.0, loss)
-    rescaled = SlackRescaling(model, 1e-3, 1e-3)
+    model = model_for(y, 10.0, loss, between=SlackRescaling(np.full((14, 1), 10.0), 1e-3, 1e-3))
     for _ in range(60):
-        rescaled.train(design, scale)
-        if rescaled.settled:
+        model.train(design, scale)
+        if model.settled:
             break
-    assert rescaled.settled
-    before = model.parts[0].cost.copy()
-    rescaled.train(design, scale)
-    np.testing.assert_allclose(model.parts[0].cost, before, rtol=2e-3)
+    assert model.settled
+    before = model.problem.costs
+    model.train(design, scale)
+    np.testing.assert_allclose(model.problem.costs, before, rtol=2e-3)
 
 
 def test_rescaled_slacks_of_pairs_of_classes_are_numbers():

@@ -55,10 +55,10 @@ NAMED_FAULTS = (
     ),
     Fault(
         "the one-standard-error rule takes the best",
-        "selectors/meta/_selector_cv.py",
-        'if rule == "best" or len(scores) < 2:',
-        "if True:",
-        ("tests/selectors/meta/test_selector_cv.py",),
+        "resampling/_size_rules.py",
+        "good_enough = float(mean[best]) - float(error[best])",
+        "good_enough = float(mean[best])",
+        ("tests/resampling/test_size_rules.py",),
     ),
     Fault(
         "seeds of SelectorCV do not follow random_state",
@@ -139,10 +139,10 @@ NAMED_FAULTS = (
     ),
     Fault(
         "the best status of several models is reported",
-        "solvers/svm/_linear.py",
-        "return max(model.status for model in self.models)",
-        "return min(model.status for model in self.models)",
-        ("tests/solvers/svm/test_linear.py",),
+        "solvers/linear/_solve.py",
+        "status = max((model.status for model in models), default=Status.CONVERGED)",
+        "status = min((model.status for model in models), default=Status.CONVERGED)",
+        ("tests/solvers/linear/test_solve.py",),
     ),
     Fault(
         "OFW has no size of its own",

@@ -45,7 +45,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "1 → 2",
     ): "the conjugate transpose of real numbers is their transpose",
     (
-        "solvers/svm/_linear.py",
+        "solvers/svm/_multipliers.py",
         "_Multipliers._length",
         "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
         "< → <=",
@@ -75,7 +75,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "np.errstate: without divide=",
     ): "s is zero only for a column of zeros, whose q is zero too: 0 / 0 is an invalid value, no division by zero",
     (
-        "solvers/svm/_linear.py",
+        "solvers/svm/_multipliers.py",
         "solve_by_multipliers",
         "n_steps = method.minimize(0.1 * max(goal * method.primal, min(gap, method.primal)))",
         "0.1 → 0.2",
@@ -243,7 +243,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "* → /",
     ): "the signs are one or minus one",
     (
-        "solvers/_losses.py",
+        "solvers/linear/_working_set.py",
         "_full_step",
         "if np.abs(after).max() > 0.5 * np.abs(gradient).max():",
         "> → >=",

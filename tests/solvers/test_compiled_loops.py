@@ -86,7 +86,7 @@ def test_importing_the_solvers_does_not_import_numba():
     out = run_python(
         """
         import sys
-        import zeronorm.solvers.svm._linear, zeronorm.solvers._linear_program
+        import zeronorm.solvers.linear, zeronorm.solvers._linear_program
         print("numba" in sys.modules)
         """
     )

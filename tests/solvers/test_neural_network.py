@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import check_grad
 
 from zeronorm.design import as_design
-from zeronorm.solvers._losses import LOSSES
 from zeronorm.solvers._neural_network import NetworkObjective, NeuralNetwork, train_network
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear._losses import LOSSES
 
 
 def setting(seed=0, n=30, p=5, hidden=4, outputs=1, loss="logistic", penalty=0.01, weighted=False):

@@ -9,20 +9,21 @@ import pytest
 
 from zeronorm.solvers import _geometry as geometry
 from zeronorm.solvers import _lasso as lasso
-from zeronorm.solvers import _logistic as logistic
 from zeronorm.solvers import _max_entropy as max_entropy
 from zeronorm.solvers import _neural_network as neural_network
+from zeronorm.solvers import linear
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers.l1_svm._dual import L1SvmDualProgram, L1SvmInteriorProgram
 from zeronorm.solvers.l1_svm._program import L1SvmProgram
 from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram
+from zeronorm.solvers.linear import _smooth as smooth
 from zeronorm.solvers.sparse_bayes._posterior import GaussianLikelihood
 from zeronorm.solvers.sparse_bayes._sequential import solve_sparse_bayes
 from zeronorm.solvers.svm import _box_dual as box_dual
 from zeronorm.solvers.svm import _dual as dual
 from zeronorm.solvers.svm import _free_set as free_set
 from zeronorm.solvers.svm import _joint_multiclass as joint_multiclass
-from zeronorm.solvers.svm import _linear as linear
+from zeronorm.solvers.svm import _multipliers as multipliers
 from zeronorm.solvers.svm import _tall as tall
 
 PAIRS_OF_STEPS = 2_000_000
@@ -32,12 +33,9 @@ REGRESSION = {"C": 1.0, "epsilon": 0.1, "loss": "epsilon_insensitive", "tol": 1e
 DEFAULTS = [
     (dual.solve_svm_dual, {**MODEL, "max_iter": PAIRS_OF_STEPS}),
     (dual.solve_svr_dual, {**REGRESSION, "max_iter": PAIRS_OF_STEPS}),
-    (linear.solve_linear_svm, {**MODEL, "max_iter": None, "memory_budget": TWO_GIB}),
-    (linear.solve_linear_svr, {**REGRESSION, "max_iter": None, "memory_budget": TWO_GIB}),
-    (linear.solve_one_vs_rest, {**MODEL, "max_iter": None, "memory_budget": TWO_GIB}),
-    (linear.prefers_gram, {"memory_budget": TWO_GIB, "regression": False}),
-    (linear.solve_piecewise_linear, {"start": None, "tol": 1e-6, "max_iter": 100}),
-    (linear.solve_by_multipliers, {"start": None, "tol": 1e-6}),
+    (linear.solve, {"state": None, "tol": 1e-6, "max_iter": None, "way": None}),
+    (linear.prefers_gram, {"memory_budget": TWO_GIB}),
+    (multipliers.solve_by_multipliers, {"start": None, "tol": 1e-6}),
     (tall.solve_squared_loss, {"start": None, "tol": 1e-6, "max_iter": 200}),
     (tall.solve_linear_loss, {"start": None, "tol": 1e-6, "max_iter": 100}),
     (tall.newton_step, {"tol": 1e-3, "max_iter": 500}),
@@ -45,7 +43,8 @@ DEFAULTS = [
     (box_dual.solve_box, {"tol": 1e-9}),
     (free_set.pivot_free_set, {"all_free": False, "product": None}),
     (geometry.solve_enclosing_sphere, {"tol": 1e-8, "max_iter": 1_000_000}),
-    (logistic.solve_logistic_dual, {"C": 1.0, "tol": 1e-8, "max_iter": 100}),
+    (smooth.solve_on_gram, {"start": None, "tol": 1e-8, "max_iter": 100}),
+    (smooth.solve_in_weights, {"start": None, "tol": 1e-8, "max_iter": 100}),
     (max_entropy.solve_max_entropy, {"tol": 1e-6, "max_iter": 200}),
     (neural_network.train_network, {"tol": 1e-5, "max_iter": 1000}),
     (solve_sparse_bayes, {"tol": 1e-3, "max_iter": 1000, "hyperprior": (0.0, 0.0)}),

@@ -141,7 +141,7 @@ def largest_products_of_blocks(design: Design, V: FloatArray) -> FloatArray:
             chosen = design.take(range(columns.start, columns.stop))
             result[columns] = np.abs(transpose_dot(chosen, V)).max(axis=1)
         return result
-    narrow = V.astype(np.float32 if design.dtype == np.float32 else np.float64)
+    narrow: FloatArray = V.astype(np.float32 if design.dtype == np.float32 else np.float64)
     for columns, block in scratch_blocks(design, narrow.dtype):
         product = block.T @ narrow
         result[columns] = np.maximum(product.max(axis=1), -product.min(axis=1))

@@ -59,7 +59,8 @@ class Round:
 class Selection:
     """The columns that are kept at a stopping point and a voting level, and the estimated share of false ones.
 
-    ``above`` are the columns above the voting level, ``kept`` those of them that are kept. ``q_values`` holds, for each column, the estimated share in the smallest selection that contains it, 1 if none does.
+    ``above`` are the columns above the voting level, ``kept`` those of them that are kept. ``q_values`` holds, for
+    each column, the estimated share in the smallest selection that contains it, 1 if none does.
     """
 
     round: Round
@@ -156,7 +157,7 @@ class Calibration:
 
 
 def best_selection(rounds: Sequence[Round], level: float, weigh: Weigh | None = None) -> Selection:
-    r"""The stopping point and the voting level that select most with an estimated share of false features within the level.
+    r"""The stopping point and voting level that select most within the level of the estimated share of false features.
 
     With ``weigh``, which returns the probability :math:`w_j` of each of some columns that it is relevant and not a
     neighbour, the columns above a voting level are kept in the order of :math:`\Phi'_j w_j`, as long as the mean of

@@ -1,15 +1,15 @@
 r"""The probability that a kept feature, and not one that is correlated with it, is the relevant one.
 
-Dummies show that something near a kept feature j is relevant, but not which of several correlated columns it is. With the
-other kept features in the model, let j or exactly one of its neighbours i be relevant, each as likely before seeing the
-target. For a linear model with normal noise of unknown variance and weights without a preferred size, the
+Dummies show that something near a kept feature j is relevant, but not which of several correlated columns it is. With
+the other kept features in the model, let j or exactly one of its neighbours i be relevant, each as likely before seeing
+the target. For a linear model with normal noise of unknown variance and weights without a preferred size, the
 probability of j is
 
 .. math:: w_j = \frac{S_j^{-\nu/2}}{S_j^{-\nu/2} + \sum_i S_i^{-\nu/2}},
           \qquad S_i = \|y\|^2 - \frac{(v_i^\top y)^2}{\|v_i\|^2},
 
-where y and :math:`v_i` are the target and the column without the span of the other kept features, and :math:`\nu` is the
-number of samples that are left for the variance: the posterior of a single effect (Wang, Sarkar, Carbonetto &
+where y and :math:`v_i` are the target and the column without the span of the other kept features, and :math:`\nu` is
+the number of samples that are left for the variance: the posterior of a single effect (Wang, Sarkar, Carbonetto &
 Stephens 2020, with an unknown variance).
 """
 

@@ -25,11 +25,12 @@ from zeronorm.engines.rescaling._iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import SOLVER_TOL, GramModel, Part
+from zeronorm.engines.rescaling._models import SOLVER_TOL, RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._problem import warn_of_long_fit
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import HingeLoss, LinearProblem, Way
 from zeronorm.solvers.svm._dual import SvmDual, solve_svm_dual
 
 
@@ -221,8 +222,8 @@ class ExplicitSpace:
     ) -> None:
         design = MonomialDesign.of(as_design(X), degree)
         _warn_if_long(len(X), design.n_features, f" and {design.n_features} monomials")
-        part = Part(signs, np.full(signs.size, C))
-        model = _OrderedMonomials(GramModel([part], loss="squared"), orderings(design.factors))
+        problem = LinearProblem(HingeLoss(squared=True), signs[:, None], np.full((signs.size, 1), C))
+        model = _OrderedMonomials(RescaledModels(problem, way=Way.GRAM), orderings(design.factors))
         result = rescale_until_sparse(
             model,
             design,
@@ -251,7 +252,7 @@ class _OrderedMonomials:
 
     settled = True
 
-    def __init__(self, inner: GramModel, n_orderings: FloatArray) -> None:
+    def __init__(self, inner: RescaledModels, n_orderings: FloatArray) -> None:
         self.inner = inner
         self.root = np.sqrt(n_orderings)
 

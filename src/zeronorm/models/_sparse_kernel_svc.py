@@ -19,15 +19,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design, in_memory
 from zeronorm.design._dense import DenseDesign
+from zeronorm.engines.rescaling._between import ProbitStep
 from zeronorm.engines.rescaling._iteration import SHRUNK, Rescaling, power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling._l1_and_probit import ProbitModel
-from zeronorm.engines.rescaling._models import Part, SharedScaleModel
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.execution import require_memory
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import exceptions, number
 from zeronorm.selection._problem import warn_of_long_fit
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem
 
 # Measured with 500 (1.5 s) and 1000 samples (28 s) of two classes.
 SECONDS_PER_FOURTH_POWER = 2.5e-11
@@ -202,9 +203,11 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
     ) -> tuple[Rescaling, Any]:
         columns = self._kernel(X[rows], X[vectors])
-        model = self._model(codes, weight)
+        model: RescaledModels | TwoNormModel = self._model(codes, weight)
         if self.two_norm > 0.0:
-            model = TwoNormModel(model, self._kernel(X[vectors], X[vectors]), self.two_norm)
+            model = TwoNormModel(
+                self._model(codes, weight), self._kernel(X[vectors], X[vectors]), self.two_norm
+            )
         result = rescale_until_sparse(
             model,
             DenseDesign(columns),
@@ -220,21 +223,23 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
             result.remedy = "all coefficients shrank to zero; use loss='hinge' with a larger C."
         return result, model
 
-    def _model(self, codes: IntArray, weight: FloatArray) -> Any:
+    def _model(self, codes: IntArray, weight: FloatArray) -> RescaledModels:
         """One model for two classes, else one for each class or pair; a pair uses only the samples of its classes."""
         cost = weight if self.loss == "probit" else 0.5 * self.C * weight
         n_classes = self.classes_.size
         if n_classes == 2 or self.multi_class == "one_vs_rest":
             positive = [1] if n_classes == 2 else range(n_classes)
-            parts = [Part(np.where(codes == c, 1.0, -1.0), cost) for c in positive]
+            models = [(codes == c, cost) for c in positive]
         else:
-            parts = [
-                Part(np.where(codes == b, 1.0, -1.0), np.where((codes == a) | (codes == b), cost, 0.0))
+            models = [
+                (codes == b, np.where((codes == a) | (codes == b), cost, 0.0))
                 for a, b in combinations(range(n_classes), 2)
             ]
-        return (
-            ProbitModel(parts, self.tol) if self.loss == "probit" else SharedScaleModel(parts, loss="hinge")
-        )
+        targets = np.column_stack([np.where(is_second, 1.0, -1.0) for is_second, _ in models])
+        costs = np.column_stack([cost for _, cost in models])
+        if self.loss == "probit":
+            return RescaledModels(LinearProblem(SQUARED_ERROR, targets, costs), ProbitStep(targets, self.tol))
+        return RescaledModels(LinearProblem(HingeLoss(), targets, costs))
 
     def _store(
         self, X: FloatArray, present: IntArray, vectors: IntArray, result: Rescaling, model: Any
@@ -324,13 +329,13 @@ def _votes(values: FloatArray, n_classes: int) -> FloatArray:
 
 
 class TwoNormModel:
-    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``RescaledModel`` of the rescaling engine.
+    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``Model`` of the rescaling engine.
 
     With the factor :math:`I + \tau ZKZ = LL^\top`, the model for :math:`L^\top u` on the features
     :math:`x\,Z L^{-\top}` is an ordinary SVM. It needs a dense copy of the columns.
     """
 
-    def __init__(self, model: SharedScaleModel | ProbitModel, kernel: FloatArray, weight: float) -> None:
+    def __init__(self, model: RescaledModels, kernel: FloatArray, weight: float) -> None:
         self.model = model
         self.kernel = kernel
         self.weight = weight

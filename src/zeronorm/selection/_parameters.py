@@ -134,7 +134,12 @@ _MODELS = {
         POSITIVE | INFINITE, "Cost of training errors: larger values fit the training data more closely."
     ),
     "loss": Parameter(None, "Loss function that measures the training errors."),
-    "epsilon": Parameter(NOT_NEGATIVE, "Regression: errors up to this size cost nothing."),
+    "epsilon": Parameter(
+        NOT_NEGATIVE,
+        "Regression: errors up to this size cost nothing, or their square with a Huber loss; larger ones "
+        "count linearly.",
+    ),
+    "quantile": Parameter(OPEN_FRACTION, "Quantile of the target that the quantile loss estimates."),
     "kernel": Parameter(CALLABLE, "Kernel function of the model."),
     "gamma": Parameter(
         POSITIVE,

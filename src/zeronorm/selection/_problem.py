@@ -176,7 +176,7 @@ class Problem:
         """The same problem with the midrange subtracted from a real target."""
         return replace(self, target=self.target.around_zero())
 
-    def sample_costs(self, C: float) -> float | NDArray[np.float64]:
+    def sample_costs(self, C: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
         """The cost C per sample: scaled by the sample weights where there are any."""
         return C if self.sample_weight is None else C * self.sample_weight
 

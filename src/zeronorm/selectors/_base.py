@@ -553,6 +553,12 @@ def _is_plain(X: Any, y: Any) -> bool:
     )
 
 
+def require_real_target(selector: Any) -> None:
+    """Raise an error for a loss that needs a real target where the target is classes."""
+    if selector._target_type().has_classes:
+        raise parameter_error(selector, "loss", "a loss of classes; the one given needs task='regression'")
+
+
 def require_labels(y: Any) -> None:
     """Raise an error that names the row of the first missing label."""
     y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y

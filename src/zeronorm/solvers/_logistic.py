@@ -1,4 +1,4 @@
-"""Logistic regression: with a quadratic penalty on a kernel matrix, and with an ℓ1 penalty on the weights."""
+"""Logistic regression with an ℓ1 penalty on the weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
@@ -20,112 +17,7 @@ from zeronorm.design._dense import DenseDesign
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._geometry import GradientBounds
 from zeronorm.solvers._lasso import descend_coordinates, descend_sparse_columns
-from zeronorm.solvers._losses import LOSSES
-from zeronorm.solvers._status import Ended, Status
-from zeronorm.solvers.svm._dual import per_sample
-
-# Probabilities are kept this far from 0 and 1, so that Newton's weights stay positive.
-SATURATION = 1e-12
-MOST_IDLE = 5  # Newton steps in a row that change the objective by no more than rounding
-SHORTEST_STEP = 2.0**-30
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticDual(Ended):
-    """A logistic regression on a kernel matrix; its decision values are K @ dual_coef + bias."""
-
-    dual_coef: FloatArray
-    bias: float
-    objective: float
-    n_iter: int
-    status: Status
-
-
-def solve_logistic_dual(
-    K: FloatArray,
-    y: ArrayLike,
-    *,
-    C: float | ArrayLike = 1.0,
-    warm_start: LogisticDual | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-) -> LogisticDual:
-    r"""Fit a penalised logistic regression with an unpenalised bias by Newton's method.
-
-    .. math:: \min_{a, b}\ \tfrac12 a^\top K a + \sum_i C_i \log\bigl(1 + e^{-y_i f_i}\bigr), \qquad f = Ka + b
-
-    For the linear kernel the weights are :math:`w = X^\top a`. At the optimum
-    :math:`a_i = C_i y_i (1 - p_i)` with :math:`p_i` the probability of the right class; ``tol`` bounds the largest
-    violation of that equation, relative to C.
-    """
-    labels = np.asarray(y, dtype=np.float64)
-    cost = per_sample(C, labels.size)
-    a = np.zeros(labels.size) if warm_start is None else warm_start.dual_coef.copy()
-    bias = 0.0 if warm_start is None else warm_start.bias
-    inner = K @ a
-    objective = _objective(a, inner, bias, labels, cost)
-    status, n_iter, n_idle = Status.ITERATION_LIMIT, 0, 0
-    while n_iter < max_iter:
-        n_iter += 1
-        right = np.clip(expit(labels * (inner + bias)), SATURATION, 1.0 - SATURATION)
-        gradient = cost * labels * (1.0 - right)
-        if max(np.abs(a - gradient).max(), abs(gradient.sum())) <= tol * cost.max():
-            status = Status.CONVERGED
-            break
-        a_new, bias_new = _newton_point(K, cost * right * (1.0 - right), inner + bias, gradient)
-        before = objective
-        a, bias, inner, objective, moved = _line_search(
-            K, labels, cost, (a, bias, inner, objective), a_new - a, bias_new - bias
-        )
-        n_idle = 0 if objective < before - 1e-14 * abs(before) else n_idle + 1
-        if not moved or n_idle > MOST_IDLE:
-            status = Status.STALLED
-            break
-    return LogisticDual(a, float(bias), objective, n_iter, status)
-
-
-def _newton_point(
-    K: FloatArray, weight: FloatArray, f: FloatArray, gradient: FloatArray
-) -> tuple[FloatArray, float]:
-    """Minimiser of the quadratic model: (K + 1/weight) a + b = f + gradient/weight with sum a = 0."""
-    root = np.sqrt(weight)
-    system = root[:, None] * K * root
-    system.flat[:: len(K) + 1] += 1.0
-    try:
-        factor = cho_factor(system, check_finite=False)
-    except LinAlgError:  # a column so large that the 1 on the diagonal is lost to rounding
-        system.flat[:: len(K) + 1] += len(K) * np.finfo(float).eps * np.diagonal(system).max()
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
-    right_sides = np.column_stack([root * f + gradient / root, root])
-    solved = root[:, None] * cho_solve(factor, right_sides, check_finite=False)
-    bias = float(solved[:, 0].sum() / solved[:, 1].sum())
-    return solved[:, 0] - bias * solved[:, 1], bias
-
-
-def _line_search(
-    K: FloatArray,
-    labels: FloatArray,
-    cost: FloatArray,
-    start: tuple[FloatArray, float, FloatArray, float],
-    step: FloatArray,
-    bias_step: float,
-) -> tuple[FloatArray, float, FloatArray, float, bool]:
-    """Halve the Newton step until the objective does not rise."""
-    a, bias, inner, objective = start
-    inner_step = K @ step
-    length = 1.0
-    while length > SHORTEST_STEP:
-        candidate = a + length * step, bias + length * bias_step, inner + length * inner_step
-        value = _objective(candidate[0], candidate[2], candidate[1], labels, cost)
-        if value <= objective + 1e-14 * abs(objective):
-            return (*candidate, value, True)
-        length *= 0.5
-    return a, bias, inner, objective, False
-
-
-def _objective(a: FloatArray, inner: FloatArray, bias: float, labels: FloatArray, cost: FloatArray) -> float:
-    return float(0.5 * a @ inner + cost @ np.logaddexp(0.0, -labels * (inner + bias)))
-
+from zeronorm.solvers.linear._losses import LOSSES
 
 # -- Logistic regression with a weighted ℓ1 norm: iteratively reweighted least squares on a growing set of features --
 #

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.design._base import Design
-from zeronorm.solvers._losses import Loss
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear._losses import SeparableLoss
 
 HISTORY = 20  # pairs of steps and gradients that L-BFGS keeps
 FUNCTION_TOLERANCE = 1e-12  # relative change of the objective below which a step is rounding
@@ -103,7 +103,7 @@ class NetworkObjective:
 
     design: Design
     targets: FloatArray  # (samples, outputs)
-    loss: Loss
+    loss: SeparableLoss
     penalty: float
     sample_weight: FloatArray | None = None
 

@@ -36,6 +36,11 @@ class Status(IntEnum):
         return self is Status.CONVERGED
 
     @property
+    def is_unsolvable(self) -> bool:
+        """Whether the problem has no solution, such as a hard margin of classes that overlap."""
+        return self in (Status.UNBOUNDED, Status.INFEASIBLE)
+
+    @property
     def as_good_as_it_gets(self) -> bool:
         """Whether more iterations would not help: the tolerance is met, or rounding prevents it."""
         return self in (Status.CONVERGED, Status.STALLED)
@@ -46,7 +51,7 @@ class Status(IntEnum):
 
     def check(self, where: str) -> None:
         """Raise when there is no solution, warn when it is not yet accurate, else do nothing."""
-        if self in (Status.UNBOUNDED, Status.INFEASIBLE):
+        if self.is_unsolvable:
             raise UnsolvableError(f"{where}: {self.describe()}")
         if not self.converged:
             from sklearn.exceptions import ConvergenceWarning

@@ -76,7 +76,9 @@ def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     best = comparison.choice.best
     if any(row["method"] == best and row["beats_chance"] is False for row in rows):
-        return [f"No method is preferred: {best} has the best mean, but is not shown to be better than chance."]
+        return [
+            f"No method is preferred: {best} has the best mean, but is not shown to be better than chance."
+        ]
     return [comparison.verdict]
 
 

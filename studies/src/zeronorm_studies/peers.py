@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, RidgeCV
@@ -17,8 +18,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-
-from zeronorm_studies.models import as_dense
 
 Choice = tuple[
     NDArray[np.bool_], Any
@@ -37,7 +36,9 @@ class OwnChoice(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the features and the predictor."""
-        mask, self.predictor_ = self.choose(as_dense(X), y)
+        mask, self.predictor_ = self.choose(X, y)
+        if not mask.any():
+            self.predictor_ = (DummyRegressor if is_regressor(self.predictor_) else DummyClassifier)()
         self.scores_ = mask.astype(float)
         return self
 

@@ -16,7 +16,8 @@ from sklearn.linear_model import ElasticNet
 from small_problems import noise
 from zeronorm import Grafting, as_design
 from zeronorm.selectors.greedy import _grafting as grafting
-from zeronorm.solvers._losses import LOSSES, PenalizedLoss, solve_working_set
+from zeronorm.solvers.linear._losses import LOSSES
+from zeronorm.solvers.linear._working_set import PenalizedLoss, solve_working_set
 
 PENALTIES = [
     {"penalty_l1": 0.05},

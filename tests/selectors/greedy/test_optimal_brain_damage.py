@@ -15,8 +15,8 @@ from zeronorm.design import as_design
 from zeronorm.engines.sensitivity._network import NetworkModels
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
-from zeronorm.solvers._losses import LOSSES
 from zeronorm.solvers._neural_network import NetworkObjective, NeuralNetwork, train_network
+from zeronorm.solvers.linear._losses import LOSSES
 
 
 def data(seed=0, n=120, p=7):

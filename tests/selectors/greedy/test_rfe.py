@@ -16,9 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm import RFE
-from zeronorm.engines.elimination import _linear as gram_models
+from zeronorm.engines.elimination import _one_by_one as one_by_one
 from zeronorm.engines.elimination._linear import LinearValue
 from zeronorm.engines.elimination._scan import ascending_order, nth_smallest
+from zeronorm.solvers.linear import _ways as ways
+from zeronorm.solvers.svm import _dual as dual
 from zeronorm.solvers.svm import _free_set as free_set
 from zeronorm.solvers.svm._free_set import pivot_free_set
 
@@ -164,7 +166,7 @@ def test_regression_order_is_that_of_scikit_learn():
 def test_small_blocks_change_nothing(monkeypatch, block):
     X, y = wide_data(3, p=150)
     expected = RFE(n_features_to_select=1).fit(X, y).path_.order
-    monkeypatch.setattr(gram_models, "SMALL_BLOCK", block)
+    monkeypatch.setattr(one_by_one, "SMALL_BLOCK", block)
     assert np.array_equal(RFE(n_features_to_select=1).fit(X, y).path_.order, expected)
 
 
@@ -185,10 +187,10 @@ def test_models_start_from_block_pivoting_where_samples_are_many(C, loss, monkey
         calls.append(pivot_free_set(*args, **kwargs))
         return calls[-1]
 
-    monkeypatch.setattr(gram_models, "pivot_free_set", counted)
+    monkeypatch.setattr(dual, "pivot_free_set", counted)
     found = RFE(n_features_to_select=20, step=0.5, C=C, loss=loss).fit(X, y)
     assert any(call is not None for call in calls)
-    monkeypatch.setattr(gram_models, "pivot_free_set", lambda *args, **kwargs: None)
+    monkeypatch.setattr(dual, "pivot_free_set", lambda *args, **kwargs: None)
     assert found.path_.order.tolist() == RFE(step=0.5, C=C, loss=loss).fit(X, y).path_.order.tolist()
 
 
@@ -313,7 +315,7 @@ def test_sparse_elimination_by_products_keeps_the_same_features(monkeypatch):
     X = sparse.csr_array(sparse.random(300, 1500, density=0.05, format="csr", rng=rng))
     y = (X[:, :5].sum(axis=1) + 0.2 * rng.normal(size=300) > 0.25).astype(int)
     expected = RFE(n_features_to_select=5, step=0.5).fit(X, y)
-    monkeypatch.setattr(gram_models, "MANY_SAMPLES", 1)
+    monkeypatch.setattr(ways, "PRODUCT_SAMPLES", 1)
     monkeypatch.setattr(free_set, "GRADIENTS", 100)
     found = RFE(n_features_to_select=5, step=0.5).fit(X, y)
     assert found.path_.sizes.tolist() == expected.path_.sizes.tolist()

@@ -14,9 +14,11 @@ from sklearn.utils import get_tags
 import zeronorm
 from small_problems import Remembering, noise
 from zeronorm import RFE, RFECV, as_design
+from zeronorm.engines.elimination import _linear as linear_models
 from zeronorm.selection._problem import Problem
-from zeronorm.selection.target import Binary
+from zeronorm.selection.target import Binary, Multiclass, Real
 from zeronorm.selectors.greedy import _rfe as rfe
+from zeronorm.solvers.linear import EpsilonInsensitiveLoss, HingeLoss, LinearProblem, Way
 
 INF = float("inf")
 
@@ -26,34 +28,18 @@ def data(n=24, p=5, seed=0):
     return np.random.default_rng(seed).normal(size=(n, p)) + y[:, None] * np.eye(p)[1], y
 
 
-@pytest.mark.parametrize("least", [1, 2, 7, 39, 40, 41])
-def test_the_gram_matrix_serves_down_to_the_smallest_size_for_which_it_is_cheaper(least, monkeypatch):
-    asked = []
-
-    def prefers(shape, *, regression):
-        asked.append(regression)
-        return shape[1] >= least
-
-    monkeypatch.setattr(rfe, "prefers_gram", prefers)
-    assert rfe.smallest_gram_size(500, 40, regression=True) == least
-    assert set(asked) == {True}
-    assert rfe.smallest_gram_size(499, 40, regression=False) == 1  # of few samples it always is
-
-
 def test_settings_of_the_models_inside_an_elimination():
-    selector = RFE(tol=0.01, max_iter=7, multi_class="one_vs_one", loss="squared")
+    selector = RFE(multi_class="one_vs_one", loss="squared")
+    problem = Problem(design=as_design(np.eye(6)), target=Multiclass(np.arange(6) % 3, np.arange(3)))
     for cost, inside in ((2.0, 2.0), (0.99e100, 0.99e100), (1e100, INF)):
         selector.C_, selector.epsilon_ = cost, None
-        assert selector._svm_settings() == {
-            "C": inside,
-            "loss": "squared",
-            "epsilon": None,
-            "tol": 0.01,
-            "max_iter": 7,
-            "multi_class": "one_vs_one",
-        }
-    selector.epsilon_ = 0.25
-    assert selector._svm_settings()["epsilon"] == 0.25
+        linear = selector._linear_problem(problem)
+        assert linear.loss == HingeLoss(squared=True)
+        assert set(linear.costs.ravel()) == {0.0, inside}
+        assert linear.n_models == 3
+    selector.set_params(loss="hinge", task="regression").epsilon_ = 0.25
+    real = Problem(design=as_design(np.eye(6)), target=Real(np.arange(6.0)))
+    assert selector._linear_problem(real).loss == EpsilonInsensitiveLoss(0.25)
 
 
 @pytest.mark.parametrize(("size", "found"), [(None, 3), (2, 2), (7, 7), (0.5, 3), (0.1, 1), (1.0, 7)])
@@ -126,41 +112,47 @@ def test_an_elimination_takes_a_design_with_its_names():
             selector.fit(as_design(X), y[:-1])
 
 
-@pytest.mark.parametrize(
-    ("C", "step", "n_gone", "growth"), [("auto", 1, 4, 3.0), ("auto", 2, 2, 1.0), (2.0, 1, 4, 1.0)]
-)
-def test_models_on_tall_data_take_over_with_the_cost_of_the_features_that_are_left(
-    C, step, n_gone, growth, monkeypatch
-):
-    """Six columns of length one: two of them have a third of the total. This starts when half are removed."""
+@pytest.mark.parametrize(("C", "growth"), [("auto", 3.0), (2.0, 1.0)])
+def test_models_on_tall_data_take_over_with_the_cost_of_the_features_that_are_left(C, growth, monkeypatch):
+    """Six columns of length one: the two that are left have a third of the total."""
     made = []
 
-    class Models:
-        def __init__(self, problem, active=None, **settings):
-            made.append((active, settings))
+    class FourRemoved:
+        def __init__(self, problem, linear, **settings):
+            made.append((None, linear.costs.max(), settings["cost_follows"]))
 
-        def eliminate_one_by_one(self, record, stop_at):
-            assert (step, stop_at) == (1, 3)
-            record.remove(np.arange(n_gone))
+        def eliminate(self, record, stop_at):
+            assert stop_at == 3
+            record.remove(np.arange(4))
 
-    def eliminate(models, record, given, stop_at=1):
-        assert given == step
-        if stop_at > 1:
-            record.remove(np.arange(n_gone))
+    def models(problem, linear, active, **settings):
+        made.append((active.tolist(), linear.costs.max(), settings["cost_follows"]))
 
-    for name in ("GramModels", "TallModels"):
-        monkeypatch.setattr(rfe, name, Models)
-    monkeypatch.setattr(rfe, "eliminate", eliminate)
-    monkeypatch.setattr(rfe, "smallest_gram_size", lambda n, p, regression: 3)
+    monkeypatch.setattr(rfe, "OneByOne", FourRemoved)
+    monkeypatch.setattr(rfe, "LinearModels", models)
+    monkeypatch.setattr(rfe, "eliminate", lambda *args: None)
+    monkeypatch.setattr(rfe, "smallest_gram_size", lambda *args: 3)
     problem = Problem(design=as_design(np.eye(6)), target=Binary(np.arange(6) % 2))
-    selector = RFE(C=C, step=step)
+    selector = RFE(C=C)
     selector.C_, selector.epsilon_ = 2.0, None
     selector._eliminate_linear(rfe.Elimination(problem))
-    assert [(None if active is None else active.tolist(), settings["C"]) for active, settings in made] == [
-        (None, 2.0),
-        (list(range(n_gone, 6)), 2.0 * growth),
-    ]
-    assert {settings["cost_follows"] for _, settings in made} == {C == "auto"}
+    assert made == [(None, 2.0, C == "auto"), ([4, 5], 2.0 * growth, C == "auto")]
+
+
+def test_the_cost_grows_when_the_gram_matrix_is_given_up(monkeypatch):
+    """Rounds of two of six columns of length one; with two left, the models are those of tall data."""
+    monkeypatch.setattr(
+        linear_models, "choose", lambda loss, norm, shape: Way.GRAM if shape[1] > 2 else Way.PRIMAL
+    )
+    problem = Problem(design=as_design(np.eye(6)), target=Binary(np.arange(6) % 2))
+    linear = LinearProblem.of(problem, HingeLoss(), 2.0)
+    models = linear_models.LinearModels(problem, linear, tol=1e-6, cost_follows=True)
+    costs = []
+    for _ in range(3):
+        models.train()
+        costs.append(float(models.linear.costs.max()))
+        models.remove(models.active[:2] if models.active.size > 2 else models.active[:1])
+    assert costs == [2.0, 2.0, 6.0]
 
 
 def pairs_of(routing):

@@ -14,7 +14,8 @@ from zeronorm import RFE
 from zeronorm.criteria._kernels import PolynomialKernel
 from zeronorm.design import as_design
 from zeronorm.engines.elimination._kernel import CallableSource, PolynomialSource, RBFSource
-from zeronorm.solvers._logistic import solve_logistic_dual
+from zeronorm.solvers.linear import LOGISTIC
+from zeronorm.solvers.linear._smooth import solve_on_gram
 
 
 def data(seed=0, n=30, p=12, classes=2):
@@ -108,18 +109,18 @@ def test_logistic_solver_matches_scikit_learn():
     X, y = data(5, n=40, p=15)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 40)
     signs = 2.0 * y - 1.0
-    ours = solve_logistic_dual(X @ X.T, signs, C=0.7 * weight, tol=1e-10)
+    ours = solve_on_gram(X @ X.T, LOGISTIC, signs, 0.7 * weight, tol=1e-10)
     theirs = LogisticRegression(C=0.7, tol=1e-10, max_iter=10**4).fit(X, y, sample_weight=weight)
     assert np.allclose(X.T @ ours.dual_coef, theirs.coef_[0], atol=1e-5)
     assert ours.bias == pytest.approx(theirs.intercept_[0], abs=1e-5)
     assert abs(ours.dual_coef.sum()) < 1e-7
-    again = solve_logistic_dual(X @ X.T, signs, C=0.7 * weight, warm_start=ours)
+    again = solve_on_gram(X @ X.T, LOGISTIC, signs, 0.7 * weight, (ours.dual_coef, ours.bias))
     assert again.n_iter <= 2
 
 
 def test_logistic_solver_survives_separable_data_and_a_large_cost():
     X, y = data(6, n=20, p=60)
-    solution = solve_logistic_dual(X @ X.T, 2.0 * y - 1.0, C=1e6)
+    solution = solve_on_gram(X @ X.T, LOGISTIC, 2.0 * y - 1.0, np.full(20, 1e6))
     assert np.all(np.isfinite(solution.dual_coef))
     assert np.all(np.sign(X @ (X.T @ solution.dual_coef) + solution.bias) == 2 * y - 1)
 

@@ -140,7 +140,7 @@ def training_objective(model, name):
     if name == "network":
         return model.models.value
     if name == "linear":
-        return sum(s.objective for s in model.models.solutions)
+        return model.models.solution.objective
     return sum(dual.objective for dual in model.models.duals)
 
 

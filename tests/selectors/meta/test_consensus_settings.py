@@ -75,8 +75,8 @@ def test_the_use_of_the_gram_matrix_depends_on_the_kind_of_target(task, y, monke
     monkeypatch.setattr(consensus, "MUCH_WORK", 0.0)
     for is_preferred, settings in ((True, {"step": 0.1}), (False, {"step": 0.1, "loss": "squared"})):
 
-        def prefers(shape, *, regression, answer=is_preferred):
-            asked.append((shape, regression))
+        def prefers(shape, loss, answer=is_preferred):
+            asked.append((shape, not loss.for_classes_only))
             return answer
 
         monkeypatch.setattr(consensus, "prefers_gram", prefers)

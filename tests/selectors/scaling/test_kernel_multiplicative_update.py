@@ -16,7 +16,7 @@ from zeronorm.criteria import LinearKernel, PolynomialKernel, RBFKernel, make_ke
 from zeronorm.datasets._generators import make_nonlinear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.rescaling._iteration import multiplicative, rescale_until_sparse
-from zeronorm.engines.rescaling._models import GramModel, Part
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selectors.scaling import _kernel_multiplicative_update as kernel_multiplicative_update
 from zeronorm.selectors.scaling._kernel_multiplicative_update import (
     SingleFeatureModel,
@@ -24,6 +24,12 @@ from zeronorm.selectors.scaling._kernel_multiplicative_update import (
     rbf_forms,
     single_feature_forms,
 )
+from zeronorm.solvers.linear import HingeLoss, LinearProblem
+
+
+def svms(targets, C):
+    targets = np.reshape(targets, (len(targets), -1))
+    return LinearProblem(HingeLoss(squared=True), targets, np.full(targets.shape, C))
 
 
 def data(seed=0, n=40, p=60):
@@ -86,8 +92,8 @@ def test_forms_match_the_kernels_of_scikit_learn(kernel, reference):
 def test_linear_kernel_is_l2_arom_step_by_step(C):
     X, y = data(1)
     models = (
-        SingleFeatureModel([Part(y, np.full(40, C))], LinearKernel()),
-        GramModel([Part(y, np.full(40, C))], loss="squared"),
+        SingleFeatureModel(svms(y, C), LinearKernel()),
+        RescaledModels(svms(y, C)),
     )
     settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 200}
     ours, theirs = (
@@ -115,7 +121,7 @@ def test_first_step_agrees_with_an_svm_of_scikit_learn():
     v = np.zeros(40)
     v[reference.support_] = reference.dual_coef_[0]
     expected = [np.sqrt(v @ rbf_kernel(X[:, k : k + 1], gamma=gamma) @ v) for k in range(12)]
-    model = SingleFeatureModel([Part(y, np.full(40, C))], RBFKernel(gamma))
+    model = SingleFeatureModel(svms(y, C), RBFKernel(gamma))
     assert model.train(as_design(X), np.ones(12)) == pytest.approx(expected, rel=1e-4)
 
 
@@ -123,9 +129,7 @@ def test_several_classes_add_their_squares():
     X, _ = data(3, p=9)
     targets = [np.where(np.arange(40) % 3 == c, 1.0, -1.0) for c in range(3)]
     chosen = (targets, targets[:1], targets[1:2], targets[2:])
-    models = [
-        SingleFeatureModel([Part(t, np.full(40, 2.0)) for t in some], RBFKernel(0.2)) for some in chosen
-    ]
+    models = [SingleFeatureModel(svms(np.transpose(some), 2.0), RBFKernel(0.2)) for some in chosen]
     abs_weights = [model.train(as_design(X), np.ones(9)) for model in models]
     assert abs_weights[0] ** 2 == pytest.approx(
         abs_weights[1] ** 2 + abs_weights[2] ** 2 + abs_weights[3] ** 2, rel=1e-9

@@ -17,12 +17,13 @@ import zeronorm
 from oracles.qp import PRECISE
 from zeronorm import ZeroNormSVM
 from zeronorm.design import as_design
+from zeronorm.engines.rescaling._between import ProbitStep, expected_scores
 from zeronorm.engines.rescaling._iteration import power_rule, rescale_until_sparse
-from zeronorm.engines.rescaling._l1_and_probit import ProbitModel, expected_scores
-from zeronorm.engines.rescaling._models import Part
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selectors.sparsity._zeronorm_svm import solve_linf_svm
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._program import L1SvmProgram
+from zeronorm.solvers.linear import SQUARED_ERROR, LinearProblem
 
 
 def noisy(n=60, p=10, *, noise=0.8, seed=0):
@@ -156,12 +157,17 @@ def test_probit_with_exponent_two_is_ridge_probit_regression(shape):
     np.testing.assert_allclose(selector.intercept_[0], reference.x[-1], atol=1e-4)
 
 
+def probit_model(y, weight):
+    labels = y.astype(float)[:, None]
+    return RescaledModels(LinearProblem(SQUARED_ERROR, labels, weight[:, None]), ProbitStep(labels, tol=1e-3))
+
+
 def test_the_probit_posterior_never_decreases():
     """Expectation-maximisation of Σ log Φ(y f) - Σ ln|w|, the posterior under the paper's prior."""
     X, y = noisy(80, 6)
     values = []
     for n_steps in range(1, 7):
-        model = ProbitModel([Part(y.astype(float), np.ones(80))], tol=1e-3)
+        model = probit_model(y, np.ones(80))
         rescale_until_sparse(
             model, as_design(X), np.arange(6), power_rule(0.0), zero_tol=0.0, tol=1e-9, max_iter=n_steps
         )
@@ -176,10 +182,10 @@ def test_the_probit_model_is_the_same_for_tall_and_wide_data():
     extended = np.column_stack([X, np.zeros((30, 2))])
     results = []
     for data in (X, extended):  # tall and wide, the same problem
-        model = ProbitModel([Part(y.astype(float), np.linspace(0.5, 2.0, 30))], tol=1e-3)
+        model = probit_model(y, np.linspace(0.5, 2.0, 30))
         for _ in range(3):
             model.train(as_design(data), np.ones(data.shape[1]))
-        results.append(model.decision)
+        results.append(model.between.decision)
     np.testing.assert_allclose(results[0], results[1], atol=1e-9)
 
 

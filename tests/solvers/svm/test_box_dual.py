@@ -266,3 +266,13 @@ def test_coordinate_descent_comes_first_and_is_shorter_near_the_solution(monkeyp
         assert box_dual.solve_box(Z, y, np.full(12, 0.7), np.full(12, start))
         np.testing.assert_array_equal(seen[-1][0], start)
     assert 0 < seen[1][1] < seen[0][1]
+
+
+def test_a_start_balanced_up_to_rounding_keeps_its_variables_at_their_bounds():
+    y = np.where(np.arange(30) % 2, 1.0, -1.0)
+    problem = BoxDual.classification(y, np.full(30, 0.1), squared=False)
+    alpha = np.full(30, 0.1)
+    alpha[0] -= 1e-16
+    assert np.count_nonzero(problem.feasible(alpha) == 0.1) == 29
+    alpha[0] = 0.05
+    assert (problem.feasible(alpha) * y).sum() == pytest.approx(0.0, abs=1e-15)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from oracles.qp import primal_svm
+from solvers.linear.fits import fit
 from solvers.problems import at_most, classification
-from zeronorm.design import as_design
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import Way
 from zeronorm.solvers.svm._dual import solve_svm_dual
-from zeronorm.solvers.svm._linear import solve_linear_svm
 from zeronorm.solvers.svm._smo import refresh, smo
 
 LOSSES = ("hinge", "squared_hinge")
@@ -345,14 +345,14 @@ def test_both_solvers_with_a_cost_for_each_sample(loss, dual, primal):
     cost = np.random.default_rng(0).uniform(0.0, 2.0, 200)
     cost[::7] = 0.0
     by_samples = solve_svm_dual(X @ X.T, y, C=cost, loss=loss)
-    by_features = solve_linear_svm(as_design(X), y, C=cost, loss=loss)
+    by_features = fit(X, y, C=cost, loss=loss, way=Way.PRIMAL)
     assert by_samples.n_iter <= at_most(dual)
     assert by_features.n_iter <= at_most(primal)
     for model in (by_samples, by_features):
         assert model.gap <= 1e-11 * model.objective
     assert by_samples.objective == pytest.approx(by_features.objective, rel=1e-10)
-    np.testing.assert_allclose(by_samples.dual_coef @ X, by_features.weights, atol=1e-6)
-    assert by_samples.bias == pytest.approx(by_features.bias, abs=1e-6)
+    np.testing.assert_allclose(by_samples.dual_coef @ X, by_features.weights[:, 0], atol=1e-6)
+    assert by_samples.bias == pytest.approx(by_features.bias[0], abs=1e-6)
 
 
 def test_classes_that_can_be_separated():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from solvers.linear.fits import fit
 from solvers.problems import classification, compiled
 from solvers.svm.tall_problems import N, P, problem_of
 from zeronorm.design import as_design
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import Way
 from zeronorm.solvers.svm import _tall as tall
 from zeronorm.solvers.svm._box_dual import BoxDual
-from zeronorm.solvers.svm._linear import solve_linear_svm
 from zeronorm.solvers.svm._tall import ALPHA, SPARE, XI, T
 
 
@@ -204,9 +205,9 @@ def test_hard_constraints_that_cannot_hold_are_seen():
 
 def test_an_interior_point_method_near_a_solution_takes_fewer_iterations():
     X, y = classification(2000, 30, seed=4)
-    whole = solve_linear_svm(as_design(X), y, C=0.5)
+    whole = fit(X, y, C=0.5, way=Way.PRIMAL)
     fewer = as_design(np.ascontiguousarray(X[:, :25]))
-    cold, warm = (solve_linear_svm(fewer, y, C=0.5, warm_start=start) for start in (None, whole))
+    cold, warm = (fit(fewer, y, C=0.5, start=start, way=Way.PRIMAL) for start in (None, whole))
     assert warm.converged
     assert warm.n_iter < cold.n_iter
     np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-7)
@@ -228,6 +229,6 @@ def test_variables_that_reach_zero_end_the_search_without_an_error(monkeypatch):
     X = rng.normal(size=(600, 3))
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     with np.errstate(all="ignore"):
-        solution = solve_linear_svm(as_design(X), y, C=1.0, loss="hinge")
+        solution = fit(X, y, C=1.0, loss="hinge", way=Way.PRIMAL)
     assert np.all(np.isfinite(solution.weights))
     assert not solution.converged

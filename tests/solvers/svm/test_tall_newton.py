@@ -50,7 +50,7 @@ def test_a_newton_step_by_conjugate_gradients_is_that_of_the_factor(sparse):
     np.testing.assert_allclose(hessian, (Z.T * curvature) @ Z + np.diag([1.0] * P + [0.0]), atol=1e-12)
     exact = np.linalg.solve(hessian, -gradient)
     np.testing.assert_allclose(tall.newton_step(design, curvature, gradient, tol=1e-12), exact, rtol=1e-8)
-    np.testing.assert_allclose(tall._step(design, curvature, gradient), exact, rtol=1e-10)
+    np.testing.assert_allclose(tall.hessian_step(design, curvature, gradient), exact, rtol=1e-10)
     nothing = np.zeros(N)
     assert tall.bordered(design, nothing)[P, P] == 1.0
     np.testing.assert_array_equal(

@@ -56,7 +56,7 @@ class Objective:
     @cached_property
     def norms(self) -> FloatArray:
         """Upper bounds on the Euclidean norms of the columns."""
-        return np.sqrt(self.design.squared_norms()) * ERROR_OF_NORM
+        return np.asarray(np.sqrt(self.design.squared_norms()) * ERROR_OF_NORM)
 
     def value(self, decisions: FloatArray, weights: FloatArray) -> float:
         """The objective at decision values, samples × models, and weights."""
@@ -104,7 +104,7 @@ class Objective:
         mean = LARGEST_MEAN_SPARSE if self.design.is_sparse else LARGEST_MEAN_DENSE
         error = 2.0 * (len(alpha) + 32) * UNIT_ROUNDOFF * (1.0 + mean)
         products = np.abs(products) + (error * norms)[:, None] * np.sqrt(np.sum(alpha**2, axis=0))
-        return np.sum(products**2, axis=1) * (1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF)
+        return np.asarray(np.sum(products**2, axis=1) * (1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF))
 
 
 def on_exact_grid(alpha: FloatArray) -> FloatArray:
@@ -150,7 +150,8 @@ class Units:
         """The sum of a value over the features of each unit."""
         if self.are_single:
             return q
-        sums: FloatArray = np.bincount(self.code, weights=q, minlength=self.sizes.size)
+        sums = np.zeros(self.sizes.size)
+        np.add.at(sums, self.code, q)
         return sums
 
     def columns(self, units: IntArray) -> IntArray:

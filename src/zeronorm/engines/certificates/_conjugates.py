@@ -16,10 +16,10 @@ import numpy as np
 from scipy.special import entr
 
 from zeronorm._types import FloatArray, written
-from zeronorm.solvers._losses import LogisticLoss, Loss, SquaredHingeLoss, SquaredLoss
+from zeronorm.solvers.linear._losses import HingeLoss, LogisticLoss, SeparableLoss, SquaredLoss
 
 
-class DualLoss(Loss):
+class DualLoss(SeparableLoss):
     """A loss L(f, y) with the concave function d(v, y) of its dual problem."""
 
     is_free: bool = False  # whether v may have any value; otherwise y v is not negative
@@ -70,7 +70,7 @@ class Logistic(LogisticLoss, DualLoss):
         return y * np.clip(y * v, 0.0, 1.0)
 
 
-class SquaredHinge(SquaredHingeLoss, DualLoss):
+class SquaredHinge(HingeLoss, DualLoss):
     """max(0, 1 - y f)² / 2, with d = u - u² / 2 of u = y v ≥ 0."""
 
     def dual(self, v: FloatArray, y: FloatArray) -> FloatArray:
@@ -140,7 +140,7 @@ class RoundedHinge(Hinge):
 DUAL_LOSSES: dict[str, DualLoss] = {
     "squared_error": SquaredError(),
     "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(),
+    "squared_hinge": SquaredHinge(squared=True),
     "logistic": Logistic(),
 }
 

@@ -56,18 +56,37 @@ def optimality_gap(
 
     Parameters
     ----------
-    X, y : the data, in any form that a selector takes.
-    support : a fitted selector, a mask, or a list of column positions.
-    loss : None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
-    C : cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
-    task : whether y holds classes or real numbers; a selector knows its own.
-    sample_weight : one weight per sample.
-    feature_groups : features that enter a subset together; the size still counts features.
-    always_keep : features that all compared subsets hold.
-    standardize : whether to scale every column to mean 0 and variance 1 first.
-    gap_tol : relative gap at which the search ends.
-    time_limit : seconds after which the search ends.
-    max_nodes : number of nodes of branch and bound after which it ends.
+    X : array, sparse matrix, data frame or Design of shape (n_samples, n_features)
+        The data.
+    y : array of shape (n_samples,)
+        Labels of any type, or real targets with ``task="regression"``.
+    support : selector, mask or list
+        A fitted selector, a mask, or a list of column positions.
+    loss : {"squared_error", "hinge", "squared_hinge", "logistic"} or None, default=None
+        None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
+    C : float or "auto", default='auto'
+        Cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
+    task : {"classification", "regression"}, default='classification'
+        Whether y holds classes or real numbers; a selector knows its own.
+    sample_weight : array or None, default=None
+        One weight per sample.
+    feature_groups : list, dict or None, default=None
+        Features that enter a subset together; the size still counts features.
+    always_keep : list or None, default=None
+        Features that all compared subsets hold.
+    standardize : bool, default=True
+        Whether to scale every column to mean 0 and variance 1 first.
+    gap_tol : float, default=0.01
+        Relative gap at which the search ends.
+    time_limit : float, default=10.0
+        Seconds after which the search ends.
+    max_nodes : int, default=10000
+        Number of nodes of branch and bound after which it ends.
+
+    Returns
+    -------
+    Certificate
+        Objective, bound, gap, the dual point that proves the bound, and a better subset if one was found.
 
     Examples
     --------
@@ -80,9 +99,8 @@ def optimality_gap(
     'No subset of 2 features has a smaller objective (proved to one part in a million).'
     """
     task = support._task_name() if hasattr(support, "_task_name") else task
-    if loss is None:
-        own = support._certified_loss() if hasattr(support, "_certified_loss") else None
-        loss = own or _usual_loss(task)
+    own = support._certified_loss() if hasattr(support, "_certified_loss") else None
+    used: str = loss or own or _usual_loss(task)
     design = as_design(X)
     names = design.feature_names
     weight = _weights(sample_weight, design.n_samples)
@@ -99,13 +117,13 @@ def optimality_gap(
         )
     if standardize:
         design = design.standardized(sample_weight=None if sample_weight is None else weight)
-    objective = Objective(design, targets, cost * weight, dual_loss(loss))
+    objective = Objective(design, targets, cost * weight, dual_loss(used))
     columns = _columns(support, design)
     groups = parse_feature_groups(feature_groups, design.n_features, names)
     forced = parse_always_keep(always_keep, design.n_features, names)
     limits = Limits.within(time_limit, gap=gap_tol, nodes=max_nodes)
     with one_thread_for_products():
-        return _prove(objective, groups, forced, columns, limits, loss, cost)
+        return _prove(objective, groups, forced, columns, limits, used, cost)
 
 
 def _prove(

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
 from zeronorm.engines.certificates._bounds import UNIT_ROUNDOFF, Objective
-from zeronorm.solvers.svm._linear import solve_linear_svm
+from zeronorm.solvers.linear import HingeLoss, LinearProblem, Way, solve
 
 NEWTON_STEPS = 100
 DECREMENT = 1e-15  # predicted decrease, relative to the objective, at which Newton's method ends
@@ -82,13 +82,11 @@ def _newton(objective: Objective, X: FloatArray, model: int) -> tuple[FloatArray
 def _svms(objective: Objective, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     if X.shape[1] == 0:
         return _majority(objective)
-    design = as_design(X)
-    models = [
-        solve_linear_svm(design, y, C=objective.cost, loss="hinge", tol=SVM_TOLERANCE)
-        for y in objective.targets.T
-    ]
-    weights = np.stack([m.weights for m in models], axis=1)
-    return weights, np.array([m.bias for m in models]), np.stack([m.dual_coef for m in models], axis=1)
+    costs = np.repeat(objective.cost[:, None], objective.targets.shape[1], axis=1)
+    found = solve(
+        LinearProblem(HingeLoss(), objective.targets, costs), as_design(X), tol=SVM_TOLERANCE, way=Way.PRIMAL
+    )
+    return found.weights, found.bias, found.dual_coef
 
 
 def _majority(objective: Objective) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -366,7 +366,7 @@ class _Restricted:
         found = np.empty(self.units.size)
         if self.relaxation.units.are_single:
             found = np.einsum("cjj->cj", H).max(axis=0, initial=0.0)
-            return np.maximum(found, 1e-12 * max(float(found.max(initial=0.0)), 1e-300))
+            return np.asarray(np.maximum(found, 1e-12 * max(float(found.max(initial=0.0)), 1e-300)))
         diagonal = np.einsum("cjj->cj", H)
         for u in range(self.units.size):
             part = slice(self.starts[u], self.starts[u + 1])

@@ -21,10 +21,10 @@ from sklearn.utils.validation import _check_sample_weight
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.elimination._estimator import Predictions, Refits, Rounds, stand_in
-from zeronorm.engines.elimination._linear import GramModels
 from zeronorm.engines.elimination._logistic_model import Logistic
 from zeronorm.engines.elimination._loop import Elimination
 from zeronorm.engines.elimination._margin_models import PenalisedHinge, SquaredHinge
+from zeronorm.engines.elimination._one_by_one import OneByOne
 from zeronorm.engines.elimination._smooth_models import (
     Columns,
     KnownModel,
@@ -34,11 +34,14 @@ from zeronorm.engines.elimination._smooth_models import (
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary, Multiclass, Real, Target
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import LinearProblem, svm_loss
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
+from zeronorm.solvers.svm._tracked_set import TrackedSets
 
 TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
 LARGEST = 2**28  # entries of X; larger data are not copied
+SETTINGS: dict[str, Any] = {"tol": TOLERANCE, "max_iter": 200_000}
 MOST_SAMPLES = 2000  # with more, a model on the Gram matrix has no advantage
 # Samples per feature from which a linear system in the features is cheaper than the estimator itself.
 TALL = 4
@@ -60,13 +63,13 @@ class SupportVectors(KnownModel):
 
     def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
         super().__init__(problems[0].n_features)
-        self.settings: dict[str, Any] = {"C": C, "loss": "hinge", "epsilon": epsilon, "tol": TOLERANCE}
-        self.settings |= {"max_iter": 200_000, "tie_share": 0.0}
-        self.problems = problems
+        self.problems, loss = problems, svm_loss("hinge", epsilon)
+        self.linear = [LinearProblem.of(problem.around_zero(), loss, C) for problem in problems]
 
     @cached_property
     def models(self) -> list[PackedModel]:
-        return [PackedModel(problem, **self.settings) for problem in self.problems]
+        pairs = zip(self.problems, self.linear, strict=True)
+        return [PackedModel(problem, linear, **SETTINGS) for problem, linear in pairs]
 
     def train(self) -> bool:
         weights = []
@@ -90,10 +93,9 @@ class SupportVectors(KnownModel):
             model.remove(features)
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
-        """All rounds with the exact shortcuts of ``GramModels``; None where these are not accurate."""
+        """All rounds with the exact shortcuts of ``OneByOne``; None where these are not accurate."""
         record, p = Elimination(self.problems[0]), self.active.size
-        model = GramModels(self.problems[0], **self.settings)
-        model.eliminate_one_by_one(record, n_stop + 1)
+        OneByOne(self.problems[0], self.linear[0], **SETTINGS, tie_share=0.0).eliminate(record, n_stop + 1)
         if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
         rounds = Rounds.of_all(p)
@@ -106,18 +108,20 @@ class SupportVectors(KnownModel):
         return rounds
 
 
-class PackedModel(GramModels):
+class PackedModel(OneByOne):
     """One model on data in memory whose remaining columns are contiguous."""
 
-    def __init__(self, problem: Problem, **settings: Any) -> None:
-        super().__init__(problem, **settings)
+    def __init__(self, problem: Problem, linear: LinearProblem, **settings: Any) -> None:
+        super().__init__(problem, linear, **settings)
         self.columns = Columns(self.design.block(slice(None)))
+        self.sets = TrackedSets.room_for(1, 0)  # not tracked: several features may be removed at once
         self.dual = BoxDual(self.sample, self.sign[0], self.linear[0], self.upper[0], self.ridge)
 
     def weights(self) -> FloatArray:
         return self.columns.transpose_dot(self.v.T)
 
     def remove(self, features: IntArray) -> None:
+        """Subtract the columns of features from the Gram matrix."""
         positions = np.searchsorted(self.active, features)
         x = self.columns.of(positions)
         self.columns.remove(positions)

@@ -20,7 +20,7 @@ from zeronorm.engines.elimination._smooth_models import (
     without,
     without_rows,
 )
-from zeronorm.solvers._losses import Softmax, sum_of_curvatures
+from zeronorm.solvers.linear._softmax import Softmax, sum_of_curvatures
 
 DOWNDATES = 64  # removals after which a kernel matrix is recomputed
 STEPS = 200

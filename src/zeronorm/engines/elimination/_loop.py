@@ -24,10 +24,8 @@ from zeronorm.solvers._status import Status
 Step = int | float | Callable[[FloatArray], int]
 
 
-class Models(Protocol):
-    """One or more trained models on a shrinking set of features."""
-
-    active: IntArray  # sorted indices of the remaining features
+class Trained(Protocol):
+    """What was trained, and how it ended."""
 
     @property
     def status(self) -> Status:
@@ -36,6 +34,12 @@ class Models(Protocol):
     @property
     def n_iter(self) -> int:
         """Total number of iterations of all trainings so far."""
+
+
+class Models(Trained, Protocol):
+    """One or more trained models on a shrinking set of features."""
+
+    active: IntArray  # sorted indices of the remaining features
 
     def train(self) -> None:
         """Fit on the remaining features, starting from the last solution."""
@@ -85,7 +89,7 @@ class Elimination:
         mask[self.eliminated] = False
         return np.flatnonzero(mask)
 
-    def note(self, models: Models) -> None:
+    def note(self, models: Trained) -> None:
         """Record the status of the trainings; data that are no longer separable end the run and are no failure."""
         self.n_iter += models.n_iter
         self.status = max(self.status, models.status)
@@ -164,9 +168,9 @@ class FollowingCost:
             norm_sq = np.concatenate([weight @ block**2 for _, block in design.iter_blocks()])
         return cls(norm_sq, np.arange(design.n_features) if active is None else active)
 
-    def growth(self, active: IntArray) -> float:
-        """The factor by which C grows now; 1 between two updates."""
-        if 2 * active.size > self.renewed_at:
+    def growth(self, active: IntArray, now: bool = False) -> float:
+        """The factor by which C grows; 1 between two updates, unless it is due ``now``."""
+        if 2 * active.size > self.renewed_at and not now:
             return 1.0
         before = self.energy
         self._note(active)

@@ -12,11 +12,11 @@ from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.resampling._splits import Split
 from zeronorm.selection._problem import Problem
 
-FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 1000
+FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 200
 # Repeats with other folds, by the number of samples below which they are used. The fewer samples, the more the chosen
 # size depends on the folds: with one repeat 38 % of the sizes of the tuning data were farther than 30 % from their
 # median over the seeds, with three 17 %.
-REPEATS = ((100, 5), (300, 3), (1000, 2))
+REPEATS = ((100, 3), (1000, 2))
 # On large data the number of features is chosen on a random subsample: on as many samples as an elimination with this
 # number of multiplications allows, within these bounds.
 WORK_OF_A_FOLD = 5e8

@@ -124,7 +124,6 @@ SHRUNK = "all weights shrank to zero, because errors cost too little; raise C."
 UNFINISHED = "raise max_iter or loosen tol."
 # The solver's tolerance is far below what the rescaling needs: a solution at the limit of precision is enough.
 ACCURATE = (Status.CONVERGED, Status.STALLED)
-NO_SOLUTION = (Status.UNBOUNDED, Status.INFEASIBLE)
 
 
 class Model(Protocol):
@@ -145,19 +144,6 @@ class Model(Protocol):
     def keep(self, kept: BoolArray) -> None:
         """Drop the features that are not kept; the rest of the solution is the next start."""
         ...
-
-
-class RescaledModel(Model, Protocol):
-    """Models that are linear in the features, with one column of weights and one bias per model.
-
-    They belong to the last training that found a solution, and to the features before rescaling.
-    """
-
-    @property
-    def weights(self) -> FloatArray: ...
-
-    @property
-    def bias(self) -> FloatArray: ...
 
 
 def multiplicative(scale: FloatArray, abs_weight: FloatArray) -> FloatArray:
@@ -374,7 +360,7 @@ def rescale_until_sparse(
     while result.n_iter < max_iter and not resting:
         abs_weight = model.train(kept_design, scale)
         result.n_iter += 1
-        if model.status in NO_SOLUTION:
+        if model.status.is_unsolvable:
             result.status = Status.CONVERGED if result.iterates else model.status
             resting = True
             break

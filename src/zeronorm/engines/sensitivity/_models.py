@@ -15,10 +15,11 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.criteria._kernels import PolynomialKernel, RBFKernel
 from zeronorm.engines.elimination._kernel import KernelModels, make_source
-from zeronorm.engines.elimination._linear import TallModels
+from zeronorm.engines.elimination._linear import LinearModels
 from zeronorm.engines.sensitivity._network import NetworkModels
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import LinearProblem, svm_loss
 
 
 class SensitiveModel(ABC):
@@ -60,7 +61,7 @@ class SensitiveModel(ABC):
 class SvmModel(SensitiveModel):
     """Base class of the models of this library."""
 
-    models: TallModels | KernelModels | NetworkModels
+    models: LinearModels | KernelModels | NetworkModels
 
     @property
     def status(self) -> Status:
@@ -74,14 +75,16 @@ class SvmModel(SensitiveModel):
 class LinearFunction(SvmModel):
     """Linear support vector machines, f = x·w + b."""
 
-    models: TallModels
+    models: LinearModels
 
     def __init__(self, problem: Problem, *, C: float, loss: str, epsilon: float | None, tol: float) -> None:
         self.columns = np.arange(problem.n_features)
-        self.models = TallModels(problem, self.columns, C=C, loss=loss, epsilon=epsilon, tol=tol)
+        linear = LinearProblem.of(problem.around_zero(), svm_loss(loss, epsilon), C)
+        self.models = LinearModels(problem, linear, tol=tol)
 
     def train(self, columns: IntArray) -> None:
-        self.columns = self.models.active = columns
+        self.columns = columns
+        self.models.restart(columns)
         self.models.train()
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
@@ -96,7 +99,7 @@ class LinearFunction(SvmModel):
 
     def loss_slopes(self) -> FloatArray:
         # At the optimum w = X'v, and -v is a subgradient of the loss.
-        return -np.column_stack([s.dual_coef for s in self.models.solutions if s is not None])
+        return -self.models.solution.dual_coef
 
 
 class KernelModel(SvmModel):

@@ -10,9 +10,9 @@ from zeronorm.design import Design, contiguous
 from zeronorm.engines.elimination._loop import count_to_remove
 from zeronorm.selection._path import order_by_score
 from zeronorm.selection._problem import Problem
-from zeronorm.solvers._losses import LOSSES
 from zeronorm.solvers._neural_network import NetworkObjective, NeuralNetwork, TrainedNetwork, train_network
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear._losses import LOSSES
 
 SMALLEST_GAIN = 1e-3  # relative to the objective of a constant model
 

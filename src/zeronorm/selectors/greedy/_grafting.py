@@ -14,7 +14,8 @@ from zeronorm.selection._kinds import choice, exceptions, parameter_error
 from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._losses import LOSS_NAME, LOSSES, PenalizedLoss, WorkingSetSolution, solve_working_set
+from zeronorm.solvers.linear._losses import LOSS_NAME, LOSSES
+from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSolution, solve_working_set
 
 
 @register(

@@ -41,19 +41,31 @@ from zeronorm.engines.elimination._kernel import (
     make_source,
 )
 from zeronorm.engines.elimination._known_models import KnownRanker, known_model
-from zeronorm.engines.elimination._linear import GramModels, LogisticModels, TallModels
-from zeronorm.engines.elimination._loop import Elimination, FollowingCost, Models, eliminate
+from zeronorm.engines.elimination._linear import LinearModels
+from zeronorm.engines.elimination._loop import Elimination, FollowingCost, eliminate
+from zeronorm.engines.elimination._one_by_one import OneByOne
 from zeronorm.execution import one_thread_for_little_work
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors._base import BaseSelector, WeightedSplittingSelector, require_labels
+from zeronorm.selectors._base import (
+    BaseSelector,
+    WeightedSplittingSelector,
+    require_labels,
+    require_real_target,
+)
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.svm._linear import prefers_gram
+from zeronorm.solvers.linear import (
+    LOGISTIC,
+    ROBUST_LOSSES,
+    LinearProblem,
+    Reuse,
+    smallest_gram_size,
+    svm_loss,
+)
 
-FEW_SAMPLES = 500
 HARDEST = 1e100  # the square of a larger C overflows: from here on the margin is hard
 
 
@@ -271,7 +283,10 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         leave-one-out errors on the kernel matrix of all features; ``C_`` reports it. For linear models it then
         grows as features are removed, in inverse proportion to the diagonal of the kernel.
     loss
-        "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive.
+        "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive. For regression with a linear
+        kernel also "huber", which counts errors beyond ε linearly, and "quantile".
+    epsilon
+        "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
     multi_class
         For more than two classes: one model for each class against the rest, or one for each pair of classes, trained
         on the samples of the two. A feature is removed from all models at once.
@@ -326,8 +341,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         combine: Literal["sum", "product"] = "sum",
         learner: Literal["svm", "logistic"] = "svm",
         C: float | Literal["auto"] = "auto",
-        loss: Literal["hinge", "squared"] = "hinge",
+        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         task: Literal["classification", "regression"] = "classification",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         standardize: bool = True,
@@ -351,6 +367,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self.C = C
         self.loss = loss
         self.epsilon = epsilon
+        self.quantile = quantile
         self.task = task
         self.multi_class = multi_class
         self.standardize = standardize
@@ -409,18 +426,10 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self.C_ = self._cost(problem)
         self.epsilon_ = epsilon_of(self, problem)
         record = Elimination(problem)
-        if self.learner == "svm" and self.kernel == "linear":
-            self._eliminate_linear(record)
+        if self.learner == "svm" and self.kernel != "linear":
+            self._eliminate_with_kernel(record)
         else:
-            models = self._models(problem)
-            eliminate(models, record, self.step)
-            if isinstance(models, KernelModels) and not models.is_psd:
-                warnings.warn(
-                    "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the model. "
-                    "Check the kernel, or use 'rbf' or 'poly'.",
-                    UserWarning,
-                    stacklevel=5,
-                )
+            self._eliminate_linear(record)
         return record.path()
 
     def _cost(self, problem: Problem) -> float:
@@ -431,49 +440,71 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         K = None
         if self.learner == "svm" and self.kernel != "linear":
             K = self._kernel_source(problem).matrix(np.arange(problem.n_features))
-        unit = problem.target.unit(problem.sample_weight) if self.loss == "hinge" else 1.0
+        is_linear = self.loss in ("hinge", "quantile")  # C then has the unit 1 / y
+        unit = problem.target.unit(problem.sample_weight) if is_linear else 1.0
         return C_of(self, problem, K=K) * unit
 
-    def _svm_settings(self) -> dict[str, Any]:
-        return {
-            "C": self.C_ if self.C_ < HARDEST else math.inf,
-            "loss": self.loss,
-            "epsilon": self.epsilon_,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "multi_class": self.multi_class,
-        }
+    def _check_parameters(self) -> None:
+        if self.estimator is None and self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+            if self.learner != "svm" or self.kernel != "linear":
+                raise parameter_error(self, "loss", "'hinge' or 'squared' with this learner or kernel")
 
-    def _eliminate_linear(self, record: Elimination) -> None:
-        problem, follows = record.problem, isinstance(self.C, str)
-        settings = self._svm_settings()
-        stop_at = smallest_gram_size(*problem.design.shape, regression=self.epsilon_ is not None)
-        if problem.n_features >= stop_at:
-            models = GramModels(problem, cost_follows=follows, **settings)
-            one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
-            if one_by_one and problem.feature_groups is None:
-                models.eliminate_one_by_one(record, stop_at)
-            else:
-                eliminate(models, record, self.step, stop_at)
-        if stop_at > 1 and record.status is not Status.UNBOUNDED:
-            active = record.active
-            if follows:
-                settings["C"] *= FollowingCost.of(problem).growth(active)
-            eliminate(TallModels(problem, active, cost_follows=follows, **settings), record, self.step)
-
-    def _models(self, problem: Problem) -> Models:
-        if self.learner == "svm":
-            return KernelModels(problem, self._kernel_source(problem), **self._svm_settings())
-        if not problem.target.has_classes:
-            raise parameter_error(self, "learner", "'svm' for task='regression'")
-        return LogisticModels(
+    def _eliminate_with_kernel(self, record: Elimination) -> None:
+        problem = record.problem
+        models = KernelModels(
             problem,
-            C=min(self.C_, HARDEST),
+            self._kernel_source(problem),
+            C=self._finite_or_hard(),
+            loss=self.loss,
+            epsilon=self.epsilon_,
             tol=self.tol,
             max_iter=self.max_iter,
-            cost_follows=isinstance(self.C, str),
             multi_class=self.multi_class,
         )
+        eliminate(models, record, self.step)
+        if not models.is_psd:
+            warnings.warn(
+                "The kernel of RFE is not positive semi-definite; its diagonal was shifted to train the model. "
+                "Check the kernel, or use 'rbf' or 'poly'.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _finite_or_hard(self) -> float:
+        return self.C_ if self.C_ < HARDEST else math.inf
+
+    def _eliminate_linear(self, record: Elimination) -> None:
+        problem, linear = record.problem, self._linear_problem(record.problem)
+        settings: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "cost_follows": isinstance(self.C, str),
+        }
+        active = None
+        if self._is_one_by_one(problem, linear):
+            stop_at = smallest_gram_size(problem.design.shape, linear.loss, Reuse.GRAM)
+            if problem.n_features >= stop_at:
+                OneByOne(problem, linear, **settings).eliminate(record, stop_at)
+                if stop_at == 1 or record.status is Status.UNBOUNDED:
+                    return
+                active = record.active
+                if settings["cost_follows"]:
+                    linear = linear.costlier(FollowingCost.of(problem).growth(active))
+        eliminate(LinearModels(problem, linear, active, **settings), record, self.step)
+
+    def _is_one_by_one(self, problem: Problem, linear: LinearProblem) -> bool:
+        one_by_one = isinstance(self.step, numbers.Integral) and self.step == 1
+        return one_by_one and problem.feature_groups is None and linear.loss.has_dual
+
+    def _linear_problem(self, problem: Problem) -> LinearProblem:
+        problem = problem.around_zero()
+        if self.learner == "svm":
+            loss = svm_loss(self.loss, self.epsilon_, self.quantile)
+            return LinearProblem.of(problem, loss, self._finite_or_hard(), pairing=self.multi_class)
+        if not problem.target.has_classes:
+            raise parameter_error(self, "learner", "'svm' for task='regression'")
+        return LinearProblem.of(problem, LOGISTIC, min(self.C_, HARDEST), pairing=self.multi_class)
 
     def _kernel_source(self, problem: Problem) -> KernelSource:
         n, p = problem.design.shape
@@ -485,20 +516,3 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, design=problem.design
         )
         return make_source(problem.design, kernel, rescale=self.gamma == "remaining")
-
-
-def smallest_gram_size(n_samples: int, n_features: int, *, regression: bool) -> int:
-    """The number of features down to which models are trained on the n×n Gram matrix.
-
-    Below it a p×p matrix is cheaper; for few samples the Gram matrix costs little and is used to the end.
-    """
-    if n_samples < FEW_SAMPLES:
-        return 1
-    if not prefers_gram((n_samples, n_features), regression=regression):
-        return n_features + 1
-    low, high = 1, n_features
-    while low < high:
-        half = (low + high) // 2
-        is_enough = prefers_gram((n_samples, half), regression=regression)
-        low, high = (low, half) if is_enough else (half + 1, high)
-    return low

@@ -30,7 +30,7 @@ from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import fit_inside
-from zeronorm.solvers.svm._linear import prefers_gram
+from zeronorm.solvers.linear import prefers_gram, svm_loss
 
 # Different methods for each kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The methods for classes
 # and the mean log rank were chosen among 70 combinations of seven methods on the data sets `TUNING` of the studies,
@@ -326,7 +326,8 @@ def quick_elimination(problem: Problem) -> dict[str, Any]:
     """Settings of RFE that limit the time of an elimination on large data."""
     if work_of_elimination(problem) <= MUCH_WORK:
         return {}
-    if prefers_gram(problem.design.shape, regression=not problem.target.has_classes):
+    loss = svm_loss("hinge", None if problem.target.has_classes else 0.0)
+    if prefers_gram(problem.design.shape, loss):
         return {"step": 0.1}
     return {"step": 0.1, "loss": "squared"}
 

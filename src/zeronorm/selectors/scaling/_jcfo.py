@@ -18,7 +18,7 @@ from zeronorm.design import Design
 from zeronorm.engines._column_information import explained_share
 from zeronorm.engines._sparse_paths import first_copies
 from zeronorm.engines.factor_descent._criterion import chosen_kernel
-from zeronorm.engines.rescaling._l1_and_probit import expected_scores
+from zeronorm.engines.rescaling._between import expected_scores
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,20 +14,20 @@ from zeronorm.design import Design
 from zeronorm.engines._cost import C_of, known_cost
 from zeronorm.engines.factor_descent._criterion import chosen_kernel, distinct_columns
 from zeronorm.engines.rescaling._iteration import (
-    NO_SOLUTION,
     Rescaling,
     Rule,
     UnitFactors,
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import SOLVER_MAX_ITER, SOLVER_TOL, Part, parts_of
+from zeronorm.engines.rescaling._models import SOLVER_TOL
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSplittingSelector
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.svm._dual import solve_svm_dual
+from zeronorm.solvers.linear import HingeLoss, LinearProblem
+from zeronorm.solvers.svm._dual import SvmDual, solve_svm_dual
 
 
 @register(
@@ -153,7 +152,9 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
         self.C_ = self._cost(problem, kernel)
         rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
-            SingleFeatureModel(parts_of(problem, self.C_, self.multi_class), kernel),
+            SingleFeatureModel(
+                LinearProblem.of(problem, HingeLoss(squared=True), self.C_, pairing=self.multi_class), kernel
+            ),
             problem.design,
             candidates,
             rule,
@@ -280,26 +281,23 @@ class SingleFeatureModel:
 
     settled = True
 
-    def __init__(self, parts: Sequence[Part], kernel: ScaledKernel) -> None:
-        self.parts, self.kernel = parts, kernel
+    def __init__(self, problem: LinearProblem, kernel: ScaledKernel) -> None:
+        self.problem, self.kernel = problem, kernel
+        self.models: list[SvmDual | None] = [None] * problem.n_models
         self.status = Status.CONVERGED
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
         K = self.kernel.matrix(design.gram(scale**2))
-        for part in self.parts:
-            part.solution = solve_svm_dual(
-                K,
-                part.target,
-                C=part.cost,
-                loss="squared_hinge",
-                warm_start=part.solution,
-                tol=SOLVER_TOL,
-                max_iter=SOLVER_MAX_ITER,
-            )
-        self.status = max(part.solution.status for part in self.parts)
-        if self.status in NO_SOLUTION:
+        targets, costs = self.problem.targets.T, self.problem.costs.T
+        models = [
+            solve_svm_dual(K, y, C=cost, loss="squared_hinge", warm_start=last, tol=SOLVER_TOL)
+            for y, cost, last in zip(targets, costs, self.models, strict=True)
+        ]
+        self.models = [*models]
+        self.status = max(model.status for model in models)
+        if self.status.is_unsolvable:
             return np.zeros(scale.size)
-        V = np.column_stack([part.solution.dual_coef for part in self.parts])
+        V = np.column_stack([model.dual_coef for model in models])
         return np.asarray(np.sqrt(single_feature_forms(design, self.kernel, scale, V).sum(axis=1)))
 
     def keep(self, kept: BoolArray) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from zeronorm.engines._cost import automatic_l1_C, known_cost
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
-from zeronorm.engines.rescaling._iteration import NO_SOLUTION
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -118,7 +117,7 @@ class MarginLP(WeightedSplittingSelector):
         if isinstance(program, L1SvmHardProgram) and not program.overlap_is_proved:
             _warn_of_many_features(design.n_features)
         model = program.solve()
-        if model.status in NO_SOLUTION:
+        if model.status.is_unsolvable:
             Status.UNBOUNDED.check("MarginLP with a hard margin (C=inf)")
         weights = np.zeros(problem.n_features)
         weights[distinct] = model.weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,8 +10,8 @@ import numpy as np
 from zeronorm._types import FloatArray
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
+from zeronorm.engines.rescaling._between import Between, L1SlackRescaling, SlackRescaling, Switch
 from zeronorm.engines.rescaling._iteration import (
-    RescaledModel,
     Rescaling,
     UnitFactors,
     correlated_start,
@@ -21,13 +20,13 @@ from zeronorm.engines.rescaling._iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._l1_and_probit import JointL1Model, L1Model, SwitchingModel
-from zeronorm.engines.rescaling._models import JointModel, Part, SharedScaleModel, SlackRescaling, parts_of
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Norm, svm_loss
 
 # Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because
 # the rescaling removes features by itself. Chosen on the linear toy (30 samples, 350 draws: 7.4 % error with 1, 6.5 %
@@ -92,8 +91,12 @@ class AROM(WeightedSplittingSelector):
         common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
         In classification, y with several columns of 0 and 1 is a multi-label problem.
+    loss
+        Loss of the ℓ2 norm. For regression also "huber", which counts errors beyond ε linearly, and "quantile"; both
+        need ``norm="l2"`` and ``slack_norm=2``.
     epsilon
-        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation).
+        "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation);
+        1.345 times that scale for ``loss="huber"``.
     standardize
         Weights are compared, so all columns should have the same unit.
     zero_tol
@@ -145,11 +148,13 @@ class AROM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1", "switch"] = "l2",
+        loss: Literal["squared", "huber", "quantile"] = "squared",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         standardize: bool = True,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
@@ -162,11 +167,13 @@ class AROM(WeightedSplittingSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
+        self.loss = loss
         self.C = C
         self.slack_norm = slack_norm
         self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
+        self.quantile = quantile
         self.standardize = standardize
         self.zero_tol = zero_tol
         self.tol = tol
@@ -181,38 +188,53 @@ class AROM(WeightedSplittingSelector):
         self.representative_ = first_copies(problem.design)
         self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
-        pairs = self.multi_class == "one_vs_one"
-        parts = parts_of(problem, self.C_, "one_vs_one" if pairs else "one_vs_rest")
+        norm: Norm = "l1" if self.norm == "l1" else "l2"
+        loss = svm_loss("hinge" if norm == "l1" else self.loss, self.epsilon_, self.quantile)
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
-            joint = JointL1Model if self.norm == "l1" else JointModel
-            return self._run(problem, joint(problem, problem.sample_costs(self.C_))).path()
-        if self.multi_class == "uncoupled" and len(parts) > 1:
-            return self._select_for_each(problem, parts)
-        return self._run(problem, self._model(problem, parts)).path()
+            return self._run(
+                problem, RescaledModels(LinearProblem.jointly(problem, loss, self.C_, norm))
+            ).path()
+        pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
+        linear = LinearProblem.of(problem, loss, self.C_, pairing=pairing, norm=norm)
+        if self.multi_class == "uncoupled" and linear.n_models > 1:
+            return self._select_for_each(problem, linear)
+        return self._run(problem, self._model(problem, linear)).path()
 
     def _cost(self, problem: Problem) -> float:
         if self.norm == "l1" and known_cost(self, problem) is None:
             return automatic_l1_C(problem, self.epsilon_, nearly=NEARLY_L1)
-        return C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        # The cost of an absolute error has the unit 1 / y, that of a squared error has no unit.
+        unit = problem.target.unit(problem.sample_weight) if self.loss == "quantile" else 1.0
+        known = known_cost(self, problem)
+        chosen = C_of(self, problem, "diagonal" if self.scaling == "unit" else "raw")
+        return chosen if known is not None else chosen * unit
 
-    def _model(self, problem: Problem, parts: Sequence[Part]) -> RescaledModel:
-        epsilon = self.epsilon_
-        count_slacks = self.slack_norm == 0
+    def _model(self, problem: Problem, linear: LinearProblem) -> RescaledModels:
+        if self.norm != "switch":
+            return RescaledModels(linear, self._between(linear))
         # C has different units for the two norms, so an automatic C is chosen for each of them.
-        own = automatic_l1_C(problem, epsilon, nearly=NEARLY_L1) / self.C_ if self._chooses_twice() else 1.0
-        l1_parts = [replace(part, cost=own * part.cost) for part in parts]
-        l1 = L1Model(l1_parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if count_slacks else None)
-        if self.norm == "l1":
-            return l1
-        plain = SharedScaleModel(parts, loss="squared", epsilon=epsilon)
-        l2 = SlackRescaling(plain, self.zero_tol, self.tol) if count_slacks else plain
-        return l2 if self.norm == "l2" else SwitchingModel(l2, l1, problem.n_samples)
+        own = (
+            automatic_l1_C(problem, self.epsilon_, nearly=NEARLY_L1) / self.C_
+            if self._chooses_twice()
+            else 1.0
+        )
+        few = replace(linear.costlier(own), loss=svm_loss("hinge", self.epsilon_), norm="l1")
+        return RescaledModels(
+            linear, Switch(self._between(linear), self._between(few), few, problem.n_samples)
+        )
+
+    def _between(self, linear: LinearProblem) -> Between:
+        if self.slack_norm != 0:
+            return Between()
+        if linear.norm == "l1":
+            return L1SlackRescaling(linear.costs, self.zero_tol)
+        return SlackRescaling(linear.costs, self.zero_tol, self.tol)
 
     def _chooses_twice(self) -> bool:
         return self.norm == "switch" and isinstance(self.C, str)
 
-    def _run(self, problem: Problem, model: RescaledModel, index: int | None = None) -> Rescaling:
+    def _run(self, problem: Problem, model: RescaledModels, index: int | None = None) -> Rescaling:
         """Rescale until convergence and store the last weights; ``index`` is that of a model with its own factors."""
         units = self._units(problem)
         result = rescale_until_sparse(
@@ -230,7 +252,7 @@ class AROM(WeightedSplittingSelector):
             result.status.check("AROM with hard constraints (C=inf)")
             epsilon = "" if self.epsilon_ is None else " or lower epsilon"
             warn_of_empty_selection(self, problem, f"raise C{epsilon}")
-        if isinstance(model, (L1Model, JointL1Model)) and model.first_gradient is not None:
+        if self.norm == "l1" and model.state is not None:
             result.fallback = np.zeros(problem.n_features)
             result.fallback[distinct_columns(self.representative_)] = model.first_gradient
         self.coef_ = np.zeros((model.weights.shape[1], problem.n_features))
@@ -252,11 +274,11 @@ class AROM(WeightedSplittingSelector):
         pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
         return correlated_start(problem, units, pairing, index)
 
-    def _select_for_each(self, problem: Problem, parts: Sequence[Part]) -> SelectionPath:
+    def _select_for_each(self, problem: Problem, linear: LinearProblem) -> SelectionPath:
         """Run every model with its own factors; a feature is ranked by its best position among the models."""
         results, coefficients, biases = [], [], []
-        for index, part in enumerate(parts):
-            results.append(self._run(problem, self._model(problem, [part]), index))
+        for index in range(linear.n_models):
+            results.append(self._run(problem, self._model(problem, linear.model(index)), index))
             coefficients.append(self.coef_[0])
             biases.append(self.intercept_[0])
         self.coef_, self.intercept_ = np.array(coefficients), np.array(biases)
@@ -275,6 +297,12 @@ class AROM(WeightedSplittingSelector):
         )
 
     def _check_parameters(self) -> None:
+        if self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+            if self.norm != "l2" or self.slack_norm != 2:
+                raise parameter_error(
+                    self, "loss", f"'squared' with norm={self.norm!r} and slack_norm={self.slack_norm}"
+                )
         if self.multi_class == "weston_watkins" and (self.norm == "switch" or self.slack_norm != 2):
             raise parameter_error(
                 self,

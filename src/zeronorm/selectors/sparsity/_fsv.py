@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._cost import epsilon_of
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies, relative
-from zeronorm.engines.rescaling._l1_and_probit import JointL1Model
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
+from zeronorm.solvers.linear import HingeLoss, LinearProblem, State, solve
 
 ZERO_WEIGHT = 1e-9  # relative to the largest weight
 LARGEST_ALPHA = 1e6
@@ -275,24 +275,29 @@ class _JointProgram:
         self.first_gradient: FloatArray | None = None
         self.distinct = distinct_columns(first_copies(problem.design))
         self.design = problem.design.take(self.distinct)
-        self.model = JointL1Model(problem, _cost_within(problem, problem.y, sparsity))
+        cost = _cost_within(problem, problem.y, sparsity)
+        self.linear = LinearProblem.jointly(problem, HingeLoss(), cost, norm="l1")
+        self.state: State | None = None
 
     def solve(self, penalty: FloatArray) -> _Step:
         """Solve the program for these costs of the features."""
-        model = self.model
-        model.solve(self.design, self.rate * penalty[self.distinct])
-        weights = np.zeros((model.n_classes, self.n_features))
+        smallest = float(np.finfo(float).tiny)
+        scale = 1.0 / np.maximum(self.rate * penalty[self.distinct], smallest)
+        model = solve(replace(self.linear, scale=scale), self.design, self.state)
+        self.state = model.state
+        weights = np.zeros((self.linear.n_models, self.n_features))
         if model.status is Status.CONVERGED:
             weights[:, self.distinct] = model.weights.T
         if self.first_gradient is None:
             self.first_gradient = np.zeros(self.n_features)
-            if model.first_gradient is not None:
-                self.first_gradient[self.distinct] = model.first_gradient
+            self.first_gradient[self.distinct] = np.abs(self.design.transpose_dot(model.dual_coef)).sum(
+                axis=1
+            )
         return _Step(
             weights=weights,
             bias=model.bias,
             size=np.abs(weights).sum(axis=0),
-            loss=model.loss,
+            loss=model.models[0].loss,
             status=model.status,
         )
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from zeronorm._types import FloatArray
 from zeronorm.engines._cost import C_of, automatic_l1_C, epsilon_of, known_cost
-from zeronorm.engines.rescaling._iteration import NO_SOLUTION, UNFINISHED, RescaledModel
-from zeronorm.engines.rescaling._l1_and_probit import L1Model
-from zeronorm.engines.rescaling._models import SharedScaleModel, SlackRescaling, parts_of
+from zeronorm.engines.rescaling._between import Between, L1SlackRescaling, SlackRescaling
+from zeronorm.engines.rescaling._iteration import UNFINISHED
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, svm_loss
 
 
 @register(
@@ -59,8 +60,11 @@ class SVMWeights(WeightedSplittingSelector):
         1: the sum of the slacks. 0: their number, so that few samples are misclassified.
     multi_class
         The weights of the classifiers are summed.
+    loss
+        "hinge" is linear; for regression it is ε-insensitive. "squared" is (C/2) Σ ξ². For regression also "huber",
+        which counts errors beyond ε linearly, and "quantile". ``norm="l1"`` needs "hinge".
     epsilon
-        "auto" is a tenth of the scale of the target.
+        "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
     zero_tol
         Used with ``slack_norm=0``: slacks up to this fraction of the margin count as zero.
     tol
@@ -99,11 +103,13 @@ class SVMWeights(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1"] = "l2",
+        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 1] = 1,
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "regression"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
+        quantile: float = 0.5,
         standardize: bool = True,
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
@@ -114,11 +120,13 @@ class SVMWeights(WeightedSplittingSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
+        self.loss = loss
         self.C = C
         self.slack_norm = slack_norm
         self.multi_class = multi_class
         self.task = task
         self.epsilon = epsilon
+        self.quantile = quantile
         self.standardize = standardize
         self.zero_tol = zero_tol
         self.tol = tol
@@ -128,29 +136,26 @@ class SVMWeights(WeightedSplittingSelector):
         self.always_keep = always_keep
 
     def _follows_target_outliers(self) -> bool:
-        return False
+        return self.loss == "squared"
 
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
-        parts = parts_of(problem, self.C_, self.multi_class)
-        counts = self.slack_norm == 0
-        l1 = L1Model(parts, epsilon=epsilon, slack_zero_tol=self.zero_tol if counts else None)
-        l2: Any = SharedScaleModel(parts, loss="hinge", epsilon=epsilon)
-        if counts:
-            l2 = SlackRescaling(l2, self.zero_tol, self.tol)
-        model = l1 if self.norm == "l1" else l2
+        loss = svm_loss(self.loss, epsilon, self.quantile)
+        linear = LinearProblem.of(problem, loss, self.C_, pairing=self.multi_class, norm=self.norm)
+        model = RescaledModels(linear, self._between(linear))
         scores, n_iter = self._train(model, problem)
-        if model.status in NO_SOLUTION:
+        if model.status.is_unsolvable:
             model.status.check("SVMWeights with a hard margin (C=inf)")
         selected_size = None
-        if l1.first_gradient is not None:
+        if self.norm == "l1":
             selected_size = int(np.count_nonzero(scores))
             if selected_size == 0:
                 warn_of_empty_selection(self, problem, "raise C")
             # Features without a weight rank below all that have one.
             smallest = float(scores[scores > 0.0].min(initial=1.0))
-            closeness = l1.first_gradient / max(float(l1.first_gradient.max()), 1e-300)
+            gradient = model.first_gradient
+            closeness = gradient / max(float(gradient.max()), 1e-300)
             scores = np.where(scores > 0.0, scores, 0.5 * smallest * closeness)
         self.coef_, self.intercept_ = model.weights.T, model.bias
         return SelectionPath.from_scores(
@@ -161,17 +166,30 @@ class SVMWeights(WeightedSplittingSelector):
             remedy=UNFINISHED if model.status.converged else model.status.remedy,
         )
 
-    def _train(self, model: RescaledModel, problem: Problem) -> tuple[FloatArray, int]:
+    def _between(self, linear: LinearProblem) -> Between:
+        if self.slack_norm != 0:
+            return Between()
+        if self.norm == "l1":
+            return L1SlackRescaling(linear.costs, self.zero_tol)
+        return SlackRescaling(linear.costs, self.zero_tol, self.tol)
+
+    def _train(self, model: RescaledModels, problem: Problem) -> tuple[FloatArray, int]:
         """Train once, or until the rescaled slacks no longer change; returns the absolute weights, and how often."""
         scale = np.ones(problem.n_features)
         scores, n_iter = model.train(problem.design, scale), 1
         with problem.progress.task("Rescaling slacks", self.max_iter) as advance:
-            while not (model.settled or model.status in NO_SOLUTION) and n_iter < self.max_iter:
+            while not (model.settled or model.status.is_unsolvable) and n_iter < self.max_iter:
                 scores, n_iter = model.train(problem.design, scale), n_iter + 1
                 advance(1)
         return scores, n_iter
 
     def _check_parameters(self) -> None:
+        if self.loss in ROBUST_LOSSES:
+            require_real_target(self)
+            if self.slack_norm == 0:
+                raise parameter_error(self, "loss", "'hinge' or 'squared' with slack_norm=0")
+        if self.norm == "l1" and self.loss != "hinge":
+            raise parameter_error(self, "loss", "'hinge' with norm='l1'")
         if self.slack_norm == 0 and not isinstance(self.C, str) and np.isinf(self.C):
             raise parameter_error(self, "C", "finite with slack_norm=0")
 
@@ -182,4 +200,5 @@ class SVMWeights(WeightedSplittingSelector):
         if self.norm == "l1":
             return automatic_l1_C(problem, self.epsilon_)
         # The cost of an absolute error has the unit 1 / y, that of a squared error has no unit.
-        return C_of(self, problem) * problem.target.unit(problem.sample_weight)
+        is_linear = self.loss in ("hinge", "quantile")
+        return C_of(self, problem) * (problem.target.unit(problem.sample_weight) if is_linear else 1.0)

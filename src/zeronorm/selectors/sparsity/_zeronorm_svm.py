@@ -13,16 +13,15 @@ from zeronorm._types import FloatArray
 from zeronorm.design._base import Design
 from zeronorm.engines._cost import C_of, automatic_C, known_cost
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
+from zeronorm.engines.rescaling._between import ProbitStep
 from zeronorm.engines.rescaling._iteration import (
     SHRUNK,
-    RescaledModel,
     UnitFactors,
     correlated_start,
     power_rule,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._l1_and_probit import ProbitModel
-from zeronorm.engines.rescaling._models import SharedScaleModel, parts_of
+from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
@@ -30,6 +29,7 @@ from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSplittingSelector
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status
+from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem
 from zeronorm.solvers.svm._dual import per_sample
 
 
@@ -214,20 +214,21 @@ class ZeroNormSVM(WeightedSplittingSelector):
         found = automatic_C(problem)
         return found.unit / float(np.sqrt(found.diagonal))
 
-    def _model(self, problem: Problem) -> RescaledModel:
+    def _model(self, problem: Problem) -> RescaledModels:
         if self.loss == "probit":
-            return ProbitModel(parts_of(problem, 1.0, self.multi_class), self.tol)
+            ridge = LinearProblem.of(problem, SQUARED_ERROR, 1.0, pairing=self.multi_class)
+            return RescaledModels(ridge, ProbitStep(ridge.targets, self.tol))
         assert self.C_ is not None
-        parts = parts_of(problem, self.C_ / 2.0, self.multi_class)
-        return SharedScaleModel(parts, loss="hinge")
+        return RescaledModels(LinearProblem.of(problem, HingeLoss(), self.C_ / 2.0, pairing=self.multi_class))
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """Solve one linear program per classifier; weights at the bound are ordered by their multipliers."""
         scores = np.zeros(problem.n_features)
         models = []
         assert self.C_ is not None
-        for part in parts_of(problem, self.C_, self.multi_class):
-            model = solve_linf_svm(problem.design, part.target, C=part.cost)
+        linear = LinearProblem.of(problem, HingeLoss(), self.C_, pairing=self.multi_class)
+        for target, cost in zip(linear.targets.T, linear.costs.T, strict=True):
+            model = solve_linf_svm(problem.design, target, C=cost)
             model.status.check("ZeroNormSVM with q=inf")
             models.append(model)
             pressure = np.abs(model.gradient)

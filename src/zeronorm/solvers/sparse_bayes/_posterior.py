@@ -24,7 +24,8 @@ from scipy.special import expit
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
-from zeronorm.solvers._logistic import LogisticDual, solve_logistic_dual
+from zeronorm.solvers.linear._losses import LOGISTIC
+from zeronorm.solvers.linear._smooth import SmoothSolution, solve_on_gram
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
@@ -131,7 +132,7 @@ class DualMode:
     curvature: FloatArray
     bias: FloatArray
     log_likelihood: float
-    models: tuple[LogisticDual, ...] = ()
+    models: tuple[SmoothSolution, ...] = ()
 
 
 class Likelihood(Protocol):
@@ -267,11 +268,12 @@ class BernoulliLikelihood:
 
     def dual_mode(self, K: FloatArray, start: DualMode | None) -> DualMode:
         models = tuple(
-            solve_logistic_dual(
+            solve_on_gram(
                 K,
+                LOGISTIC,
                 2.0 * self.targets[:, c] - 1.0,
-                C=self.sample_weight,
-                warm_start=None if start is None else start.models[c],
+                self.sample_weight,
+                None if start is None else (start.models[c].dual_coef, start.models[c].bias),
                 tol=_NEWTON_TOL,
             )
             for c in range(self.n_outputs)

@@ -12,18 +12,20 @@ The gradient follows from :math:`f = Qv`, which has one number for each sample. 
     r_i = -\mathrm{linear}_i - \mathrm{sign}_i (w^\top x_{s_i} + b),
 
 with :math:`\ell_i(r) = u_i \max(0, r)`, or :math:`\max(0, r)^2 / (2\,\mathrm{ridge}_{s_i})` where there
-is a ridge (then :math:`u_i = \infty`). With neither a bound nor a ridge there is the hard constraint
-:math:`r_i \le 0`.
+is a ridge. With both, the slope of the quadratic is at most :math:`u_i`: beyond it the loss is linear (Huber 1964).
+With neither a bound nor a ridge there is the hard constraint :math:`r_i \le 0`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import BoolArray, FloatArray, Int64Array
+
+BALANCED = 1e-13  # relative difference of the sums of the two signs that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,10 @@ class BoxDual:
         if epsilon is None:
             return cls.classification(y, C, squared)
         return cls.regression(y, C, epsilon, squared)
+
+    def bounded(self, above: FloatArray, below: FloatArray) -> BoxDual:
+        """A regression with these upper bounds of the variables for errors above and below, one for each sample."""
+        return replace(self, upper=np.concatenate([above, below]))
 
     def restricted(self, variables: BoolArray) -> BoxDual:
         """The problem in some of the variables, with the others fixed at zero."""
@@ -105,6 +111,8 @@ class BoxDual:
         alpha = np.clip(alpha, 0.0, self.upper)
         positive = self.sign > 0.0
         plus, minus = alpha[positive].sum(), alpha[~positive].sum()
+        if abs(plus - minus) <= BALANCED * (plus + minus):
+            return alpha  # scaling by a factor near one would only move variables off their bounds
         if plus > minus:
             alpha[positive] *= minus / plus
         elif minus > plus:
@@ -131,13 +139,19 @@ class BoxDual:
         """The violation of each variable's constraint, given w'x + b of the samples."""
         return -self.linear - self.sign * decision[self.sample]
 
+    def slope(self, excess: FloatArray) -> FloatArray:
+        """The slope of each loss at a residual that is not negative."""
+        ridge = self.ridge[self.sample]
+        quadratic = np.divide(excess, ridge, out=np.full(excess.size, np.inf), where=ridge > 0.0)
+        return np.asarray(np.minimum(quadratic, self.upper))
+
     def loss(self, decision: FloatArray) -> float:
         """The sum of the losses; infinite when a hard constraint is violated."""
         excess = np.maximum(self.residual(decision), 0.0)
-        ridge = self.ridge[self.sample]
-        squared = ridge > 0.0
-        paid = ~squared & (excess > 0.0)
-        return float(self.upper[paid] @ excess[paid] + 0.5 * np.sum(excess[squared] ** 2 / ridge[squared]))
+        slope, ridge = self.slope(excess), self.ridge[self.sample]
+        bend = np.multiply(ridge, slope, out=np.zeros(slope.size), where=ridge > 0.0)
+        paid = excess > 0.0
+        return float(slope[paid] @ (excess[paid] - 0.5 * bend[paid]))
 
     def gap(self, alpha: FloatArray, f: FloatArray, bias: float) -> float:
         """Primal minus dual objective at w = X'v, summed term by term so that it is never negative."""
@@ -145,12 +159,14 @@ class BoxDual:
             return self._gap_with_hard_constraints(alpha, f, bias)
         v = self.signed_sum(alpha)
         r = self.residual(f - self.ridge * v + bias)
-        ridge = self.ridge[self.sample]
-        squared = ridge > 0.0
         excess, slack = np.maximum(r, 0.0), np.maximum(-r, 0.0)
-        unused = (self.upper - alpha)[~squared]
-        unpaid = (excess - ridge * alpha)[squared]
-        return float(alpha @ slack + unused @ excess[~squared] + np.sum(unpaid**2 / (2.0 * ridge[squared])))
+        ridge, slope = self.ridge[self.sample], self.slope(excess)
+        # The slope times the excess minus half the ridge is the loss; alpha would be the slope at the optimum.
+        linear = ridge == 0.0
+        unused = (self.upper - alpha)[linear] @ excess[linear]
+        a, s, rho = alpha[~linear], slope[~linear], ridge[~linear]
+        unpaid = (s - a) * (excess[~linear] - 0.5 * rho * (s + a))
+        return float(alpha @ slack + unused + np.sum(np.maximum(unpaid, 0.0)))
 
     def _gap_with_hard_constraints(self, alpha: FloatArray, f: FloatArray, bias: float) -> float:
         """The same gap after scaling the solution until the hard constraints hold."""

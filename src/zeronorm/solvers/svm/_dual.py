@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray, written
 from zeronorm.solvers._status import Ended, Status
 from zeronorm.solvers.svm._box_dual import BoxDual
-from zeronorm.solvers.svm._free_set import pivot_free_set
+from zeronorm.solvers.svm._free_set import Product, pivot_free_set
 from zeronorm.solvers.svm._smo import refresh, smo
 
 ClassificationLoss = Literal["hinge", "squared_hinge"]
@@ -30,6 +30,7 @@ class DualSolution(Ended):
     violation: float
     n_iter: int
     status: Status
+    shift: float = 0.0  # subtracted from the targets of ``problem``, and part of the bias
 
     @cached_property
     def dual_coef(self) -> FloatArray:
@@ -44,7 +45,7 @@ class DualSolution(Ended):
     @cached_property
     def gap(self) -> float:
         """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
-        return self.problem.gap(self.alpha, self.f, self.bias)
+        return self.problem.gap(self.alpha, self.f, self.bias - self.shift)
 
 
 class SvmDual(DualSolution):
@@ -100,13 +101,14 @@ def run_smo(
     tol: float,
     max_iter: int,
     all_free: bool = False,
+    product: Product | None = None,
 ) -> tuple[BoxDual, FloatArray, FloatArray, float, float, int, Status]:
     """Solve a box dual on a kernel matrix; returns the fields of a DualSolution."""
     K = kernel_matrix(K)
     found = None
     if start is not None or all_free:
         guess = np.zeros(problem.sign.size) if start is None else start
-        found = pivot_free_set(K, problem, guess, all_free=start is None)
+        found = pivot_free_set(K, problem, guess, all_free=start is None, product=product)
     start = start if found is None else found
     alpha = np.zeros(problem.sign.size) if start is None else problem.feasible(start)
     f = np.zeros(problem.n_samples)
@@ -153,21 +155,6 @@ class _Unmarked:
 RegressionLoss = Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
 
 
-@dataclass(frozen=True, eq=False)
-class SvrDual(DualSolution):
-    """A support vector regression model: its variables for errors above epsilon, then those for errors below.
-
-    The targets of ``problem`` are those of the user minus their ``midrange``, which is part of the bias.
-    """
-
-    midrange: float = 0.0
-
-    @cached_property
-    def gap(self) -> float:
-        """Primal minus dual objective, never negative: a bound on how far both are from the optimum."""
-        return self.problem.gap(self.alpha, self.f, self.bias - self.midrange)
-
-
 def solve_svr_dual(
     K: FloatArray,
     y: ArrayLike,
@@ -175,10 +162,10 @@ def solve_svr_dual(
     C: float | ArrayLike = 1.0,
     epsilon: float = 0.1,
     loss: RegressionLoss = "epsilon_insensitive",
-    warm_start: SvrDual | None = None,
+    warm_start: DualSolution | None = None,
     tol: float = 1e-6,
     max_iter: int = DEFAULT_MAX_ITER,
-) -> SvrDual:
+) -> DualSolution:
     r"""Solve the dual of support vector regression with an unpenalised bias.
 
     .. math:: \min_{w, b}\ \tfrac12\|w\|^2 + \sum_i C_i\, \xi_i, \qquad
@@ -193,8 +180,8 @@ def solve_svr_dual(
     midrange = 0.5 * float(target.min() + target.max())
     problem = BoxDual.regression(target - midrange, costs, epsilon, loss == "squared_epsilon_insensitive")
     alpha = None if warm_start is None else warm_start.alpha
-    solution = SvrDual(*run_smo(K, problem, alpha, tol, max_iter), midrange)
-    return replace(solution, bias=solution.bias + midrange)
+    solution = DualSolution(*run_smo(K, problem, alpha, tol, max_iter))
+    return replace(solution, bias=solution.bias + midrange, shift=midrange)
 
 
 def finite_costs(C: float | ArrayLike, n_samples: int) -> FloatArray:

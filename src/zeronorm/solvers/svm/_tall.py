@@ -76,10 +76,16 @@ def solve_squared_loss(
     r"""Minimise :math:`\tfrac12\|w\|^2 + \tfrac12\sum_i C_i \max(0, r_i)^2` by a semismooth Newton method.
 
     The loss is quadratic as long as the same residuals r are positive, so that with an exact line
-    search the method ends after a finite number of steps.
+    search the method ends after a finite number of steps. Where the dual has an upper bound, that is the largest slope
+    of the loss, which is linear beyond it.
     """
     cost = np.divide(1.0, problem.ridge, out=np.zeros(problem.n_samples), where=problem.ridge > 0.0)
     cost = cost[problem.sample]
+    if start is None and np.isfinite(problem.upper).any():
+        quadratic = replace(problem, upper=np.where(problem.upper > 0.0, np.inf, 0.0))
+        if not np.array_equal(quadratic.upper, problem.upper):
+            first = solve_squared_loss(design, quadratic, tol=tol, max_iter=max_iter)
+            start = first.weights, first.bias
     weights, bias = (np.zeros(design.shape[1]), 0.0) if start is None else start
     decision = design.dot(weights) + bias
     status = Status.ITERATION_LIMIT
@@ -87,14 +93,17 @@ def solve_squared_loss(
     with one_thread_for_little_work(*design.shape):
         while n_iter < max_iter and status is Status.ITERATION_LIMIT:
             n_iter += 1
-            excess = np.maximum(problem.residual(decision), 0.0)
-            dual_coef = problem.signed_sum(cost * excess)
-            curvature = problem.sum_by_sample(cost * (excess > 0.0))
+            slope = cost * np.maximum(problem.residual(decision), 0.0)
+            dual_coef = problem.signed_sum(np.minimum(slope, problem.upper))
+            piece = _piece(slope, problem.upper)
+            curvature = problem.sum_by_sample(cost * (piece == 1))
             gradient = np.append(weights - design.transpose_dot(dual_coef), -dual_coef.sum())
-            step = _step(design, curvature, gradient)
+            step = hessian_step(design, curvature, gradient)
             change = design.dot(step[:-1]) + step[-1]
-            # If the full step leaves the same residuals positive, the quadratic model was exact: it ends the search.
-            exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)
+            # If the full step leaves all residuals on the same pieces, the quadratic model was exact: it ends the
+            # search.
+            slope = cost * np.maximum(problem.residual(decision + change), 0.0)
+            exact = np.array_equal(_piece(slope, problem.upper), piece)
             length = 1.0 if exact else _exact_line_search(problem, cost, weights, step[:-1], decision, change)
             weights = weights + length * step[:-1]
             bias += length * step[-1]
@@ -102,14 +111,20 @@ def solve_squared_loss(
             objective = 0.5 * weights @ weights + problem.loss(decision)
             if exact or -gradient @ step <= (0.1 * tol) ** 2 * objective or length == 0.0:
                 status = Status.CONVERGED
-    alpha = cost * np.maximum(problem.residual(decision), 0.0)
+    alpha = np.minimum(cost * np.maximum(problem.residual(decision), 0.0), problem.upper)
     return certified(design, problem, weights, float(bias), alpha, n_iter, status)
+
+
+def _piece(slope: FloatArray, upper: FloatArray) -> Int64Array:
+    """The piece of each loss: 0 where it is zero, 1 where it is quadratic, 2 where it is linear."""
+    return np.add(slope > 0.0, slope > upper, dtype=np.int64)
 
 
 MANY_SPARSE = 1000  # features; with more, conjugate gradients are faster than a factor of a p by p matrix
 
 
-def _step(design: Design, curvature: FloatArray, gradient: FloatArray) -> FloatArray:
+def hessian_step(design: Design, curvature: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Minus the inverse of `bordered` times the gradient."""
     if design.is_sparse and design.n_features >= MANY_SPARSE:
         return newton_step(design, curvature, gradient, tol=1e-8)
     return _solve(_factor(bordered(design, curvature)), -gradient)
@@ -171,9 +186,10 @@ def _exact_line_search(
     low, high = 0.0, np.inf
     length = 1.0
     for _ in range(100):
-        excess = np.maximum(residual - length * change_of, 0.0)
-        slope = straight + length * quadratic - float((cost * excess) @ change_of)
-        rise = quadratic + float(np.sum(cost * change_of**2 * (excess > 0.0)))
+        steepness = cost * np.maximum(residual - length * change_of, 0.0)
+        slope = straight + length * quadratic - float(np.minimum(steepness, problem.upper) @ change_of)
+        bent = (steepness > 0.0) & (steepness <= problem.upper)
+        rise = quadratic + float(np.sum(cost * change_of**2 * bent))
         if abs(slope) <= 1e-13 * length * rise or rise == 0.0:
             break
         low, high = (length, high) if slope < 0.0 else (low, length)

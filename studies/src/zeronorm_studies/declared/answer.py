@@ -12,6 +12,7 @@ import numpy as np
 from zeronorm import AutoSelector
 from zeronorm.datasets._encoding import column_medians, fill
 from zeronorm.evaluation.significance import signed_rank
+from zeronorm_studies.models import as_dense
 from zeronorm_studies.pages import PageTable, Section
 from zeronorm_studies.peers import CLASSIFIERS, LASSO, LOGISTIC, REGRESSORS, RFECV, RIDGE, SVM, OwnChoice
 from zeronorm_studies.ranking import METRIC
@@ -42,9 +43,10 @@ MOST_FEATURES = 40
 
 
 def complete(name: str) -> Sample:
-    """A data set whose missing values, where there are any, are the medians of their columns."""
+    """A dense data set whose missing values, where there are any, are the medians of their columns."""
     X, y = loaded(name)
-    return (X, y) if hasattr(X, "tocsr") else (fill(X, column_medians(X)), y)
+    X = as_dense(X)
+    return fill(X, column_medians(X)), y
 
 
 def _configurations(task: Literal["classification", "regression"]) -> tuple[Configuration, ...]:

@@ -9,11 +9,12 @@ from scipy.optimize import minimize_scalar
 from solvers.svm.tall_problems import tall_sparse
 from zeronorm.design import as_design
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.svm import _linear as linear
+from zeronorm.solvers.linear._solve import solve_piecewise_linear
+from zeronorm.solvers.svm import _multipliers as multipliers_method
 from zeronorm.solvers.svm import _tall as tall
 from zeronorm.solvers.svm._box_dual import BoxDual
 from zeronorm.solvers.svm._dual import solve_svr_dual
-from zeronorm.solvers.svm._linear import _Multipliers, solve_by_multipliers
+from zeronorm.solvers.svm._multipliers import _Multipliers, solve_by_multipliers
 
 
 @pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0, 30.0])
@@ -41,7 +42,7 @@ def test_multipliers_go_beyond_the_tolerance():
 def test_multipliers_find_the_regression_of_many_sparse_features():
     design, target = tall_sparse(2, n=150, p=1500)
     problem = BoxDual.regression(target, np.full(target.size, 0.2), 0.1, False)
-    ours = linear.solve_piecewise_linear(design, problem)
+    ours = solve_piecewise_linear(design, problem, None, 1e-6)
     assert ours.n_iter == solve_by_multipliers(design, problem).n_iter
     oracle = solve_svr_dual(design.gram(), target, C=0.2, epsilon=0.1, tol=1e-10)
     weights = design.transpose_dot(oracle.dual_coef)
@@ -60,8 +61,8 @@ def many_samples():
 def test_a_start_is_used_by_multipliers_where_there_are_many_samples(many_samples):
     design, problem, first = many_samples
     start = (first.weights, first.bias, first.alpha)
-    again = linear.solve_piecewise_linear(design, problem, start)
-    assert again.n_iter <= 2 < linear.solve_piecewise_linear(design, problem).n_iter
+    again = solve_piecewise_linear(design, problem, start, 1e-6)
+    assert again.n_iter <= 2 < solve_piecewise_linear(design, problem, None, 1e-6).n_iter
     np.testing.assert_allclose(again.weights, first.weights, atol=1e-6)
 
 
@@ -78,10 +79,10 @@ def test_multipliers_start_from_a_similar_problem():
 
 def test_what_multipliers_do_not_solve_goes_to_the_interior_point_method(many_samples, monkeypatch):
     design, problem, first = many_samples
-    monkeypatch.setattr(linear, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(multipliers_method, "MOST_ROUNDS", 1)
     assert not solve_by_multipliers(design, problem).status.converged
     start = (0.0 * first.weights, 0.0, 0.5 * problem.upper)
-    found = linear.solve_piecewise_linear(design, problem, start)
+    found = solve_piecewise_linear(design, problem, start, 1e-6)
     assert found.status.converged
     np.testing.assert_allclose(found.weights, first.weights, atol=1e-5)
 
@@ -172,4 +173,4 @@ def test_the_steps_of_all_minima_are_counted(monkeypatch):
     gaps = iter([1.0, 1e-3, 0.0])
     monkeypatch.setattr(_Multipliers, "minimize", lambda self, enough: 3)
     monkeypatch.setattr(_Multipliers, "renew", lambda self: next(gaps))
-    assert linear.solve_by_multipliers(as_design(X), problem).n_iter == 9
+    assert solve_by_multipliers(as_design(X), problem).n_iter == 9

@@ -8,8 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from solvers.problems import classification, compiled, regression
-from zeronorm.solvers import _losses as losses
-from zeronorm.solvers._losses import LOSSES, PenalizedLoss, Softmax, find_loss, solve_working_set
+from zeronorm.solvers.linear import _softmax as softmax
+from zeronorm.solvers.linear import _working_set as working_set
+from zeronorm.solvers.linear._losses import LOSSES, find_loss
+from zeronorm.solvers.linear._softmax import Softmax
+from zeronorm.solvers.linear._working_set import PenalizedLoss, solve_working_set
 
 
 @pytest.mark.parametrize("name", ["squared_error", "logistic", "squared_hinge"])
@@ -40,7 +43,7 @@ def test_the_gradient_and_the_step_of_a_working_set():
     X, objective = objective_of()
     w, bias, h = np.array([0.5, -0.3, 0.2]), 0.1, 1e-6
     f = X @ w + bias
-    gradient = losses._gradient(X, objective, f, w, np.sign(w))
+    gradient = working_set._gradient(X, objective, f, w, np.sign(w))
 
     def value(change):
         moved = w + change[:3]
@@ -48,11 +51,11 @@ def test_the_gradient_and_the_step_of_a_working_set():
 
     steps = h * np.eye(4)
     np.testing.assert_allclose(gradient, [(value(d) - value(-d)) / (2 * h) for d in steps], atol=1e-8)
-    step = losses._newton_step(X, objective, f, gradient)
+    step = working_set._newton_step(X, objective, f, gradient)
     columns = np.column_stack([X, np.ones(30)])
-    hessian = (columns.T * objective.curvature(f)) @ columns + np.diag([0.2] * 3 + [0.0])
+    hessian = (columns.T * objective.hessian(f)) @ columns + np.diag([0.2] * 3 + [0.0])
     np.testing.assert_allclose(hessian @ step, -gradient, atol=1e-9)
-    copies = losses._newton_step(
+    copies = working_set._newton_step(
         X[:, [0, 0]],
         PenalizedLoss(objective.loss, objective.y, objective.share, 0.0, 0.0),
         f,
@@ -67,7 +70,7 @@ def test_a_line_search_stops_where_a_weight_reaches_zero():
     f = X @ w
     start = (w, bias, f, objective.value(f, w))
     direction = np.array([-0.25, -0.02, 0.0])
-    moved, new_bias, predictions, value = losses._line_search(X, objective, start, direction, 0.05, -0.1)
+    moved, new_bias, predictions, value = working_set._line_search(X, objective, start, direction, 0.05, -0.1)
     points = []
     for t in (1.0, 0.8, 0.5):
         at = w + t * direction
@@ -77,12 +80,12 @@ def test_a_line_search_stops_where_a_weight_reaches_zero():
     np.testing.assert_allclose(moved, best[2], atol=1e-15)
     assert (value, new_bias) == (pytest.approx(best[0]), pytest.approx(0.05 * best[1]))
     np.testing.assert_allclose(predictions, X @ moved + new_bias, atol=1e-12)
-    assert losses._line_search(X, objective, start, -direction, 0.0, -0.1) is None  # uphill
+    assert working_set._line_search(X, objective, start, -direction, 0.0, -0.1) is None  # uphill
     smooth = PenalizedLoss(objective.loss, objective.y, objective.share, 0.0, 0.1)
     start = (w, bias, f, smooth.value(f, w))
     slope = smooth.slope(f) @ (X @ direction) + 0.2 * w @ direction
     ahead = direction if slope < 0 else -direction
-    moved = losses._line_search(X, smooth, start, ahead, 0.0, -abs(slope))[0]
+    moved = working_set._line_search(X, smooth, start, ahead, 0.0, -abs(slope))[0]
     np.testing.assert_allclose(moved, w + ahead)  # without an l1 penalty it does not stop at zero
 
 
@@ -91,12 +94,12 @@ def test_a_full_step_is_taken_where_it_halves_the_gradient():
     every, signs = np.ones(3, dtype=bool), np.array([1.0, 1.0, 1.0])
     w = np.array([0.3, 0.4, 0.2])
     f = X @ w
-    gradient = losses._gradient(X, objective, f, w, signs)
-    step = losses._newton_step(X, objective, f, gradient)
+    gradient = working_set._gradient(X, objective, f, w, signs)
+    step = working_set._newton_step(X, objective, f, gradient)
     start = (w, 0.0, f, objective.value(f, w))
     for factor, taken in ((1.0, True), (0.4, False), (0.6, True), (-1.0, False)):
         d = factor * step
-        found = losses._full_step(X, objective, start, d[:3], d[3], signs, every, gradient)
+        found = working_set._full_step(X, objective, start, d[:3], d[3], signs, every, gradient)
         assert (found is not None) == taken, factor
         if taken:
             np.testing.assert_allclose(found[0], w + d[:3])
@@ -104,9 +107,9 @@ def test_a_full_step_is_taken_where_it_halves_the_gradient():
             np.testing.assert_allclose(found[2], X @ found[0] + found[1], atol=1e-12)
             assert found[3] == pytest.approx(objective.value(found[2], found[0]))
     across = np.array([-0.3, 0.0, 0.0])
-    assert losses._full_step(X, objective, start, across, 0.0, signs, every, 1e9 * gradient) is None
+    assert working_set._full_step(X, objective, start, across, 0.0, signs, every, 1e9 * gradient) is None
     smooth = PenalizedLoss(objective.loss, objective.y, objective.share, 0.0, 0.1)
-    assert losses._full_step(X, smooth, start, across, 0.0, signs, every, 1e9 * gradient) is not None
+    assert working_set._full_step(X, smooth, start, across, 0.0, signs, every, 1e9 * gradient) is not None
 
 
 def test_probabilities_of_classes():
@@ -124,7 +127,7 @@ def test_probabilities_of_classes():
     np.testing.assert_allclose(probability, np.exp(scores) / np.exp(scores).sum(axis=0))
     np.testing.assert_allclose(four.all_classes(f), scores)
     assert two.all_classes(f[:1]).shape == (1, 5)
-    total = compiled(losses.sum_of_curvatures)(probability, cost)
+    total = compiled(softmax.sum_of_curvatures)(probability, cost)
     assert total == pytest.approx(np.sum(cost * probability * (1 - probability)))
     assert (two.n_outputs, four.n_outputs) == (1, 3)
 
@@ -188,7 +191,7 @@ def test_working_sets_that_do_not_end(monkeypatch):
     X, y = classification(30, 3, noise=2.0)
     share = np.full(30, 1 / 30)
     objective = PenalizedLoss(LOSSES["logistic"], y, share, 0.01, 0.0)
-    monkeypatch.setattr(losses, "MAX_NEWTON_STEPS", 1)
+    monkeypatch.setattr(working_set, "MAX_NEWTON_STEPS", 1)
     found = solve_working_set(X, objective, np.zeros(3), 0.0, np.ones(3), 1e-12)
     assert not found.converged
     assert found.value == pytest.approx(objective.value(X @ found.w + found.bias, found.w))
@@ -207,7 +210,7 @@ def test_a_long_step_is_halved_until_it_gains():
     objective = PenalizedLoss(LOSSES["squared_error"], np.array([1.0, -1.0]), np.full(2, 0.5), 0.0, 0.0)
     w = np.zeros(1)
     start = (w, 0.0, np.zeros(2), objective.value(np.zeros(2), w))
-    moved, _, f, value = losses._line_search(X, objective, start, np.array([5.0]), 0.0, -5.0)
+    moved, _, f, value = working_set._line_search(X, objective, start, np.array([5.0]), 0.0, -5.0)
     assert moved.tolist() == [1.25]  # 5 and 2.5 increase the objective, 1.25 decreases it
     np.testing.assert_allclose(f, [1.25, -1.25])
     assert value == pytest.approx(0.5 * 0.25**2)
