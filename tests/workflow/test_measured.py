@@ -16,7 +16,7 @@ from .conftest import table_of
 MEASURED = {
     "method": "rfe", "metric": "error_rate", "label": "error rate", "greater_is_better": False, "value": 0.2,
     "low": 0.1, "high": 0.3, "no_interval": "", "n_splits": 5, "chance": 0.5, "p_value": None, "n_permutations": 0,
-    "also": {}, "stability": {"value": 0.8, "low": None, "high": None}, "sizes": [2, 2], "failed": [],
+    "also": {}, "stability": {"value": 0.8, "low": None, "high": None}, "sizes": [2, 4], "failed": [],
     "beats_chance": True,
 }  # fmt: skip
 NO_INTERVAL = {"low": None, "high": None}
@@ -172,8 +172,10 @@ def test_warnings_about_the_result(changes, messages):
 def test_warnings_about_the_size():
     (nothing,) = measured.result_warnings(MEASURED | {"beats_chance": False}, {"chosen": 0})
     assert "The method selected no feature" in nothing
-    (largest,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": True})
+    (largest,) = measured.result_warnings(MEASURED | {"sizes": [8]}, {"chosen": 8, "at_largest": True})
     assert "number of features, 8, is the largest that was tried" in largest
+    (outside,) = measured.result_warnings(MEASURED, {"chosen": 8, "at_largest": False})
+    assert "8 features, more than that of any fold (2 to 4)" in outside
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,7 @@ def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
         "metric": "auc",
         "predictor": LogisticRegression(C=2.0),
         "keep": (name,),
+        "max_features": 3,
     }
     settings = Settings(**asked, feature_groups=())
     for method in ("rfe", "auto"):
