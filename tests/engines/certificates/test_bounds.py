@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
-from zeronorm.engines.certificates._bounds import Candidates, DualBound, Units, on_exact_grid
+from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Units, on_exact_grid
 from zeronorm.engines.certificates._conjugates import DUAL_LOSSES
 
 
 def candidates_of(units, size, forced=()):
     inside = np.zeros(units.sizes.size, dtype=bool)
     inside[units.code[list(forced)]] = True
-    return Candidates(units, size, inside, ~inside).fitting()
+    return CompetingUnits(units, size, inside, ~inside).fitting()
 
 
 def random_alpha(rng, targets, cost):

@@ -160,7 +160,7 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CompetingUnits:
     """The subsets under consideration: those that hold all ``inside`` units and others of the ``free`` ones.
 
     Both are masks over the units; at most ``size`` features are chosen in all.
@@ -176,22 +176,22 @@ class Candidates:
         """The number of features that may be chosen from the free units."""
         return self.size - int(self.units.sizes[self.inside].sum())
 
-    def fitting(self) -> Candidates:
+    def fitting(self) -> CompetingUnits:
         """The same subsets, without free units that are too large."""
         free = self.free & (self.units.sizes <= self.room)
-        return Candidates(self.units, self.size, self.inside, free)
+        return CompetingUnits(self.units, self.size, self.inside, free)
 
-    def including(self, unit: int) -> Candidates:
+    def including(self, unit: int) -> CompetingUnits:
         """The subsets that hold this unit as well."""
         inside, free = self.inside.copy(), self.free.copy()
         inside[unit], free[unit] = True, False
-        return Candidates(self.units, self.size, inside, free).fitting()
+        return CompetingUnits(self.units, self.size, inside, free).fitting()
 
-    def excluding(self, unit: int) -> Candidates:
+    def excluding(self, unit: int) -> CompetingUnits:
         """The subsets that do not hold this unit."""
         free = self.free.copy()
         free[unit] = False
-        return Candidates(self.units, self.size, self.inside, free)
+        return CompetingUnits(self.units, self.size, self.inside, free)
 
     def is_decided(self) -> bool:
         """Whether all free units fit, so that the best subset takes all of them."""
@@ -254,14 +254,14 @@ class DualBound:
         alpha = objective.balanced(alpha)
         return cls(alpha, objective.dual_value(alpha), products(alpha))
 
-    def over(self, candidates: Candidates) -> float:
+    def over(self, candidates: CompetingUnits) -> float:
         """The bound that holds for all these subsets, rounded down; objectives are never negative."""
         return max(self._signed(candidates), 0.0)
 
-    def _signed(self, candidates: Candidates) -> float:
+    def _signed(self, candidates: CompetingUnits) -> float:
         return math.nextafter(self.dual - 0.5 * candidates.largest_sum(self.q), -math.inf)
 
-    def with_and_without(self, candidates: Candidates) -> tuple[FloatArray, FloatArray]:
+    def with_and_without(self, candidates: CompetingUnits) -> tuple[FloatArray, FloatArray]:
         """Bounds for the subsets with each unit, and for those without it; infinite if there are none.
 
         Moving a unit of value q and size m into a subset raises the bound by (m t - q) / 2 where that is positive,

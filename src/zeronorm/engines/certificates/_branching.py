@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.certificates._bounds import Candidates, DualBound, Objective, Units
+from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
 from zeronorm.engines.certificates._refit import Refit, refit
 from zeronorm.engines.certificates._relaxation import Relaxation, Relaxed, Start
 
@@ -42,7 +42,7 @@ class Proof:
     best: Refit
     bound: float
     root: Relaxed
-    candidates: Candidates
+    candidates: CompetingUnits
     status: ProofStatus
     n_nodes: int
     n_left: int
@@ -82,7 +82,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    candidates: Candidates
+    candidates: CompetingUnits
     solution: Relaxed
 
 
@@ -101,7 +101,7 @@ class SubsetProof:
         self,
         objective: Objective,
         units: Units,
-        candidates: Candidates,
+        candidates: CompetingUnits,
         limits: Limits,
         relaxation: Relaxation,
     ) -> None:
@@ -129,7 +129,7 @@ class SubsetProof:
             self.best = found
         return found
 
-    def rounded(self, candidates: Candidates, value: FloatArray) -> IntArray:
+    def rounded(self, candidates: CompetingUnits, value: FloatArray) -> IntArray:
         """The units inside, and the free ones of the largest value that fit."""
         chosen = np.flatnonzero(candidates.inside).tolist()
         room = candidates.room
@@ -181,7 +181,7 @@ class SubsetProof:
     def _close(self, bound: float) -> None:
         self.closed = min(self.closed, bound)
 
-    def _screened(self, candidates: Candidates, dual: DualBound, bound: float) -> Candidates:
+    def _screened(self, candidates: CompetingUnits, dual: DualBound, bound: float) -> CompetingUnits:
         """Fix the units that every better subset holds, or that none holds (Atamtürk & Gómez 2020)."""
         within, without = dual.with_and_without(candidates)
         within, without = np.maximum(within, bound), np.maximum(without, bound)
@@ -192,7 +192,7 @@ class SubsetProof:
         if into.any():
             self._close(float(without[into].min()))
         inside, free = candidates.inside | into, candidates.free & ~out & ~into
-        return Candidates(candidates.units, candidates.size, inside, free)
+        return CompetingUnits(candidates.units, candidates.size, inside, free)
 
     # -- the search -------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class SubsetProof:
                 )
             self.relaxation.restrict(np.flatnonzero(used))
 
-    def _children(self, node: _Node) -> list[tuple[Candidates, Relaxed]]:
+    def _children(self, node: _Node) -> list[tuple[CompetingUnits, Relaxed]]:
         """Both halves of the subsets of a node, with or without one unit, and their relaxations."""
         self.n_nodes += 1
         solution = node.solution
@@ -294,7 +294,7 @@ class SubsetProof:
             return int(solution.units[best])
         return int(np.flatnonzero(free)[np.argmax(solution.dual.q[free])])
 
-    def _push(self, candidates: Candidates, solution: Relaxed, least: float = 0.0) -> None:
+    def _push(self, candidates: CompetingUnits, solution: Relaxed, least: float = 0.0) -> None:
         """Add a node to the queue, unless its bound or its only subset closes it."""
         bound = max(solution.bound, least)
         if bound < self.cutoff:
@@ -308,10 +308,10 @@ class SubsetProof:
         else:
             self._close(bound)
 
-    def _exact(self, candidates: Candidates) -> float:
+    def _exact(self, candidates: CompetingUnits) -> float:
         """The bound for the one best subset of a family in which all free units fit."""
         found = self.try_units(np.flatnonzero(candidates.inside | candidates.free))
-        everything = Candidates(
+        everything = CompetingUnits(
             candidates.units,
             candidates.size,
             candidates.inside | candidates.free,

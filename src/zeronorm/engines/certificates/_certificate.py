@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.certificates._bounds import Candidates, Objective, Units
+from zeronorm.engines.certificates._bounds import CompetingUnits, Objective, Units
 from zeronorm.engines.certificates._branching import Proof, ProofStatus, relative_gap
 from zeronorm.engines.certificates._conjugates import dual_loss
 
@@ -132,9 +132,9 @@ def certificate_of(
     )
 
 
-def all_subsets(objective: Objective, groups: IntArray | None, size: int, forced: IntArray) -> Candidates:
+def all_subsets(objective: Objective, groups: IntArray | None, size: int, forced: IntArray) -> CompetingUnits:
     """The subsets of at most this many features that hold the forced ones."""
     units = Units.of(objective.design.n_features, groups)
     inside = np.zeros(units.sizes.size, dtype=bool)
     inside[units.code[forced]] = True
-    return Candidates(units, size, inside, ~inside)
+    return CompetingUnits(units, size, inside, ~inside)

@@ -55,7 +55,7 @@ class SquaredError(SquaredLoss, DualLoss):
         return v
 
 
-class Logistic(LogisticLoss, DualLoss):
+class LogisticConjugate(LogisticLoss, DualLoss):
     """log(1 + exp(-y f)), with the entropy d = -u log u - (1 - u) log(1 - u) of u = y v."""
 
     @property
@@ -70,7 +70,7 @@ class Logistic(LogisticLoss, DualLoss):
         return y * np.clip(y * v, 0.0, 1.0)
 
 
-class SquaredHinge(HingeLoss, DualLoss):
+class SquaredHingeConjugate(HingeLoss, DualLoss):
     """max(0, 1 - y f)² / 2, with d = u - u² / 2 of u = y v ≥ 0."""
 
     def dual(self, v: FloatArray, y: FloatArray) -> FloatArray:
@@ -140,8 +140,8 @@ class RoundedHinge(Hinge):
 DUAL_LOSSES: dict[str, DualLoss] = {
     "squared_error": SquaredError(),
     "hinge": Hinge(),
-    "squared_hinge": SquaredHinge(squared=True),
-    "logistic": Logistic(),
+    "squared_hinge": SquaredHingeConjugate(squared=True),
+    "logistic": LogisticConjugate(),
 }
 
 

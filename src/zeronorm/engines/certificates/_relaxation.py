@@ -20,7 +20,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
-from zeronorm.engines.certificates._bounds import Candidates, DualBound, Objective, Units
+from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
 from zeronorm.engines.certificates._conjugates import DualLoss, SquaredError
 from zeronorm.engines.certificates._kernels import descend_at_size, shares
 
@@ -84,7 +84,7 @@ class Start:
         )
 
 
-class ColumnStore:
+class ColumnsInUse:
     """Columns in memory, in the order in which they were first used, and their products with each other."""
 
     def __init__(self, objective: Objective) -> None:
@@ -158,7 +158,7 @@ class Relaxation:
         self.objective = objective
         self.units = units
         self.deadline = deadline
-        self.store = ColumnStore(objective)
+        self.store = ColumnsInUse(objective)
         self.n_passes = 0
         self._remaining: tuple[IntArray, Design] | None = None
 
@@ -186,7 +186,7 @@ class Relaxation:
 
         return DualBound.from_products(self.objective, alpha, products)
 
-    def first_start(self, candidates: Candidates, bias: FloatArray) -> Start:
+    def first_start(self, candidates: CompetingUnits, bias: FloatArray) -> Start:
         """Start from the units with the largest effect on the model without features."""
         decisions = np.broadcast_to(bias, self.objective.targets.shape)
         at_zero = self.bound_at(self.objective.dual_at(decisions))
@@ -199,7 +199,7 @@ class Relaxation:
         return Start(best, columns, weights, bias, multiplier, np.zeros_like(at_zero.alpha))
 
     def solve(
-        self, candidates: Candidates, start: Start, *, cutoff: float = np.inf, tol: float = 1e-4
+        self, candidates: CompetingUnits, start: Start, *, cutoff: float = np.inf, tol: float = 1e-4
     ) -> Relaxed:
         """Maximise the bound for these subsets, until it reaches ``cutoff`` or is within ``tol`` of the best.
 
@@ -239,7 +239,7 @@ class _Restricted:
     """The relaxation on the columns in use, and its present solution."""
 
     relaxation: Relaxation
-    candidates: Candidates
+    candidates: CompetingUnits
     units: IntArray
     bias: FloatArray
     multiplier: float
@@ -248,7 +248,7 @@ class _Restricted:
     columns: IntArray = field(init=False)
 
     @classmethod
-    def begin(cls, relaxation: Relaxation, candidates: Candidates, start: Start) -> _Restricted:
+    def begin(cls, relaxation: Relaxation, candidates: CompetingUnits, start: Start) -> _Restricted:
         allowed = candidates.free | candidates.inside
         chosen = np.union1d(start.units[allowed[start.units]], np.flatnonzero(candidates.inside))
         state = cls(relaxation, candidates, np.empty(0, np.intp), start.bias.copy(), start.multiplier)
