@@ -36,6 +36,8 @@ class ForwardData:
     def __init__(self, design: Design, removed: FloatArray, target: FloatArray) -> None:
         self.design, self.removed = design, removed
         target = target - removed @ (removed.T @ target)
+        largest = float(np.abs(target).max(initial=0.0))
+        target = target / largest if largest > 0.0 else target  # squares of tiny values would be zero
         self.target = target / np.linalg.norm(target)
         factors = removed[:, 1:]
         found = design.transpose_dot(np.column_stack([self.target, factors]))

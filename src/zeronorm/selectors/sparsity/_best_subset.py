@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines._cost import known_cost
 from zeronorm.engines._sparse_paths import entry_scores, first_copies
 from zeronorm.engines.certificates._bounds import Objective
 from zeronorm.engines.certificates._branching import Limits, Proof, ProofStatus, SubsetProof
@@ -24,7 +25,7 @@ from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem
+from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
 
 LARGEST_SIZE = 10  # searched for, unless the user asks for more
@@ -188,7 +189,8 @@ class BestSubset(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        self.C_ = automatic_cost(float(weight.sum())) if isinstance(self.C, str) else float(self.C)
+        known = known_cost(self, problem)
+        self.C_ = automatic_cost(float(weight.sum())) if known is None else known
         objective = Objective(
             problem.design,
             problem.around_zero().target.columns(),
@@ -215,6 +217,9 @@ class BestSubset(WeightedSelector):
     ) -> SelectionPath:
         """The subsets as a path; ``alone`` orders the other features by their single effects."""
         found = [proof for proof in proofs.values() if proof.best.columns.size]
+        if not found:
+            warn_of_empty_selection(self, problem, "raise C")
+            return SelectionPath.from_scores(alone, selected_size=0)
         best = [proof.best for proof in found]
         supports = [fit.columns for fit in best]
         scores = entry_scores(supports, [1.0 / fit.columns.size for fit in best], alone)

@@ -276,7 +276,9 @@ class _JointProgram:
         self.distinct = distinct_columns(first_copies(problem.design))
         self.design = problem.design.take(self.distinct)
         cost = _cost_within(problem, problem.y, sparsity)
-        self.linear = LinearProblem.jointly(problem, HingeLoss(), cost, norm="l1")
+        # The costs hold the sample weights already.
+        costs = np.repeat(cost[:, None], problem.n_classes, axis=1)
+        self.linear = replace(LinearProblem.jointly(problem, HingeLoss(), 1.0, norm="l1"), costs=costs)
         self.state: State | None = None
 
     def solve(self, penalty: FloatArray) -> _Step:
