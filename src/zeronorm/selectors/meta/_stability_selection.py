@@ -248,9 +248,8 @@ class StabilitySelection(ErrorControlSelector):
             found.scores, positions[0].sum(axis=0), int(np.sum(found.q_values <= self.level)), converged
         )
         self.stability_paths_ = shares_by_size(positions[0][:, path.order[:SHOWN_FEATURES]], n_sizes)
-        self.permuted_path_ = np.max(
-            [shares_by_size(one, n_sizes).max(axis=0) for one in positions[1:]], axis=0, initial=0.0
-        )[: n_sizes * (len(positions) > 1)]
+        permuted = [shares_by_size(one, n_sizes).max(axis=0) for one in positions[1:]]
+        self.permuted_path_ = np.max(permuted, axis=0) if permuted else np.zeros(0)
         self.n_false_expected_ = np.maximum.accumulate(found.expected_false[path.order])
         self.false_selections_ = (
             float(self.n_false_expected_[path.selected_size - 1]) if path.selected_size else 0.0
