@@ -11,6 +11,7 @@ from scipy import sparse
 from design.arrays import data
 from zeronorm import as_design
 from zeronorm.design import _dense as dense
+from zeronorm.design import column_range
 from zeronorm.design._blocks import row_blocks
 from zeronorm.design._dense import DenseDesign, in_one_piece
 
@@ -77,7 +78,7 @@ def test_ranges_of_more_columns_than_stay_in_the_cache(order, dtype, monkeypatch
     X = np.array(data((400, 2500)), dtype=dtype, order=order)
     for n_threads in (1, 3):
         monkeypatch.setattr(dense, "_n_read_threads", lambda n_bytes, n=n_threads: n)
-        low, high = as_design(X).column_range()
+        low, high = column_range(as_design(X))
         np.testing.assert_array_equal(low, X.min(axis=0))
         np.testing.assert_array_equal(high, X.max(axis=0))
 
@@ -156,7 +157,7 @@ def test_which_arrays_are_recognized_as_columns_of_a_larger_matrix():
 def test_the_range_without_samples_is_an_error(order):
     design = as_design(np.array(data(), order=order)).take_rows([])
     with pytest.raises(ValueError, match="at least one sample"):
-        design.column_range()
+        column_range(design)
 
 
 def test_a_sandwich_of_rows_in_memory_equals_that_of_copied_rows():

@@ -7,6 +7,7 @@ from zeronorm.design._convert import as_design, check_container, contiguous, has
 from zeronorm.design._dense import DenseDesign, in_one_piece
 from zeronorm.design._finite import require_finite, require_finite_stats
 from zeronorm.design._packing import pack
+from zeronorm.design._products import column_range
 from zeronorm.design._sparse import SparseDesign
 from zeronorm.design._stats import ColumnStats, is_constant_range
 
@@ -19,6 +20,7 @@ __all__ = [
     "SparseDesign",
     "as_design",
     "check_container",
+    "column_range",
     "contiguous",
     "has_own_backend",
     "in_memory",

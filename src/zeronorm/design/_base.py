@@ -329,13 +329,6 @@ class Design(ABC):
         for columns, block in scratch_blocks(self):
             accumulator.add_dense(block, range(block.shape[1]), target=columns.start)
 
-    def column_range(self) -> tuple[FloatArray, FloatArray]:
-        """Return the minimum and the maximum of each column; NaN for columns that hold NaN."""
-        low, high = (self._stored or self)._column_range()
-        if self.affine is None:
-            return low, high
-        return (low - self.affine.mean) * self.affine.factor, (high - self.affine.mean) * self.affine.factor
-
     def _column_range(self) -> tuple[FloatArray, FloatArray]:
         stats = self.column_stats()
         missing = np.isnan(stats.mean)

@@ -229,7 +229,7 @@ class DaskDesign(Design):
     def _column_range(self) -> tuple[FloatArray, FloatArray]:
         if self._is_empty:
             return super()._column_range()
-        pieces, tasks = self._each("column_range")
+        pieces, tasks = self._each("_column_range")
         parts = [np.transpose(part) for part in _computed(tasks)]
         low, high = _assembled([piece.position for piece in pieces], parts, self.n_features).T
         return low, high

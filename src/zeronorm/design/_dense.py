@@ -87,8 +87,8 @@ class DenseDesign(Design):
 
     def _view(self, columns: Index) -> NDArray[Any]:
         """Return the selected columns: a view if the selection consists of ranges, otherwise a copy."""
-        chosen = compose(self._columns, columns)
-        rows = self._rows
+        are_all = isinstance(columns, range) and len(columns) == self.n_features
+        chosen, rows = self._columns if are_all else compose(self._columns, columns), self._rows
         if isinstance(rows, range) or isinstance(chosen, range):
             # The slice first: only selected entries are then copied.
             part = self._array[as_selector(rows)] if isinstance(rows, range) else self._array

@@ -61,7 +61,7 @@ def gram_of_blocks(design: Design, scale_sq: FloatArray | None) -> FloatArray:
         if scale_sq.min(initial=0.0) < 0.0:
             return gram(design, np.maximum(scale_sq, 0.0)) - gram(design, np.maximum(-scale_sq, 0.0))
     n, p = design.shape
-    if design.backend.in_one_array and ways.is_one_product(n, p) and p <= design._block_width():
+    if design.backend.in_one_array and ways.is_one_product(n, p):
         block = np.empty((n, p), order=design.backend.order)
         fill(design, range(p), block, None if scale_sq is None else np.sqrt(scale_sq))
         with outer_products.threads_for(n, p):

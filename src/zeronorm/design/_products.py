@@ -205,6 +205,14 @@ def squared_norms_of_blocks(design: Design) -> FloatArray:
     return result
 
 
+def column_range(design: Design) -> tuple[FloatArray, FloatArray]:
+    """Return the minimum and the maximum of each column; NaN for columns that hold NaN."""
+    affine, (low, high) = design.affine, (design._stored or design)._column_range()
+    if affine is None:
+        return low, high
+    return (low - affine.mean) * affine.factor, (high - affine.mean) * affine.factor
+
+
 def column_products(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner product of each column of ``left`` with the same column of ``right``."""
     products: FloatArray = np.einsum("ij,ij->j", left, right)

@@ -18,6 +18,8 @@ PAIRS_WORTH_SINGLE = 1 << 32
 WIDE_SHAPE = 4
 # Multiplications that take one thread about 2 ms: fewer are one product in one thread.
 LITTLE_WORK = 1 << 26
+# As many bytes stay in the processor cache while they are shifted, scaled and multiplied.
+ONE_BLOCK_BYTES = 4 << 20
 # Up to this size of a Gram matrix, each thread that works on blocks of a file sums its own.
 _BYTES_OF_A_SUM = 4 << 20
 
@@ -41,7 +43,8 @@ def corrects_vectors(design: Design) -> bool:
 
 def is_one_product(side: int, depth: int) -> bool:
     """Whether a Gram matrix is one product of BLAS in double precision, and not a sum over blocks."""
-    return side**2 * depth < min(LITTLE_WORK, PAIRS_WORTH_SINGLE)
+    is_one_block = 8 * side * depth <= ONE_BLOCK_BYTES
+    return is_one_block and side**2 * depth < min(LITTLE_WORK, PAIRS_WORTH_SINGLE)
 
 
 def product_type(design: Design) -> DTypeLike:

@@ -265,7 +265,7 @@ def test_the_number_of_features_can_be_fixed_and_columns_forced():
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_groups", "folds"), [(999, None, 5), (1000, None, 3), (1100, 550, 5)]
+    ("n_samples", "n_groups", "folds"), [(199, None, 5), (200, None, 3), (240, 120, 5)]
 )
 def test_many_samples_are_compared_in_fewer_folds(n_samples, n_groups, folds):
     X, y = problem(n_samples=n_samples, n_features=4)

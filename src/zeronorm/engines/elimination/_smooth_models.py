@@ -54,15 +54,30 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
     feature j is removed and all other weights are refitted. Of equal features the later one is removed.
     """
     inverse = inverse_from(factor_of(square + penalty * np.eye(len(square))))
-    weights = inverse @ gradient
-    active = np.arange(len(square))
-    left = np.empty(active.size, dtype=np.intp)
-    for position in range(active.size - 1, -1, -1):
-        rise = np.square(weights).sum(axis=1) / np.diagonal(inverse)
-        k = int(np.flatnonzero(rise <= (1.0 + NEARLY_EQUAL) * rise.min())[-1])
-        left[position] = active[k]
-        inverse, weights = without_row(inverse, weights, k)
-        active = np.delete(active, k)
+    return _removed_last_to_first(inverse, inverse @ gradient)
+
+
+@dividing_kernel
+def _removed_last_to_first(inverse: FloatArray, weights: FloatArray) -> IntArray:
+    """The features in reverse order of their removal; both arrays are overwritten by those of the last one left."""
+    n = len(inverse)
+    active, left, rise = np.arange(n), np.empty(n, dtype=np.intp), np.empty(n)
+    for size in range(n, 0, -1):
+        for i in range(size):
+            feature = active[i]
+            rise[i] = (weights[feature] ** 2).sum() / inverse[feature, feature]
+        k = size - 1
+        while rise[k] > (1.0 + NEARLY_EQUAL) * rise[:size].min():
+            k -= 1
+        gone = active[k]
+        left[size - 1] = gone
+        active[k : size - 1] = active[k + 1 : size].copy()
+        for i in range(size - 1):
+            row = active[i]
+            factor = inverse[row, gone] / inverse[gone, gone]
+            for j in range(size - 1):
+                inverse[row, active[j]] -= factor * inverse[gone, active[j]]
+            weights[row] -= factor * weights[gone]
     return left
 
 

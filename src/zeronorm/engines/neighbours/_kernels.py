@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from zeronorm._jit import kernel, reduction
 from zeronorm._types import FloatArray
-from zeronorm.design import Design, require_finite
+from zeronorm.design import Design, column_range, require_finite
 from zeronorm.design._stats_kernels import LARGEST_VALUE
 
 # Contribution of one column to the distance of two samples.
@@ -257,7 +257,7 @@ class ColumnRanges:
 
 def column_ranges(design: Design) -> ColumnRanges:
     """The finite ranges of all columns; a second pass is made only where values are missing."""
-    minimum, maximum = design.column_range()
+    minimum, maximum = column_range(design)
     if not (np.all(minimum >= -LARGEST_VALUE) and np.all(maximum <= LARGEST_VALUE)):  # also true for NaN
         require_finite(design, allow_nan=True)
     if not np.isnan(minimum).any():

@@ -150,8 +150,8 @@ class AutoSelector(SplittingSelector):
         It also scores the subsets of the consensus and of relief; no other predictor is tried. None, for a real
         target: ridge regression with a penalty chosen by leave-one-out scores them.
     cv
-        None: five folds, three from 1000 samples (or groups of samples) on; three repeats of them below 100 samples,
-        two below 300. A number of folds is shuffled.
+        None: five folds, three from 200 samples (or groups of samples) on; three repeats of them below 100 samples,
+        two below 1000. A number of folds is shuffled.
     scoring
         None: the balanced accuracy of classes; for a real target R², at least -1; with an ``estimator`` its own
         ``score``.
