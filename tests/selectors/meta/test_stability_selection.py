@@ -194,7 +194,12 @@ def test_integrated_bound_gives_q_values_and_expected_false_selections():
     assert np.all(np.diff(fitted.n_false_expected_) >= 0)
     assert fitted.false_selections_ == fitted.n_false_expected_[2] <= 0.3
     assert "permuted target" in fitted.assumption_
+    assert fitted.stability_paths_.shape[1] == fitted.permuted_path_.size
+    best = fitted.path_.order[: len(fitted.stability_paths_)]
+    at = fitted.subset_size_ - 1
+    np.testing.assert_allclose(fitted.stability_paths_[:, at], fitted.frequencies_[best])
     paper = StabilitySelection(FisherScore(), bound="integrated", n_permutations=0, random_state=0).fit(X, y)
+    assert paper.permuted_path_.size == 0
     assert "too small" in paper.assumption_
     assert paper.subset_size_ >= fitted.subset_size_
 
