@@ -264,9 +264,7 @@ def test_the_number_of_features_can_be_fixed_and_columns_forced():
         AutoSelector([("cv", SelectorCV(FisherScore()))], always_keep=[1], cv=3).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("n_samples", "n_groups", "folds"), [(199, None, 5), (200, None, 3), (240, 120, 5)]
-)
+@pytest.mark.parametrize(("n_samples", "n_groups", "folds"), [(199, None, 5), (200, None, 3), (240, 120, 5)])
 def test_many_samples_are_compared_in_fewer_folds(n_samples, n_groups, folds):
     X, y = problem(n_samples=n_samples, n_features=4)
     groups = None if n_groups is None else np.arange(n_samples) % n_groups

@@ -105,7 +105,7 @@ class _Candidate:
     family="meta",
     tasks=("binary", "multiclass", "regression"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six to sixteen rankings by each of four methods and their scores: one to nine times a consensus",
+    cost="six to sixteen rankings by each of four methods and their scores: one to eleven times a consensus",
     oracle="every method cross-validated alone with the same C gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
