@@ -165,7 +165,7 @@ class Panels:
         parts = []
         for i, content in enumerate(self.panels):
             left, top = start + (i % n_columns) * (panel + GAP), (i // n_columns) * (height + GAP)
-            box = Box(left + 38, top + 20, left + panel - 4, top + height - 22)
+            box = Box(left + 38, top + 20, left + panel - 10, top + height - 22)
             parts.append(_panel(content, box, self.is_regression))
         rows = math.ceil(len(self.panels) / n_columns)
         return svg_chart(identifier, title, (width, rows * (height + GAP)), *parts)
