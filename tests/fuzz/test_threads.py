@@ -155,7 +155,7 @@ def test_a_long_call_into_a_library_can_be_left():
             return Slow()
 
         import numpy as np
-        A = np.random.default_rng(0).normal(size=(1500, 1500))
+        A = np.random.default_rng(0).normal(size=(2600, 2600))
         def busy():
             np.linalg.svd(A)  # one call of several seconds, which releases the lock of Python
         interrupts.LONG_S, interrupts.clone = 1.0, lambda s: s
