@@ -123,10 +123,10 @@ def test_a_backend_of_a_package_is_found():
 def test_memory_for_two_square_matrices_is_required(monkeypatch):
     asked = []
     monkeypatch.setattr("zeronorm.design._base.require_memory", lambda n_bytes, *texts: asked.append(n_bytes))
-    design = as_design(data((12, 9)))
+    design = as_design(data((3000, 9)))
     design.gram()
-    design.sandwich(np.ones(12))
-    assert asked == [2 * 8 * 12**2, 2 * 8 * 9**2]
+    design.sandwich(np.ones(3000))
+    assert asked == [2 * 8 * 3000**2, 2 * 8 * 9**2]
 
 
 def test_defaults_of_a_design():

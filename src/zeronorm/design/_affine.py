@@ -19,7 +19,9 @@ _COLUMNS_AT_A_TIME = 1 << 18
 
 
 class Affine:
-    """The values of a design are ``(x - mean) / scale``, where x are the stored values; some columns are zero instead.
+    """The values of a design are ``(x - mean) * factor``, where x are the stored values; some columns are zero instead.
+
+    ``factor`` is one over the scale, and zero for the columns that are zero.
 
     Parameters
     ----------
@@ -27,6 +29,10 @@ class Affine:
     zero_columns : mask of the columns that are exactly zero, such as constant columns that are centred
     unit_variance : whether mean and scale were computed from the same samples, so that the norms are known
     """
+
+    mean: FloatArray
+    scale: FloatArray
+    factor: FloatArray
 
     def __init__(
         self,
@@ -37,10 +43,10 @@ class Affine:
         unit_variance: bool = False,
         factor: FloatArray | None = None,
     ) -> None:
-        self._mean, self._scale, self.zero_columns = mean, scale, zero_columns
+        self.mean, self.scale, self.zero_columns = mean, scale, zero_columns
         self.has_unit_variance = unit_variance
-        is_known = factor is not None or zero_columns.size >= WIDE
-        self._factor = factor if is_known else _inverse(scale, zero_columns)
+        if zero_columns.size < WIDE:
+            self.factor = np.where(zero_columns, 0.0, 1.0 / scale) if factor is None else factor
 
     @classmethod
     def checked(
@@ -54,37 +60,30 @@ class Affine:
         zero = np.zeros(n_features, bool) if zero_columns is None else np.asarray(zero_columns, bool)
         return cls(means, scales, zero)
 
-    @property
-    def mean(self) -> FloatArray:
-        return self._mean
-
-    @property
-    def scale(self) -> FloatArray:
-        return self._scale
-
-    @property
-    def factor(self) -> FloatArray:
-        """One over the scale; zero for the columns that are zero."""
-        return _inverse(self.scale, self.zero_columns) if self._factor is None else self._factor
+    def __getattr__(self, name: str) -> FloatArray:
+        """The factors of many columns, which are computed at each use."""
+        if name != "factor":
+            raise AttributeError(name)
+        return np.where(self.zero_columns, 0.0, 1.0 / self.scale)
 
     def take(self, columns: Index) -> Affine:
         """Return shift and scale of some columns."""
         if len(columns) >= WIDE and not isinstance(columns, range):
             return _SomeColumns(self, columns)
-        chosen = as_selector(columns)
+        chosen, factor = as_selector(columns), vars(self).get("factor")
         return Affine(
-            self._mean[chosen],
-            self._scale[chosen],
+            self.mean[chosen],
+            self.scale[chosen],
             self.zero_columns[chosen],
             unit_variance=self.has_unit_variance,
-            factor=None if self._factor is None else self._factor[chosen],
+            factor=None if factor is None else factor[chosen],
         )
 
     def for_other_samples(self) -> Affine:
         """Return the same shift and scale for samples from which they were not computed."""
         if not self.has_unit_variance:
             return self
-        return Affine(self.mean, self.scale, self.zero_columns, factor=self._factor)
+        return Affine(self.mean, self.scale, self.zero_columns, factor=vars(self).get("factor"))
 
     def then(self, other: Affine) -> Affine:
         """Return one shift and scale that do what these do, and then those of ``other``."""
@@ -126,14 +125,13 @@ class _SomeColumns(Affine):
         self._whole, self._columns = whole, columns
         self.zero_columns = whole.zero_columns[as_selector(columns)]
         self.has_unit_variance = whole.has_unit_variance
-        self._factor = None
 
     @property
-    def mean(self) -> FloatArray:
+    def mean(self) -> FloatArray:  # type: ignore[override]
         return self._whole.mean[as_selector(self._columns)]
 
     @property
-    def scale(self) -> FloatArray:
+    def scale(self) -> FloatArray:  # type: ignore[override]
         return self._whole.scale[as_selector(self._columns)]
 
     def take(self, columns: Index) -> Affine:
@@ -143,10 +141,6 @@ class _SomeColumns(Affine):
 def slices(size: int, width: int) -> Iterator[slice]:
     """Yield consecutive slices of ``range(size)``."""
     return (slice(start, min(start + width, size)) for start in range(0, size, width))
-
-
-def _inverse(scale: FloatArray, zero: BoolArray) -> FloatArray:
-    return np.where(zero, 0.0, 1.0 / scale)
 
 
 def _per_column(values: ArrayLike, size: int, name: str) -> FloatArray:

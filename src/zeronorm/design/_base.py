@@ -220,12 +220,19 @@ class Design(ABC):
     def gram(self, scale_sq: ArrayLike | None = None) -> FloatArray:
         r"""Return :math:`X \operatorname{diag}(s) X^\top`, of shape (n, n)."""
         scale = None if scale_sq is None else _vector(scale_sq, self.n_features, "scale_sq")
-        require_memory(
-            2 * 8 * self.n_samples**2,
-            f"The Gram matrix of {self.n_samples} samples",
-            "use fewer samples, or a linear method that works without it.",
-        )
-        return grams.gram(self, scale)
+        n_bytes = 8 * self.n_samples**2
+        if n_bytes > grams.MOST_KEPT_BYTES:
+            remedy = "use fewer samples, or a linear method that works without it."
+            require_memory(2 * n_bytes, f"The Gram matrix of {self.n_samples} samples", remedy)
+        if self.affine is None:
+            return self._gram(scale)
+        # A small matrix of columns with one weight is kept, because methods need it repeatedly.
+        factor = 1.0 if scale is None else grams.equal_value(scale)
+        if factor is None or n_bytes > grams.MOST_KEPT_BYTES:
+            return grams.gram_of_view(self, scale)
+        if self._kept_gram is None:
+            self._kept_gram = grams.gram_of_view(self, None)
+        return factor * self._kept_gram
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
         return grams.gram_of_blocks(self, scale_sq)

@@ -40,13 +40,15 @@ def fill(design: Design, columns: Index, out: FloatArray, scale: FloatArray | No
         stored = design._stored or design
         whole = len(columns) == design.n_features and isinstance(columns, range)
         here = design.affine if whole else design.affine.take(columns)
-        if out.size < _NUMBERS_WORTH_A_KERNEL or not design.backend.in_one_array:
-            is_scaled = None
-        else:
-            is_scaled = _fill_in_one_pass(cast("DenseDesign", stored)._view(columns), here, out, scale)
+        view = cast("DenseDesign", stored)._view(columns) if design.backend.in_one_array else None
+        is_small = out.size < _NUMBERS_WORTH_A_KERNEL
+        is_scaled = None if view is None or is_small else _fill_in_one_pass(view, here, out, scale)
         if is_scaled is None:
-            stored._fill(columns, out)
-            out -= here.mean
+            if view is not None and is_small:
+                np.subtract(view, here.mean, out=out)
+            else:
+                stored._fill(columns, out)
+                out -= here.mean
             out *= here.factor
         elif is_scaled:
             return

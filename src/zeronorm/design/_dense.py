@@ -89,11 +89,13 @@ class DenseDesign(Design):
         """Return the selected columns: a view if the selection consists of ranges, otherwise a copy."""
         are_all = isinstance(columns, range) and len(columns) == self.n_features
         chosen, rows = self._columns if are_all else compose(self._columns, columns), self._rows
-        if isinstance(rows, range) or isinstance(chosen, range):
-            # The slice first: only selected entries are then copied.
-            part = self._array[as_selector(rows)] if isinstance(rows, range) else self._array
-            part = part[:, as_selector(chosen)]
-            return part if isinstance(rows, range) else part[rows]
+        if isinstance(rows, range):
+            part = self._array[rows.start : rows.stop : rows.step]
+            if isinstance(chosen, range):
+                return part[:, chosen.start : chosen.stop : chosen.step]
+            return part[:, chosen]
+        if isinstance(chosen, range):  # the columns first: only selected entries are then copied
+            return self._array[:, as_selector(chosen)][rows]
         selected: NDArray[Any] = self._array[np.ix_(rows, chosen)]
         return selected
 

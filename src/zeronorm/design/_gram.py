@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,31 +19,24 @@ from zeronorm.execution import available_threads, one_thread, one_thread_for_pro
 if TYPE_CHECKING:
     from zeronorm.design._base import Design
 
-_MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
+MOST_KEPT_BYTES = 32 << 20  # of a matrix of samples by samples
 _BAND_ENTRIES = 1 << 18
 _BYTES_FILLED_BY_A_THREAD = 2 << 20
 
 
-def gram(design: Design, scale_sq: FloatArray | None) -> FloatArray:
-    """Gram matrix; that of shifted and scaled data with equal weights is kept if small: methods need it repeatedly."""
-    if design.affine is None:
-        return design._gram(scale_sq)
-    if not design.n_features or 8 * design.n_samples**2 > _MOST_KEPT_BYTES:
-        return _transformed_gram(design, scale_sq)
-    factor = 1.0 if scale_sq is None else float(scale_sq[0])
-    # The last value is compared first: it usually shows at once that the scales differ.
-    if scale_sq is not None and not (scale_sq[-1] == factor and bool(np.all(scale_sq == factor))):
-        return _transformed_gram(design, scale_sq)
-    if design._kept_gram is None:
-        design._kept_gram = _transformed_gram(design, None)
-    return factor * design._kept_gram
+def equal_value(values: FloatArray) -> float | None:
+    """The one value of a vector; None if its values differ, or if there are none."""
+    # The last value is compared first: it usually shows at once that the values differ.
+    is_one = values.size and values[-1] == values[0] and bool(np.all(values == values[0]))
+    return float(values[0]) if is_one else None
 
 
-def _transformed_gram(design: Design, scale_sq: FloatArray | None) -> FloatArray:
+def gram_of_view(design: Design, scale_sq: FloatArray | None) -> FloatArray:
+    """Gram matrix of data that are shifted and scaled."""
     affine, stored = design.affine, design._stored
     if design.backend.transforms or affine is None or stored is None:
         return design._gram(scale_sq)
-    if not ways.corrects(design):
+    if not (design.backend.is_sparse and ways.corrects(design)):
         return gram_of_blocks(design, scale_sq)
     weight = affine.factor**2 if scale_sq is None else affine.factor**2 * scale_sq
     side = 0.5 * float((weight * affine.mean) @ affine.mean) - stored._dot(weight * affine.mean)
@@ -57,14 +51,17 @@ def gram_of_blocks(design: Design, scale_sq: FloatArray | None) -> FloatArray:
     if scale_sq is not None:
         if np.count_nonzero(scale_sq) < design.n_features // 2:
             active = np.flatnonzero(scale_sq)
-            return gram(design.take(active), scale_sq[active])
+            return design.take(active).gram(scale_sq[active])
         if scale_sq.min(initial=0.0) < 0.0:
-            return gram(design, np.maximum(scale_sq, 0.0)) - gram(design, np.maximum(-scale_sq, 0.0))
+            return design.gram(np.maximum(scale_sq, 0.0)) - design.gram(np.maximum(-scale_sq, 0.0))
     n, p = design.shape
-    if design.backend.in_one_array and ways.is_one_product(n, p):
+    pairs, is_one_block = n * n * p, 8 * n * p <= ways.ONE_BLOCK_BYTES
+    is_little = is_one_block and pairs < min(ways.LITTLE_WORK, ways.PAIRS_WORTH_SINGLE)
+    if is_little and design.backend.in_one_array:
         block = np.empty((n, p), order=design.backend.order)
         fill(design, range(p), block, None if scale_sq is None else np.sqrt(scale_sq))
-        with outer_products.threads_for(n, p):
+        # With sixteen threads small products took ten times as long; the smallest take less time than the limit.
+        with one_thread() if pairs >= ways.WORTH_A_LIMIT else nullcontext():
             return block @ block.T
     return _sum_of_outer_products(design, scale_sq)
 

@@ -106,13 +106,11 @@ def add_in_parts(total: FloatArray, add: Callable[[range, FloatArray], None], pa
 # -- The same in tiles: several threads share one matrix, and each adds to different tiles --
 
 _BAND = 256  # rows of a tile: small enough for sixteen threads, large enough for BLAS
-# Fewer multiplications take less time than setting the number of threads of BLAS.
-_PAIRS_WORTH_A_LIMIT = 1 << 20
 
 
 def threads_for(side: int, depth: int) -> AbstractContextManager[Any]:
     """Limit BLAS to one thread for small outer products: with sixteen threads they took ten times as long."""
-    few = _PAIRS_WORTH_A_LIMIT <= side**2 * depth < ways.LITTLE_WORK
+    few = ways.WORTH_A_LIMIT <= side**2 * depth < ways.LITTLE_WORK
     return one_thread() if few else nullcontext()
 
 

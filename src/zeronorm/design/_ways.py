@@ -18,6 +18,8 @@ PAIRS_WORTH_SINGLE = 1 << 32
 WIDE_SHAPE = 4
 # Multiplications that take one thread about 2 ms: fewer are one product in one thread.
 LITTLE_WORK = 1 << 26
+# Fewer multiplications take less time than setting the number of threads of BLAS.
+WORTH_A_LIMIT = 1 << 20
 # As many bytes stay in the processor cache while they are shifted, scaled and multiplied.
 ONE_BLOCK_BYTES = 4 << 20
 # Up to this size of a Gram matrix, each thread that works on blocks of a file sums its own.
@@ -39,12 +41,6 @@ def corrects_vectors(design: Design) -> bool:
     is_sparse_or_device = design.backend.is_sparse or design.backend.transforms
     limit = LARGEST_SPARSE_MEAN if is_sparse_or_device else LARGEST_DENSE_MEAN
     return design.affine is None or design.affine.largest_mean <= limit
-
-
-def is_one_product(side: int, depth: int) -> bool:
-    """Whether a Gram matrix is one product of BLAS in double precision, and not a sum over blocks."""
-    is_one_block = 8 * side * depth <= ONE_BLOCK_BYTES
-    return is_one_block and side**2 * depth < min(LITTLE_WORK, PAIRS_WORTH_SINGLE)
 
 
 def product_type(design: Design) -> DTypeLike:
