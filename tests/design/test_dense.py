@@ -95,7 +95,7 @@ def test_which_arrays_blas_can_read_without_a_copy(dtype):
         (design.take([3, 1]), False),
         (design.take_rows([3, 1]), False),
     ):
-        memory = part._memory()
+        memory = part._memory
         assert (memory is not None) == (in_place and dtype == np.float64)
         assert memory is None or np.shares_memory(memory, X)
 
@@ -183,7 +183,7 @@ def test_scattered_rows_in_one_piece(order, dtype):
     assert copied.backend.order == order
     assert list(copied.feature_names) == ["a", "d", "g"]
     assert copied._known_finite == part._known_finite
-    assert (copied._memory() is None) == (dtype == np.float32)
+    assert (copied._memory is None) == (dtype == np.float32)
     assert in_one_piece(whole) is whole  # nothing is scattered
     assert in_one_piece(whole.take_rows(slice(2, 6)))._array is X
     n_columns = (1 << 24) // X.itemsize  # of which two samples have 32 MiB
@@ -198,6 +198,6 @@ def test_scattered_rows_in_one_piece(order, dtype):
 def test_the_view_of_data_in_memory_is_made_once_and_is_not_pickled():
     design = as_design(np.random.default_rng(0).normal(size=(50, 40)))
     size = len(pickle.dumps(design))
-    assert design._memory() is design._memory()
+    assert design._memory is design._memory
     assert len(pickle.dumps(design)) == size
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(design)).gram(), design.gram())

@@ -11,7 +11,6 @@ from zeronorm.design import _index as index
 from zeronorm.design._index import (
     as_index,
     as_selector,
-    as_slice,
     by_descending_value,
     compose,
     is_consecutive,
@@ -79,8 +78,8 @@ def test_positions_that_do_not_exist_are_refused():
 
 
 def test_an_empty_range_is_an_empty_slice():
-    assert as_slice(range(5, 3)) == slice(5, 5, 1)
-    assert as_slice(range(2, 9, 3)) == slice(2, 9, 3)
+    assert as_selector(range(5, 3)) == slice(5, 5, 1)
+    assert as_selector(range(2, 9, 3)) == slice(2, 9, 3)
 
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 3, 100])

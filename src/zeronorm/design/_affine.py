@@ -96,6 +96,8 @@ class Affine:
     @functools.cached_property
     def largest_mean(self) -> float:
         """The largest mean in units of the scale: correcting a product for it increases rounding errors as much."""
+        if self.zero_columns.size <= _COLUMNS_AT_A_TIME:
+            return float(np.abs(self.mean * self.factor).max(initial=0.0))
         found = [0.0]
 
         def look(here: Affine, _columns: slice) -> None:

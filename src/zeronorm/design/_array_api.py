@@ -29,7 +29,7 @@ from zeronorm.design._devices import (
     on_host,
     pairwise_distances,
 )
-from zeronorm.design._index import MANY, Index, as_slice, compose
+from zeronorm.design._index import MANY, Index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator
 from zeronorm.design._stats_kernels import CENTER_SAMPLES, LARGEST_VALUE
 from zeronorm.execution import NotEnoughMemoryError
@@ -303,7 +303,7 @@ class ArrayApiDesign(Design):
         """Return a block of another design as an array on this device."""
         if isinstance(other, ArrayApiDesign) and device_of(other._array) == device_of(self._array):
             return other._double(columns)
-        return self._to_device(other.block(as_slice(columns)))
+        return self._to_device(other.block(as_selector(columns)))
 
     def _gram_adjoint(self, M: FloatArray) -> FloatArray:
         xp = self._xp
@@ -587,9 +587,8 @@ def _select(xp: Any, array: Any, index: Index, axis: int) -> Any:
     if len(index) == array.shape[axis] and isinstance(index, range) and index.step == 1:
         return array
     if isinstance(index, range):
-        end = min(
-            as_slice(index).stop, array.shape[axis]
-        )  # the standard does not allow slices beyond the end
+        # The standard does not allow slices beyond the end.
+        end = min(max(index.start, index.stop), array.shape[axis])
         chosen = slice(min(index.start, end), end, index.step)
         return array[chosen, :] if axis == 0 else array[:, chosen]
     positions = on_device(np.asarray(index, dtype=np.int64), array)

@@ -145,7 +145,7 @@ def blocks(design: Design) -> Iterator[tuple[slice, FloatArray]]:
 def _memory_of(design: Design) -> FloatArray | None:
     """All values as a view that BLAS can read without a copy, or None."""
     is_usable = design.affine is None and design.backend.in_one_array
-    return cast("DenseDesign", design)._memory() if is_usable else None
+    return cast("DenseDesign", design)._memory if is_usable else None
 
 
 def is_tall(design: Design) -> bool:

@@ -68,8 +68,11 @@ def as_design(
     """
     if isinstance(X, Design):
         return X
-    names = _names(feature_names)
-    design = open_files(X, names, memory_budget) if are_files(X) else _converter_for(X)(X, names)
+    names = None if feature_names is None else _names(feature_names)
+    if type(X) is np.ndarray:
+        design = _from_array(X, names)
+    else:
+        design = open_files(X, names, memory_budget) if are_files(X) else _converter_for(X)(X, names)
     if design.n_samples < 1 or design.n_features < 1:
         raise ValueError(
             f"X must have at least one row and one column. Found array with {design.n_samples} sample(s) "

@@ -24,6 +24,7 @@ from zeronorm.design._column_kernels import (
     transpose_columns,
 )
 from zeronorm.design._finite import is_surely_finite
+from zeronorm.design._gram import gram_of_blocks
 from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._stats import StatsAccumulator, read_only
 from zeronorm.execution import available_threads, run_in_threads
@@ -119,15 +120,12 @@ class DenseDesign(Design):
         )
         return all(found)
 
-    def _memory(self) -> FloatArray | None:
-        """Return the whole design as a view that BLAS can read without a copy, or None."""
-        return self._memory_view
-
     def __getstate__(self) -> dict[str, Any]:  # a view would be pickled as a second copy
-        return {name: value for name, value in super().__getstate__().items() if name != "_memory_view"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_memory"}
 
     @functools.cached_property
-    def _memory_view(self) -> FloatArray | None:
+    def _memory(self) -> FloatArray | None:
+        """The whole design as a view that BLAS can read without a copy, or None."""
         if self.dtype != np.float64:
             return None
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)):
@@ -136,10 +134,10 @@ class DenseDesign(Design):
         return view if view.itemsize in view.strides else None
 
     def _gram(self, scale_sq: FloatArray | None) -> FloatArray:
-        memory = self._memory()
+        memory = self._memory
         if scale_sq is None and memory is not None:
             return memory @ memory.T
-        return super()._gram(scale_sq)
+        return gram_of_blocks(self, scale_sq)
 
     def _all_samples(self) -> DenseDesign | None:
         """Return the design of all samples if products with it and a mask are faster than copying rows; else None."""
@@ -148,10 +146,10 @@ class DenseDesign(Design):
         whole = DenseDesign(
             self._array, self.feature_names, rows=range(self._array.shape[0]), columns=self._columns
         )
-        return whole if whole._memory() is not None else None
+        return whole if whole._memory is not None else None
 
     def _dot(self, w: FloatArray) -> FloatArray:
-        memory = self._memory()
+        memory = self._memory
         if memory is not None:
             return memory @ w
         whole = self._all_samples()
@@ -163,7 +161,7 @@ class DenseDesign(Design):
         return super()._dot(w)
 
     def _transpose_dot(self, V: FloatArray) -> FloatArray:
-        memory = self._memory()
+        memory = self._memory
         if memory is not None:
             return memory.T @ V
         whole = self._all_samples()
@@ -215,8 +213,13 @@ class DenseDesign(Design):
     def _in_parts(self, read: Callable[[range], None], size: int) -> None:
         """Call ``read`` for all parts, in several threads if the data are large."""
         n_threads = _n_read_threads(self.n_features * self.n_samples * self.dtype.itemsize)
-        parts = _parts(range(size), 1 if n_threads == 1 else PARTS_PER_THREAD * n_threads)
-        run_in_threads(read, [(part,) for part in parts], n_threads)
+        if n_threads == 1:
+            if size:
+                read(range(size))
+            return
+        bounds = np.linspace(0, size, PARTS_PER_THREAD * n_threads + 1).astype(int).tolist()
+        parts = [(range(start, stop),) for start, stop in itertools.pairwise(bounds) if stop > start]
+        run_in_threads(read, parts, n_threads)
 
     def _column_range(self) -> tuple[FloatArray, FloatArray]:
         if not (isinstance(self._rows, range) and isinstance(self._columns, range)) or not self.n_samples:
@@ -266,11 +269,6 @@ def _n_read_threads(n_bytes: int) -> int:
     """Number of threads that read the data: one for small data, all that are available for large data."""
     wanted = 1 + n_bytes // BYTES_PER_THREAD
     return 1 if wanted == 1 else min(available_threads(), wanted)
-
-
-def _parts(positions: range, n_parts: int) -> list[range]:
-    bounds = np.linspace(positions.start, positions.stop, n_parts + 1).astype(int).tolist()
-    return [range(start, stop) for start, stop in itertools.pairwise(bounds) if stop > start]
 
 
 def in_one_piece(design: Design) -> Design:

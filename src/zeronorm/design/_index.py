@@ -6,7 +6,7 @@ Also elementwise operations on vectors of length ``n_features`` in several threa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -42,21 +42,16 @@ def as_index(selection: Selection, size: int, axis: str) -> Index:
 def compose(outer: Index, inner: Index) -> Index:
     """Return the index that selects the positions ``inner`` of the selection ``outer``."""
     if isinstance(inner, range):
-        return outer[as_slice(inner)]
+        return outer[cast("slice", as_selector(inner))]
     if isinstance(outer, range):
         from_zero = outer.start == 0 and outer.step == 1
         return _compact(inner if from_zero else outer.start + outer.step * inner)
     return outer[inner]
 
 
-def as_slice(index: range) -> slice:
-    """Return the slice that selects the same positions as the increasing ``index``."""
-    return slice(index.start, max(index.start, index.stop), index.step)
-
-
 def as_selector(index: Index) -> slice | NDArray[np.intp]:
-    """Return what NumPy indexing accepts: a slice for a range, the array itself otherwise."""
-    return as_slice(index) if isinstance(index, range) else index
+    """Return what NumPy indexing accepts: a slice for an increasing range, the array itself otherwise."""
+    return slice(index.start, max(index.start, index.stop), index.step) if isinstance(index, range) else index
 
 
 def is_consecutive(positions: Index) -> bool:
@@ -124,6 +119,8 @@ def each(
 
 def roots(values: FloatArray) -> FloatArray:
     """Return the square roots of the values."""
+    if values.size < _LONG:
+        return np.sqrt(values)
     result = long_vector(values.size)
 
     def take(first: int, last: int) -> None:
@@ -135,6 +132,8 @@ def roots(values: FloatArray) -> FloatArray:
 
 def rising(size: int) -> IntArray:
     """Return the vector 0, 1, …, size - 1, as ``np.arange(size)``."""
+    if size < _LONG:
+        return np.arange(size, dtype=np.intp)
     result: IntArray = long_vector(size, np.intp)
 
     def write(first: int, last: int) -> None:
@@ -148,6 +147,8 @@ def rising(size: int) -> IntArray:
 
 def made_absolute(values: FloatArray) -> FloatArray:
     """Replace the values of a vector or a matrix by their absolute values, in place, and return it."""
+    if len(values) < _LONG:
+        return np.abs(values, out=values)
 
     def change(first: int, last: int) -> None:
         np.abs(values[first:last], out=values[first:last])

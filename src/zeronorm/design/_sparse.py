@@ -18,7 +18,7 @@ from zeronorm.design._backend import Backend
 from zeronorm.design._base import Design
 from zeronorm.design._chunked import BYTES_WORTH_A_THREAD
 from zeronorm.design._finite import is_surely_finite
-from zeronorm.design._index import Index, as_selector, as_slice, compose
+from zeronorm.design._index import Index, as_selector, compose
 from zeronorm.design._outer_products import symmetric_result
 from zeronorm.design._stats import StatsAccumulator, read_only
 from zeronorm.execution import available_threads, read_in_turn, run_in_threads
@@ -278,8 +278,7 @@ def _select_major(csc: Any, columns: Index) -> Any:
     """Select columns of a CSC matrix; consecutive columns share the memory of the original."""
     if not (isinstance(columns, range) and columns.step == 1):
         return csc[:, as_selector(columns)]
-    chosen = as_slice(columns)
-    indptr = csc.indptr[chosen.start : chosen.stop + 1]
+    indptr = csc.indptr[columns.start : max(columns.start, columns.stop) + 1]
     stored = slice(int(indptr[0]), int(indptr[-1]))
     arrays = (csc.data[stored], csc.indices[stored], indptr - indptr[0])
     part = type(csc)(arrays, shape=(csc.shape[0], len(columns)), copy=False)

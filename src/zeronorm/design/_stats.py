@@ -117,8 +117,8 @@ class StatsAccumulator:
         if n == 0:
             raise ValueError("Statistics of columns need at least one sample. Got 0 rows; select some rows.")
         self.arguments = y, sample_weight
-        self.codes = _class_codes(y, n)
-        self.row_weight = _sample_weights(sample_weight, n)
+        self.codes = np.zeros(n, dtype=np.intp) if y is None else _class_codes(y, n)
+        self.row_weight = np.ones(n) if sample_weight is None else _sample_weights(sample_weight, n)
         q = int(self.codes.max(initial=0)) + 1
         self.weight: FloatArray = np.bincount(self.codes, self.row_weight, q).astype(np.float64)
         self.count = np.bincount(self.codes[self.row_weight > 0.0], minlength=q)
@@ -135,6 +135,7 @@ class StatsAccumulator:
         self.mean: FloatArray = long_vector(q * p).reshape(q, p)
         self.sum_sq: FloatArray = long_vector(q * p).reshape(q, p)  # of deviations from the class mean
         self.minimum, self.maximum = long_vector(p), long_vector(p)
+        self._moments = (self.mean, self.sum_sq, self.minimum, self.maximum)
         # With a single class the overall statistics are those of the class and share their memory.
         self.overall_mean: FloatArray = self.mean[0] if q == 1 else long_vector(p)
         self.overall_variance: FloatArray = self.sum_sq[0] if q == 1 else long_vector(p)
@@ -167,27 +168,15 @@ class StatsAccumulator:
         ``rows`` are the rows of the array that hold the samples, by default all.
         """
         span = (columns.start, target, len(columns))
-        order = self._all_rows if self._are_all(array.shape[0], rows) else self._row_order(rows)
+        are_all = rows is None or (isinstance(rows, range) and rows == range(array.shape[0]))
+        order = self._all_rows if are_all else self._row_order(rows)
         with self._collecting(target, target + len(columns)):
-            self._add_dense(array, span, order, rows)
-
-    def _add_dense(
-        self, array: NDArray[Any], span: tuple[int, int, int], order: RowOrder, rows: Index | None
-    ) -> None:
-        if array.flags.c_contiguous:
-            rows_stats(read_only(array), *span, *order, *self._moments)
-        elif (
-            self._are_all(array.shape[0], rows)
-            and self.weight.size <= FEW_CLASSES
-            and bool(np.all(self.row_weight > 0.0))
-        ):
-            self._add_in_place(read_only(array.T), span, order)
-        else:
-            columns_stats(read_only(array.T), *span, *order, *self._moments)
-
-    @staticmethod
-    def _are_all(n_rows: int, rows: Index | None) -> bool:
-        return rows is None or (isinstance(rows, range) and rows == range(n_rows))
+            if array.flags.c_contiguous:
+                rows_stats(read_only(array), *span, *order, *self._moments)
+            elif are_all and self.weight.size <= FEW_CLASSES and bool(np.all(self.row_weight > 0.0)):
+                self._add_in_place(read_only(array.T), span, order)
+            else:
+                columns_stats(read_only(array.T), *span, *order, *self._moments)
 
     def _add_in_place(self, columns: NDArray[Any], span: tuple[int, int, int], order: RowOrder) -> None:
         classes = np.arange(self.weight.size + self.weight.size % 2)[:, None]
@@ -217,10 +206,6 @@ class StatsAccumulator:
             sparse_stats(*arrays, self.codes, self.row_weight, self.weight, n_counted, *found)
             for moment, values in zip(self._moments, found, strict=True):
                 moment[..., columns] = values
-
-    @property
-    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        return self.mean, self.sum_sq, self.minimum, self.maximum
 
     @functools.cached_property
     def _all_rows(self) -> RowOrder:
@@ -259,9 +244,7 @@ class StatsAccumulator:
         )
 
 
-def _class_codes(y: ArrayLike | None, n: int) -> NDArray[np.intp]:
-    if y is None:
-        return np.zeros(n, dtype=np.intp)
+def _class_codes(y: ArrayLike, n: int) -> NDArray[np.intp]:
     codes = np.asarray(y)
     if codes.shape != (n,) or codes.dtype.kind not in "iub":
         raise ValueError(
@@ -273,9 +256,7 @@ def _class_codes(y: ArrayLike | None, n: int) -> NDArray[np.intp]:
     return codes
 
 
-def _sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n)
+def _sample_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(f"'sample_weight' must have length {n}. Got shape {weights.shape} instead.")

@@ -87,7 +87,10 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
     whose entries sum to zero, up to sign; they are then compared in full. Constant columns are never copies.
     """
     rng = np.random.default_rng(0)
-    probes = [rng.normal(size=design.n_samples) for _ in range(2 if _is_worth_two_probes(design) else 1)]
+    # A second vector saves reads from disk: of ten million columns thousands agree in one by chance.
+    has_unit_variance = design.affine is not None and design.affine.has_unit_variance
+    n_probes = 2 if design.backend.is_on_disk and has_unit_variance else 1
+    probes = [rng.normal(size=design.n_samples) for _ in range(n_probes)]
     probes = [probe - probe.mean() for probe in probes] if shifted else probes
     found = design.transpose_dot(np.column_stack(probes) if len(probes) > 1 else probes[0])
     products = np.atleast_2d(made_absolute(np.require(found, requirements="W")).T)  # a row for each vector
@@ -100,11 +103,6 @@ def first_copies(design: Design, *, shifted: bool = True) -> IntArray:
         if len(probes) == 1 or np.diff(np.sort(products[1, run])).min() <= apart:
             _link(design, run, first, shifted)
     return first
-
-
-def _is_worth_two_probes(design: Design) -> bool:
-    """Whether a second probe vector saves reads from disk: of ten million columns thousands agree in one by chance."""
-    return design.backend.is_on_disk and design.affine is not None and design.affine.has_unit_variance
 
 
 def _close_to_next(descending: FloatArray) -> IntArray:

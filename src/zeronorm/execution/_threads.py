@@ -159,6 +159,9 @@ def in_threads(function: Callable[[int, int], None], size: int) -> None:
     """Call ``function`` with the bounds of consecutive parts of a vector, in several threads if it is long."""
     wanted = size // _NUMBERS_PER_THREAD
     n_threads = min(available_threads(), wanted) if wanted > 1 else 1
+    if n_threads == 1:
+        function(0, size)
+        return
     bounds = [size * part // n_threads for part in range(n_threads + 1)]
     run_in_threads(function, list(pairwise(bounds)), n_threads)
 

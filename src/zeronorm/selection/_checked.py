@@ -45,9 +45,11 @@ class CheckedParameters:
     def _validate_params(self) -> None:
         """Raise an error unless every parameter has an accepted value."""
         cls: Any = type(self)
+        defaults = _defaults_of(cls)
         for name, kind in kinds_of(cls).items():
             value = getattr(self, name)
-            if not kind.accepts(value):
+            # A default is always accepted, and the tests check that.
+            if value is not defaults[name] and not kind.accepts(value):
                 is_huge = is_number(value) and bool(LARGEST < abs(value) < math.inf)
                 hint = f" (at most {LARGEST:g})" * is_huge + _renamed_value(name, value, kind)
                 raise parameter_error(self, name, kind.must_be + hint)
@@ -68,6 +70,11 @@ def _renamed_value(name: str, value: Any, kind: Kind) -> str:
 @cache
 def _names_of_parameters(cls: Any) -> tuple[str, ...]:
     return tuple(super(CheckedParameters, cls)._get_param_names())
+
+
+@cache
+def _defaults_of(cls: type) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in constructor_parameters(cls).items()}
 
 
 @cache

@@ -252,18 +252,15 @@ class SelectionPath:
     def sizes(self) -> IntArray:
         """Sizes of the visited subsets, without repetition, ascending."""
         if self.subsets is not None:
-            visited = [s.size for s in self.subsets if s.size]
-        elif self.visited_sizes is not None:
-            visited = [int(s) for s in self.visited_sizes]
-        else:
-            visited = list(range(1, self.n_features + 1))
-        whole = [s for s in visited if self._is_whole(s)]
-        return np.unique(np.asarray(whole, dtype=np.intp))
+            visited: IntArray = np.unique(np.fromiter(map(len, self.subsets), np.intp))
+            return np.asarray(visited[visited >= max(1, self.always_keep.size)])
+        return (
+            self.whole_sizes() if self.visited_sizes is None else self._whole(np.unique(self.visited_sizes))
+        )
 
     def whole_sizes(self) -> IntArray:
         """Sizes at which ``order`` can be cut without splitting a group, visited or not."""
-        sizes = [s for s in range(1, self.n_features + 1) if self._is_whole(s)]
-        return np.asarray(sizes, dtype=np.intp)
+        return self._whole(np.arange(1, self.n_features + 1))
 
     def visited(self, k: int) -> IntArray:
         """The visited subset of size ``k`` with the best objective, the later one on ties."""
@@ -398,13 +395,14 @@ class SelectionPath:
     def _ordered(self, subset: IntArray) -> IntArray:
         return subset[np.argsort(self.position()[subset], kind="stable")]
 
-    def _is_whole(self, size: int) -> bool:
-        if self.groups is None or self.subsets is not None:
-            return size >= self.always_keep.size
-        at_boundary = size == self.n_features or (
-            self.groups[self.order[size - 1]] != self.groups[self.order[size]]
-        )
-        return at_boundary and size >= self.always_keep.size
+    def _whole(self, sizes: IntArray) -> IntArray:
+        """The sizes at which ``order`` can be cut: after all forced features, and between two groups."""
+        sizes = sizes[sizes >= self.always_keep.size]
+        if self.groups is None:
+            return sizes
+        codes = self.groups[self.order]
+        is_end = np.append(codes[1:] != codes[:-1], True)
+        return np.asarray(sizes[is_end[sizes - 1]])
 
     def _prefix(self, ordered: IntArray, k: int) -> IntArray:
         """The first ``k`` of ``ordered``, reduced to whole groups."""

@@ -118,7 +118,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         """``fit`` with all arguments of any selector; a selector that fits others inside passes ``shared`` to them."""
         # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
-        routed = self._route(fit_params)
+        routed = self._route(fit_params) if fit_params or _has_estimator(self) else None
         with reusing_memory():
             X, y, design = self._validate(X, y)
             problem = self._build_problem(design, y, sample_weight, groups, shared)
@@ -135,7 +135,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
                 present = np.flatnonzero(np.asarray(sample_weight) > 0)
                 X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
-            self._retrain(X, y, problem, routed)
+            if routed is not None:
+                self._retrain(X, y, problem, routed)
             return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
@@ -207,8 +208,10 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         n_features = design.shape[1]
         shared = SharedValues() if shared is None else shared
-        groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
-        design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
+        if groups is not None:
+            groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
+        if sample_weight is not None:
+            design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
         target = self._encode_target(y)
         if how := getattr(self, "standardize", False):
             design = shared.standardized(design, sample_weight, how=how)
@@ -225,10 +228,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             shared=shared,
         )
 
-    def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any] | None:
+    def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any]:
         """The checked ``groups`` of ``fit``, without samples of weight zero."""
-        if groups is None:
-            return None
         labels: NDArray[Any] = np.asarray(groups)
         if labels.shape != (n_samples,):
             raise ValueError(
@@ -334,8 +335,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # -- the estimator on the selected features -------------------------------------------------
 
     def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
-        if not _has_estimator(self):
-            return
         columns = np.flatnonzero(self.support_)
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
         self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
@@ -425,14 +424,12 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _route(self, fit_params: dict[str, Any]) -> Any:
         if not _has_estimator(self):
-            if fit_params:
-                raise TypeError(
-                    f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
-                    "passed to 'estimator', which is None. Leave them out, or set 'estimator' to a model whose fit "
-                    "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such "
-                    "as LassoSelector."
-                )
-            return Bunch(estimator=Bunch(fit={}))
+            raise TypeError(
+                f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
+                "passed to 'estimator', which is None. Leave them out, or set 'estimator' to a model whose fit "
+                "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such "
+                "as LassoSelector."
+            )
         from sklearn import get_config
 
         if get_config()["enable_metadata_routing"]:
@@ -519,10 +516,8 @@ class WeightedSplittingSelector(SplittingSelector):
 
 def _drop_unweighted(
     design: Design, y: NDArray[Any], sample_weight: Any
-) -> tuple[Design, NDArray[Any], NDArray[np.float64] | None]:
+) -> tuple[Design, NDArray[Any], NDArray[np.float64]]:
     """Check the weights and remove samples of weight zero."""
-    if sample_weight is None:
-        return design, y, None
     weight = _check_sample_weight(
         sample_weight, np.empty((design.shape[0], 1)), dtype=np.float64, ensure_non_negative=True
     )

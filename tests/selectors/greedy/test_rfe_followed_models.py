@@ -254,7 +254,7 @@ def test_models_on_tall_data_rank_as_in_scikit_learn(estimator, n_classes, step,
     X, y = classes(20, (150, 9), n_classes) if n_classes else numbers(20, (150, 9))
     weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
     params = {"sample_weight": weight} if weighted else {}
-    assert isinstance(known_model(estimator, X, y, params), known_models.TallSupportVectors)
+    assert known_model(estimator, X, y, params).is_tall
     ours, theirs = (
         cls(estimator, n_features_to_select=1, step=step).fit(X, y, **params) for cls in (RFE, ReferenceRFE)
     )
@@ -298,7 +298,7 @@ def test_a_tall_model_ends_where_rounding_lets_it_gain_no_more(monkeypatch):
     for seed in range(16, 30):
         model = known_model(SVR(kernel="linear"), *numbers(seed, (200, 9)), {})
         assert model.train()
-        found = model.last[0]
+        found = model.models[0].solution.models[0]
         assert found.n_iter <= 30
         assert found.gap <= 1e-11 * found.objective
 

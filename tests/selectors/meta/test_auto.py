@@ -208,7 +208,7 @@ def test_folds_are_ranked_on_data_in_one_piece(monkeypatch):
 
         class Watching(RFE):
             def _select(self, problem):
-                pieces.append(problem.design._stored._memory() is not None)  # noqa: B023
+                pieces.append(problem.design._stored._memory is not None)  # noqa: B023
                 return super()._select(problem)
 
         if scattered:

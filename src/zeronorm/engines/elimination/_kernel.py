@@ -324,6 +324,10 @@ class KernelModels:
         self.V = np.zeros(self.targets.shape)
         self.duals: list[Any] = [None] * self.targets.shape[1]
 
+    def continue_with(self, features: IntArray) -> None:
+        """Continue with other features, from the dual variables of the samples."""
+        self.active = features
+
     def train(self) -> None:
         self.K = np.ascontiguousarray(self.source.matrix(self.active))
         if self.n_iter == 0:

@@ -19,8 +19,9 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, as_design
+from zeronorm.design import as_design
 from zeronorm.engines.elimination._estimator import Predictions, Refits, Rounds, stand_in
+from zeronorm.engines.elimination._linear import LinearModels
 from zeronorm.engines.elimination._logistic_model import Logistic
 from zeronorm.engines.elimination._loop import Elimination
 from zeronorm.engines.elimination._margin_models import PenalisedHinge, SquaredHinge
@@ -34,9 +35,8 @@ from zeronorm.engines.elimination._smooth_models import (
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary, Multiclass, Real, Target
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import LinearProblem, svm_loss
+from zeronorm.solvers.linear import LinearProblem, Way, svm_loss
 from zeronorm.solvers.svm._box_dual import BoxDual
-from zeronorm.solvers.svm._tall import TallSolution, solve_linear_loss
 from zeronorm.solvers.svm._tracked_set import TrackedSets
 
 TOLERANCE = 1e-8  # tolerance of the solvers below, in units of the margin
@@ -59,38 +59,49 @@ AT_BOUND = 1e-9  # a dual variable within this share of its range from a bound c
 
 
 class SupportVectors(KnownModel):
-    """SVMs in the dual, one per pair of classes (or one for regression), each on its own samples."""
+    """SVMs, one per pair of classes (or one for regression), each on its own samples.
 
-    def __init__(self, problems: list[Problem], C: float, epsilon: float | None) -> None:
+    On many samples they are solved in the weights, on fewer in the dual. There the columns are in reverse order, so
+    that ties are broken as scikit-learn does.
+    """
+
+    def __init__(self, problems: list[Problem], C: float, epsilon: float | None, *, is_tall: bool) -> None:
         super().__init__(problems[0].n_features)
-        self.problems, loss = problems, svm_loss("hinge", epsilon)
+        self.problems, self.is_tall, self.last_column = problems, is_tall, self.active.size - 1
+        loss = svm_loss("hinge", epsilon)
         self.linear = [LinearProblem.of(problem.around_zero(), loss, C) for problem in problems]
 
     @cached_property
-    def models(self) -> list[PackedModel]:
-        pairs = zip(self.problems, self.linear, strict=True)
-        return [PackedModel(problem, linear, **SETTINGS) for problem, linear in pairs]
+    def models(self) -> list[LinearModels] | list[PackedModel]:
+        pairs = list(zip(self.problems, self.linear, strict=True))
+        if self.is_tall:
+            return [LinearModels(*pair, tol=TOLERANCE, only_way=Way.PRIMAL) for pair in pairs]
+        return [PackedModel(*pair, **SETTINGS) for pair in pairs]
 
     def train(self) -> bool:
+        if self.is_tall and min(problem.n_samples for problem in self.problems) < TALL * self.active.size:
+            return False
+        worst = Status.CONVERGED if self.is_tall else Status.STALLED
         weights = []
         for model in self.models:
             model.status = Status.CONVERGED
             model.train()
-            if model.status > Status.STALLED:
+            if model.status > worst:
                 return False
             weights.append(model.weights()[:, 0])
-        self.weights = np.stack(weights)
+        self.weights = np.stack(weights)[:, :: 1 if self.is_tall else -1]
         return True
 
-    def biases(self) -> FloatArray:
-        """The intercepts of the last training."""
-        settled = [_settled_bias(m.dual, m.alpha[0], m.f[0]) for m in self.models]
+    @property
+    def intercept(self) -> FloatArray:  # type: ignore[override]
+        """The intercepts of the last training, computed on demand: the ranking does not need them."""
+        settled = [_settled_bias(model) for model in self.models]
         return np.array(settled) + self.problems[0].target.midrange
 
     def remove(self, features: IntArray) -> None:
         super().remove(features)
         for model in self.models:
-            model.remove(features)
+            model.remove(features if self.is_tall else np.sort(self.last_column - features))
 
     def one_by_one(self, n_stop: int) -> Rounds | None:
         """All rounds with the exact shortcuts of ``OneByOne``; None where these are not accurate."""
@@ -98,9 +109,8 @@ class SupportVectors(KnownModel):
         OneByOne(self.problems[0], self.linear[0], **SETTINGS, tie_share=0.0).eliminate(record, n_stop + 1)
         if record.status > Status.STALLED or record.n_eliminated != p - n_stop:
             return None
-        rounds = Rounds.of_all(p)
-        rounds.values = record.scores
-        eliminated = record.eliminated
+        rounds, eliminated = Rounds.of_all(p), self.last_column - record.eliminated
+        rounds.values = record.scores[::-1].copy()
         rounds.eliminated = eliminated.tolist()
         rounds.support[eliminated] = False
         rounds.ranking[eliminated] = np.arange(p - n_stop + 1, 1, -1)
@@ -132,39 +142,16 @@ class PackedModel(OneByOne):
         self._renew()
 
 
-def _settled_bias(dual: BoxDual, alpha: FloatArray, f: FloatArray) -> float:
+def _settled_bias(model: LinearModels | PackedModel) -> float:
     """The intercept; where no variable is free, the midpoint of the interval of optimal intercepts, as in LIBSVM."""
+    if isinstance(model, PackedModel):
+        dual, alpha, f = model.dual, model.alpha[0], model.f[0]
+    else:
+        found = model.solution.models[0]
+        dual, alpha, f = found.problem, found.alpha, model.left.dot(found.weights)
     low, high = AT_BOUND * dual.upper, (1.0 - AT_BOUND) * dual.upper
     settled = np.where(alpha > high, dual.upper, np.where(alpha < low, 0.0, alpha))
-    return dual.bias(settled, f)
-
-
-class TallSupportVectors(KnownModel):
-    """The same SVMs for many samples: an interior-point method in the weights, started near the last solution."""
-
-    def __init__(self, X: FloatArray, models: list[tuple[IntArray, BoxDual]]) -> None:
-        super().__init__(X.shape[1])
-        self.X, self.models = X, models
-        self.last: list[TallSolution | None] = [None] * len(models)
-
-    def train(self) -> bool:
-        weights, biases = [], []
-        for c, (rows, dual) in enumerate(self.models):
-            if rows.size < TALL * self.active.size:
-                return False
-            design = as_design(self.X[np.ix_(rows, self.active)])
-            found = solve_linear_loss(design, dual, self._start(design, c), tol=TOLERANCE)
-            if not found.converged:
-                return False
-            self.last[c] = found
-            weights.append(found.weights)
-            biases.append(_settled_bias(dual, found.alpha, design.dot(found.weights)))
-        self.weights, self.intercept = np.stack(weights), np.array(biases)
-        return True
-
-    def _start(self, design: Design, c: int) -> tuple[FloatArray, float, FloatArray] | None:
-        last = self.last[c]
-        return None if last is None else (design.transpose_dot(last.dual_coef), last.bias, last.alpha)
+    return float(dual.bias(settled, f))
 
 
 # -- From an estimator to its model --
@@ -238,31 +225,19 @@ def _svc(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> Kn
         for second in range(first + 1, classes.size):
             rows = np.flatnonzero((codes == first) | (codes == second))
             pairs.append((rows, codes[rows] == second))
-    if len(X) > MOST_SAMPLES:
-        cost = _costs(estimator, X, weights)
-        return TallSupportVectors(
-            X,
-            [
-                (rows, BoxDual.classification(np.where(on, 1.0, -1.0), cost[rows], False))
-                for rows, on in pairs
-            ],
-        )
+    is_tall = len(X) > MOST_SAMPLES
     problems = [
-        _reversed_problem(X[rows], Binary(on.astype(np.intp)), None if weights is None else weights[rows])
-        for rows, on in pairs
+        _problem(X, rows, Binary(on.astype(np.intp)), weights, is_reversed=not is_tall) for rows, on in pairs
     ]
-    return _Reversed(SupportVectors(problems, float(estimator.C), None))
+    return SupportVectors(problems, float(estimator.C), None, is_tall=is_tall)
 
 
 def _svr(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
     if estimator.kernel != "linear" or y.ndim != 1 or y.dtype.kind not in "fiu":
         return None
-    if len(X) > MOST_SAMPLES:
-        cost, epsilon = _costs(estimator, X, weight), float(estimator.epsilon)
-        dual = BoxDual.regression(y.astype(np.float64), cost, epsilon, False)
-        return TallSupportVectors(X, [(np.arange(len(X)), dual)])
-    problem = _reversed_problem(X, Real.of(y), weight)
-    return _Reversed(SupportVectors([problem], float(estimator.C), float(estimator.epsilon)))
+    is_tall = len(X) > MOST_SAMPLES
+    problem = _problem(X, slice(None), Real.of(y), weight, is_reversed=not is_tall)
+    return SupportVectors([problem], float(estimator.C), float(estimator.epsilon), is_tall=is_tall)
 
 
 def _logistic(estimator: Any, X: FloatArray, y: Any, weight: FloatArray | None) -> KnownModel | None:
@@ -337,41 +312,14 @@ def _costs(estimator: Any, X: FloatArray, weight: FloatArray | None) -> FloatArr
     return cost if weight is None else cost * weight
 
 
-def _reversed_problem(X: FloatArray, target: Target, weight: FloatArray | None) -> Problem:
-    design = as_design(np.asfortranarray(X[:, ::-1]))
-    return Problem(design, target, sample_weight=weight)
-
-
-class _Reversed(KnownModel):
-    """SVMs on the columns in reverse order, so that ties are broken as scikit-learn does."""
-
-    def __init__(self, inner: SupportVectors) -> None:
-        super().__init__(inner.active.size)
-        self.inner, self.last = inner, inner.active.size - 1
-
-    def train(self) -> bool:
-        accurate = self.inner.train()
-        if accurate:
-            self.weights = self.inner.weights[:, ::-1]
-        return accurate
-
-    @property
-    def intercept(self) -> FloatArray:  # type: ignore[override]
-        """The intercept, computed on demand: the ranking does not need it."""
-        return self.inner.biases()
-
-    def remove(self, features: IntArray) -> None:
-        super().remove(features)
-        self.inner.remove(np.sort(self.last - features))
-
-    def one_by_one(self, n_stop: int) -> Rounds | None:
-        rounds = self.inner.one_by_one(n_stop)
-        if rounds is None:
-            return None
-        rounds.support, rounds.ranking = rounds.support[::-1], rounds.ranking[::-1]
-        rounds.values = rounds.values[::-1].copy()
-        rounds.eliminated = [self.last - feature for feature in rounds.eliminated]
-        return rounds
+def _problem(
+    X: FloatArray, rows: IntArray | slice, target: Target, weight: FloatArray | None, *, is_reversed: bool
+) -> Problem:
+    """The problem on some samples, with all columns in order or in reverse order."""
+    chosen = None if weight is None else weight[rows]
+    if is_reversed:
+        return Problem(as_design(np.asfortranarray(X[rows][:, ::-1])), target, sample_weight=chosen)
+    return Problem(as_design(X, check_finite=False).take_rows(rows), target, sample_weight=chosen)
 
 
 # -- Ranker of an elimination --
@@ -409,8 +357,8 @@ class KnownRanker:
     def one_by_one(self, n_stop: int) -> Rounds | None:
         """All rounds with one feature removed in each, with little overhead between two trainings."""
         model = self.model
-        if isinstance(model, _Reversed):
-            if len(model.inner.problems) > 1:
+        if isinstance(model, SupportVectors) and not model.is_tall:
+            if len(model.problems) > 1:
                 return None
             found = model.one_by_one(n_stop)
             self.is_usable = found is not None

@@ -47,8 +47,9 @@ class LinearModels(LinearValue):
         tol: float,
         max_iter: int | None = None,
         cost_follows: bool = False,
+        only_way: Way | None = None,
     ) -> None:
-        self.design, self.linear = problem.design, linear
+        self.design, self.linear, self.only_way = problem.design, linear, only_way
         self.active: IntArray = np.arange(problem.n_features) if active is None else active
         self.tol, self.max_iter = tol, max_iter
         self.status, self.n_iter = Status.CONVERGED, 0
@@ -60,7 +61,8 @@ class LinearModels(LinearValue):
         self._left: tuple[IntArray, Design] | None = None
 
     def train(self) -> None:
-        way = choose(self.linear.loss, self.linear.norm, (self.design.n_samples, self.active.size))
+        shape = self.design.n_samples, self.active.size
+        way = self.only_way or choose(self.linear.loss, self.linear.norm, shape)
         if way is not self.way:
             self._begin(way)
         if way is Way.GRAM:
@@ -109,7 +111,7 @@ class LinearModels(LinearValue):
             self._subtract(features)
         self._follow_cost()
 
-    def restart(self, features: IntArray) -> None:
+    def continue_with(self, features: IntArray) -> None:
         """Continue with other features, from the coefficients of the samples."""
         self.active = features
         if self.state is not None:

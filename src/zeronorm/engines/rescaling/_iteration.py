@@ -36,6 +36,7 @@ import numpy as np
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._affine import WIDE
+from zeronorm.design._base import SMALL_COPY_BYTES
 from zeronorm.design._index import by_descending_value, each, marked
 from zeronorm.design._stats import read_only
 from zeronorm.execution import in_threads
@@ -428,6 +429,7 @@ def _is_at_rest(
 
 def _narrowed(design: Design, kept_design: Design, active: IntArray, kept: BoolArray) -> Design:
     """The design of the remaining features, taken from the block in memory or from the whole design."""
-    if IN_MEMORY_SHARE * design.n_features < active.size:
+    is_small = design.backend.in_one_array and 8 * design.n_samples * active.size <= SMALL_COPY_BYTES
+    if IN_MEMORY_SHARE * design.n_features < active.size and not is_small:
         return design.take(read_only(active))
     return kept_design.take(np.flatnonzero(kept)).in_memory()

@@ -23,23 +23,26 @@ from zeronorm.solvers.linear import LinearProblem, svm_loss
 
 
 class SensitiveModel(ABC):
-    """Interface of a model with derivatives; ``columns`` are those it was last trained on."""
+    """Interface of a model with derivatives; ``columns`` are those that its ``models`` were last trained on."""
 
     columns: IntArray
+    models: LinearModels | KernelModels | NetworkModels
 
     @property
-    @abstractmethod
     def status(self) -> Status:
         """The worst status of all trainings."""
+        return self.models.status
 
     @property
-    @abstractmethod
     def n_iter(self) -> int:
         """Total number of iterations of all trainings."""
+        return self.models.n_iter
 
-    @abstractmethod
     def train(self, columns: IntArray) -> None:
         """Fit on the given columns of the data."""
+        self.columns = columns
+        self.models.continue_with(columns)
+        self.models.train()
 
     @abstractmethod
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
@@ -58,21 +61,7 @@ class SensitiveModel(ABC):
         """Derivative of the training loss with respect to each f_c at each sample."""
 
 
-class SvmModel(SensitiveModel):
-    """Base class of the models of this library."""
-
-    models: LinearModels | KernelModels | NetworkModels
-
-    @property
-    def status(self) -> Status:
-        return self.models.status
-
-    @property
-    def n_iter(self) -> int:
-        return self.models.n_iter
-
-
-class LinearFunction(SvmModel):
+class LinearFunction(SensitiveModel):
     """Linear support vector machines, f = x·w + b."""
 
     models: LinearModels
@@ -81,11 +70,6 @@ class LinearFunction(SvmModel):
         self.columns = np.arange(problem.n_features)
         linear = LinearProblem.of(problem.around_zero(), svm_loss(loss, epsilon), C)
         self.models = LinearModels(problem, linear, tol=tol)
-
-    def train(self, columns: IntArray) -> None:
-        self.columns = columns
-        self.models.restart(columns)
-        self.models.train()
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
         weights = self.models.weights()[part]
@@ -102,7 +86,7 @@ class LinearFunction(SvmModel):
         return -self.models.solution.dual_coef
 
 
-class KernelModel(SvmModel):
+class KernelModel(SensitiveModel):
     """Support vector machines with a kernel, f(x) = Σ_j v_j k(x, x_j) + b."""
 
     models: KernelModels
@@ -121,19 +105,14 @@ class KernelModel(SvmModel):
         self.columns = np.arange(problem.n_features)
         source = make_source(problem.design, kernel)
         self.models = KernelModels(problem, source, C=C, loss=loss, epsilon=epsilon, tol=tol)
-        self._gram: FloatArray | None = None
-
-    def train(self, columns: IntArray) -> None:
-        self.columns = self.models.active = columns
-        self.models.train()
-        self._gram = None
+        self._gram: tuple[IntArray, FloatArray] | None = None
 
     @property
     def gram(self) -> FloatArray:
         """Inner products of the samples in the trained columns."""
-        if self._gram is None:
-            self._gram = self.problem.design.take(self.columns).gram()
-        return self._gram
+        if self._gram is None or self._gram[0] is not self.columns:
+            self._gram = self.columns, self.problem.design.take(self.columns).gram()
+        return self._gram[1]
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
         kernel = self.kernel
@@ -195,22 +174,14 @@ class KernelModel(SvmModel):
         return np.stack([K @ (V[:, [c]] * powers) for c in range(V.shape[1])], axis=2)
 
 
-class NetworkModel(SvmModel):
-    """A network with one hidden layer; training continues when columns are removed, else it restarts."""
+class NetworkModel(SensitiveModel):
+    """A network with one hidden layer."""
 
     models: NetworkModels
 
     def __init__(self, problem: Problem, *, n_hidden: int, penalty: float, tol: float, max_iter: int) -> None:
         self.columns = np.arange(problem.n_features)
         self.models = NetworkModels(problem, n_hidden=n_hidden, penalty=penalty, tol=tol, max_iter=max_iter)
-
-    def train(self, columns: IntArray) -> None:
-        if np.isin(columns, self.models.active).all():
-            self.models.remove(np.setdiff1d(self.models.active, columns))
-        else:
-            self.models.restart(columns)
-        self.columns = columns
-        self.models.train()
 
     def slopes(self, part: slice, block: FloatArray) -> FloatArray:
         Z = self._hidden()

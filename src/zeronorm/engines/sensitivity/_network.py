@@ -78,8 +78,11 @@ class NetworkModels:
         self.network = self.network.take(stay)
         self._objective = None
 
-    def restart(self, features: IntArray) -> None:
-        """Restart with the given features and the initial random weights."""
+    def continue_with(self, features: IntArray) -> None:
+        """Continue with some of the features; with others restart from the initial random weights."""
+        if np.isin(features, self.active).all():
+            self.remove(np.setdiff1d(self.active, features))
+            return
         self.active = features
         self.network = self.first.take(features)
         self._objective = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -29,6 +29,12 @@ class Loss(ABC):
 
     for_classes_only: bool = True
     has_bias: bool = True  # False if adding a constant to all predictions changes nothing
+    # Whether the loss is piecewise linear or quadratic: a class that defines ``box_dual`` states its dual problem.
+    has_dual: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.has_dual = cls.box_dual is not Loss.box_dual
 
     @abstractmethod
     def total(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> float:
@@ -41,11 +47,6 @@ class Loss(ABC):
     @abstractmethod
     def hessian(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
         """The second derivatives of L: the matrix, or only its diagonal where all others are zero."""
-
-    @property
-    def has_dual(self) -> bool:
-        """Whether the loss is piecewise linear or quadratic, so that ``box_dual`` states its dual problem."""
-        return type(self).box_dual is not Loss.box_dual
 
     @property
     def has_kinks(self) -> bool:

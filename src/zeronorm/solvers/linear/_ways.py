@@ -80,10 +80,6 @@ def prefers_gram(
         )
     if max(gram_bytes, primal_bytes) > memory_budget:
         return gram_bytes <= memory_budget
-    return _gram_is_faster(n, p, loss, reuse)
-
-
-def _gram_is_faster(n: int, p: int, loss: Loss, reuse: Reuse) -> bool:
     if not loss.has_dual:
         steps = 1 if isinstance(loss, SquaredLoss) else NEWTON_STEPS
         return n * n * p + steps * n**3 / 3 <= steps * (n * p * p + p**3 / 3)
@@ -119,7 +115,7 @@ def smallest_gram_size(shape: tuple[int, int], loss: Loss, reuse: Reuse) -> int:
 def prefers_products(design: Design) -> bool:
     """Whether products with the data are cheaper than a factor of the Gram matrix."""
     n, p = design.shape
-    return design.is_sparse and n >= PRODUCT_SAMPLES and p >= PRODUCT_WIDTH * n
+    return design.backend.is_sparse and n >= PRODUCT_SAMPLES and p >= PRODUCT_WIDTH * n
 
 
 def prefers_multipliers(design: Design, is_warm: bool) -> bool:
