@@ -16,8 +16,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from zeronorm._types import BoolArray, FloatArray, IntArray, written
-from zeronorm.design import Design, as_design, in_memory
+from zeronorm._types import FloatArray, IntArray, written
+from zeronorm.design import as_design, in_memory
 from zeronorm.engines._monomials import MonomialDesign
 from zeronorm.engines.rescaling._iteration import (
     COLLAPSED,
@@ -25,7 +25,7 @@ from zeronorm.engines.rescaling._iteration import (
     multiplicative,
     rescale_until_sparse,
 )
-from zeronorm.engines.rescaling._models import SOLVER_TOL, RescaledModels
+from zeronorm.engines.rescaling._models import SOLVER_TOL, EqualCoordinates, RescaledModels
 from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._problem import warn_of_long_fit
@@ -223,7 +223,8 @@ class ExplicitSpace:
         design = MonomialDesign.of(as_design(X), degree)
         _warn_if_long(len(X), design.n_features, f" and {design.n_features} monomials")
         problem = LinearProblem(HingeLoss(squared=True), signs[:, None], np.full((signs.size, 1), C))
-        model = _OrderedMonomials(RescaledModels(problem, way=Way.GRAM), orderings(design.factors))
+        coordinates = EqualCoordinates(orderings(design.factors))
+        model = RescaledModels(problem, way=Way.GRAM, coordinates=coordinates)
         result = rescale_until_sparse(
             model,
             design,
@@ -237,35 +238,14 @@ class ExplicitSpace:
             result.status.check(NEEDS_SLACK)
         kept = np.isin(result.trained, result.active)
         self._factors = design.factors[:, result.trained[kept]]
-        self.weights: FloatArray = model.inner.weights[kept, 0] if kept.any() else np.zeros(0)
-        self.bias = float(model.inner.bias[0])
+        self.weights: FloatArray = model.weights[kept, 0] if kept.any() else np.zeros(0)
+        self.bias = float(model.bias[0])
         self.n_iter, self.converged, self.remedy = max(1, result.n_iter), result.converged, result.remedy
         self.monomials = [tuple(int(i) for i in column if i < X.shape[1]) for column in self._factors.T]
 
     def decide(self, X: FloatArray) -> FloatArray:
         padded = np.column_stack([X, np.ones(len(X))])
         return MonomialDesign(padded, self._factors).dot(self.weights) + self.bias
-
-
-class _OrderedMonomials:
-    """A model in which each column represents several equal coordinates with the same scaling factor."""
-
-    settled = True
-
-    def __init__(self, inner: RescaledModels, n_orderings: FloatArray) -> None:
-        self.inner = inner
-        self.root = np.sqrt(n_orderings)
-
-    @property
-    def status(self) -> Status:
-        return self.inner.status
-
-    def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        return self.inner.train(design, scale * self.root) / self.root
-
-    def keep(self, kept: BoolArray) -> None:
-        self.root = self.root[kept]
-        self.inner.keep(kept)
 
 
 def orderings(factors: IntArray) -> FloatArray:

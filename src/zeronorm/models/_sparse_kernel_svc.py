@@ -27,8 +27,7 @@ from zeronorm.registry import register
 from zeronorm.selection._checked import CheckedParameters
 from zeronorm.selection._kinds import exceptions, number
 from zeronorm.selection._problem import warn_of_long_fit
-from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem
+from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem, Solution
 
 # Measured with 500 (1.5 s) and 1000 samples (28 s) of two classes.
 SECONDS_PER_FOURTH_POWER = 2.5e-11
@@ -201,13 +200,11 @@ class SparseKernelSVC(CheckedParameters, ClassifierMixin, BaseEstimator):  # typ
 
     def _train(
         self, X: FloatArray, rows: IntArray, vectors: IntArray, codes: IntArray, weight: FloatArray
-    ) -> tuple[Rescaling, Any]:
+    ) -> tuple[Rescaling, RescaledModels]:
         columns = self._kernel(X[rows], X[vectors])
-        model: RescaledModels | TwoNormModel = self._model(codes, weight)
+        model = self._model(codes, weight)
         if self.two_norm > 0.0:
-            model = TwoNormModel(
-                self._model(codes, weight), self._kernel(X[vectors], X[vectors]), self.two_norm
-            )
+            model.coordinates = TwoNorm(self._kernel(X[vectors], X[vectors]), self.two_norm)
         result = rescale_until_sparse(
             model,
             DenseDesign(columns),
@@ -328,42 +325,27 @@ def _votes(values: FloatArray, n_classes: int) -> FloatArray:
 # -- A model on rescaled kernel columns with the norm of the ordinary support vector machine added --
 
 
-class TwoNormModel:
-    r"""Minimise :math:`\tfrac12 u^\top (I + \tau Z K Z) u` plus the loss; ``Model`` of the rescaling engine.
+class TwoNorm:
+    r"""Coordinates in which :math:`\tfrac12 u^\top (I + \tau Z K Z) u` is the norm of an ordinary SVM.
 
-    With the factor :math:`I + \tau ZKZ = LL^\top`, the model for :math:`L^\top u` on the features
-    :math:`x\,Z L^{-\top}` is an ordinary SVM. It needs a dense copy of the columns.
+    With the factor :math:`I + \tau ZKZ = LL^\top` they are :math:`L^\top u`, on the features :math:`x\,Z L^{-\top}`.
+    They need a dense copy of the columns.
     """
 
-    def __init__(self, model: RescaledModels, kernel: FloatArray, weight: float) -> None:
-        self.model = model
-        self.kernel = kernel
-        self.weight = weight
-        self.weights: FloatArray = np.zeros((0, model.bias.size))
+    def __init__(self, kernel: FloatArray, weight: float) -> None:
+        self.kernel, self.weight = kernel, weight
+        self.factor: FloatArray = np.empty((0, 0))
 
-    @property
-    def settled(self) -> bool:
-        return self.model.settled
-
-    @property
-    def status(self) -> Status:
-        return self.model.status
-
-    @property
-    def bias(self) -> FloatArray:
-        return self.model.bias
-
-    def train(self, design: Design, scale: FloatArray) -> FloatArray:
+    def into(self, design: Design, scale: FloatArray) -> tuple[Design, FloatArray]:
         inner = self.weight * scale[:, None] * self.kernel * scale
         inner[np.diag_indices_from(inner)] += 1.0
-        factor = cholesky(inner, lower=True, overwrite_a=True)
+        self.factor = cholesky(inner, lower=True, overwrite_a=True)
         columns = design.block(np.arange(scale.size)) * scale
-        rotated = solve_triangular(factor, columns.T, lower=True).T
-        self.model.train(DenseDesign(rotated), np.ones(scale.size))
-        rescaled_weights = solve_triangular(factor, self.model.weights, lower=True, trans="T")
-        self.weights = scale[:, None] * rescaled_weights
-        return np.asarray(np.abs(rescaled_weights).sum(axis=1))
+        return DenseDesign(solve_triangular(self.factor, columns.T, lower=True).T), np.ones(scale.size)
+
+    def back(self, found: Solution, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rescaled = solve_triangular(self.factor, found.weights, lower=True, trans="T")
+        return scale[:, None] * rescaled, np.asarray(np.abs(rescaled).sum(axis=1))
 
     def keep(self, kept: BoolArray) -> None:
         self.kernel = self.kernel[np.ix_(kept, kept)]
-        self.model.keep(kept)

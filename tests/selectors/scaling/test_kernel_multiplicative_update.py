@@ -19,7 +19,7 @@ from zeronorm.engines.rescaling._iteration import multiplicative, rescale_until_
 from zeronorm.engines.rescaling._models import RescaledModels
 from zeronorm.selectors.scaling import _kernel_multiplicative_update as kernel_multiplicative_update
 from zeronorm.selectors.scaling._kernel_multiplicative_update import (
-    SingleFeatureModel,
+    SingleFeatureKernels,
     constant_sum_rule,
     rbf_forms,
     single_feature_forms,
@@ -92,7 +92,7 @@ def test_forms_match_the_kernels_of_scikit_learn(kernel, reference):
 def test_linear_kernel_is_l2_arom_step_by_step(C):
     X, y = data(1)
     models = (
-        SingleFeatureModel(svms(y, C), LinearKernel()),
+        SingleFeatureKernels(svms(y, C), LinearKernel()),
         RescaledModels(svms(y, C)),
     )
     settings = {"zero_tol": 1e-3, "tol": 1e-3, "max_iter": 200}
@@ -121,7 +121,7 @@ def test_first_step_agrees_with_an_svm_of_scikit_learn():
     v = np.zeros(40)
     v[reference.support_] = reference.dual_coef_[0]
     expected = [np.sqrt(v @ rbf_kernel(X[:, k : k + 1], gamma=gamma) @ v) for k in range(12)]
-    model = SingleFeatureModel(svms(y, C), RBFKernel(gamma))
+    model = SingleFeatureKernels(svms(y, C), RBFKernel(gamma))
     assert model.train(as_design(X), np.ones(12)) == pytest.approx(expected, rel=1e-4)
 
 
@@ -129,7 +129,7 @@ def test_several_classes_add_their_squares():
     X, _ = data(3, p=9)
     targets = [np.where(np.arange(40) % 3 == c, 1.0, -1.0) for c in range(3)]
     chosen = (targets, targets[:1], targets[1:2], targets[2:])
-    models = [SingleFeatureModel(svms(np.transpose(some), 2.0), RBFKernel(0.2)) for some in chosen]
+    models = [SingleFeatureKernels(svms(np.transpose(some), 2.0), RBFKernel(0.2)) for some in chosen]
     abs_weights = [model.train(as_design(X), np.ones(9)) for model in models]
     assert abs_weights[0] ** 2 == pytest.approx(
         abs_weights[1] ** 2 + abs_weights[2] ** 2 + abs_weights[3] ** 2, rel=1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -15,46 +16,94 @@ from zeronorm.solvers.linear import LinearProblem, Reuse, Solution, State, Way, 
 SOLVER_TOL = 1e-7
 
 
+class Coordinates(Protocol):
+    """Coordinates in which models are trained, where these are not the features times their factors."""
+
+    def into(self, design: Design, scale: FloatArray) -> tuple[Design, FloatArray]:
+        """The data in these coordinates, and the factors of their columns."""
+
+    def back(self, found: Solution, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The weights of the features, one column for each model, and their absolute weights over the factors."""
+
+    def keep(self, kept: BoolArray) -> None:
+        """Drop the features that are not kept."""
+
+
+class EqualCoordinates:
+    """Each column stands for several equal coordinates, as many as ``counts`` states, which share its factor."""
+
+    def __init__(self, counts: FloatArray) -> None:
+        self.root = np.sqrt(counts)
+
+    def into(self, design: Design, scale: FloatArray) -> tuple[Design, FloatArray]:
+        return design, scale * self.root
+
+    def back(self, found: Solution, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return found.weights, found.absolute_weights() / self.root
+
+    def keep(self, kept: BoolArray) -> None:
+        self.root = self.root[kept]
+
+
 class RescaledModels:
     """The models of a linear problem on the features times their factors; a ``Model`` of the engine.
 
-    ``between`` changes the problem from one training to the next. A training without a solution leaves the weights as
-    they were.
+    ``between`` changes the problem from one training to the next; None: nothing changes. A training without a solution
+    leaves the weights as they were.
     """
 
     def __init__(
-        self, problem: LinearProblem, between: Between | None = None, *, way: Way | None = None
+        self,
+        problem: LinearProblem,
+        between: Between | None = None,
+        *,
+        way: Way | None = None,
+        coordinates: Coordinates | None = None,
     ) -> None:
-        self.problem, self.between, self.way = problem, Between() if between is None else between, way
+        self.problem, self.between, self.way = problem, between, way
+        self.coordinates = coordinates
         self.state: State | None = None
         self.status = Status.CONVERGED
         self._solution: Solution | None = None
+        self._weights: FloatArray | None = None  # where they are not those of the solution
         self._first: tuple[Design, FloatArray] | None = None
 
     @property
     def settled(self) -> bool:
-        return self.between.settled
+        return self.between is None or self.between.settled
 
     def train(self, design: Design, scale: FloatArray) -> FloatArray:
-        self.problem = self.between.before(self.problem, scale.size)
-        problem = replace(self.problem, scale=scale)
+        if self.between is not None:
+            self.problem = self.between.before(self.problem, scale.size)
+        factors = scale
+        if self.coordinates is not None:
+            design, factors = self.coordinates.into(design, scale)
+        problem = replace(self.problem, scale=factors)
         found = solve(problem, design, self.state, tol=SOLVER_TOL, way=self.way, reuse=Reuse.NEAR)
         self.status = found.status
         if found.status.is_unsolvable:
             return np.zeros(scale.size)
         self._solution, self.state = found, found.state
         self._first = self._first or (design, found.dual_coef)
-        self.problem = self.between.after(self.problem, found, design)
-        return found.absolute_weights()
+        if self.between is not None:
+            self.problem = self.between.after(self.problem, found, design)
+        if self.coordinates is None:
+            return found.absolute_weights()
+        self._weights, absolute = self.coordinates.back(found, scale)
+        return absolute
 
     def keep(self, kept: BoolArray) -> None:
+        if self.coordinates is not None:
+            self.coordinates.keep(kept)
         if self.state is not None:
             self.state = self.state.keep(kept)
 
     @property
     def weights(self) -> FloatArray:
         """The weights of the features before rescaling, one column for each model."""
-        return np.zeros((0, self.problem.n_models)) if self._solution is None else self._solution.weights
+        if self._solution is None:
+            return np.zeros((0, self.problem.n_models))
+        return self._solution.weights if self._weights is None else self._weights
 
     @property
     def bias(self) -> FloatArray:

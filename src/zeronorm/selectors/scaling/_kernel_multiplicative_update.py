@@ -152,7 +152,7 @@ class KernelMultiplicativeUpdate(WeightedSplittingSelector):
         self.C_ = self._cost(problem, kernel)
         rule = multiplicative if linear else constant_sum_rule(candidates.size)
         result = rescale_until_sparse(
-            SingleFeatureModel(
+            SingleFeatureKernels(
                 LinearProblem.of(problem, HingeLoss(squared=True), self.C_, pairing=self.multi_class), kernel
             ),
             problem.design,
@@ -272,8 +272,8 @@ def direct_form(x: FloatArray, a: float, v: FloatArray) -> float:
 # -- A kernel SVM on rescaled features, which scores each feature by the kernel of that feature alone --
 
 
-class SingleFeatureModel:
-    r"""Model of the rescaling engine that scores each feature by its own kernel.
+class SingleFeatureKernels:
+    r"""A kernel SVM, as a model of the rescaling engine, that scores each feature by its own kernel.
 
     The score is :math:`s_k^2 = \sum_c v_c^\top K_k v_c` with :math:`K_k` the kernel of feature k alone. For the linear
     kernel and two classes :math:`s_k = |w_k|`.
