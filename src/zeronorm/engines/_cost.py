@@ -136,14 +136,13 @@ def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
     diagonal = float(eigenvalues.sum()) / float(weight.sum())
     if not diagonal > 0.0:
         return AutomaticC(factor, 1.0)
-    smoother = _Smoother(eigenvalues / diagonal, vectors, weight, _members(problem.sample_groups))
+    groups = None if problem.sample_groups is None else _members(problem.sample_groups)
+    smoother = _Smoother(eigenvalues / diagonal, vectors, weight, groups)
     return AutomaticC(_smallest_good_cost(smoother, problem.target.columns()) * factor, diagonal)
 
 
-def _members(groups: Any) -> list[IntArray] | None:
+def _members(groups: Any) -> list[IntArray]:
     """Indices of the samples of each group."""
-    if groups is None:
-        return None
     _, codes = np.unique(groups, return_inverse=True)
     return [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
 

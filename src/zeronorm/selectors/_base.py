@@ -142,14 +142,14 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
         require_labels(y)
         self._target_type().check_raw(y)
-        if isinstance(X, Design) or has_own_backend(X):
+        if _is_plain(X, y):
+            design = as_design(X, allow_nan=self._allow_nan, check_finite=not self._statistics_are_checked())
+            self._check_names_of(design)
+        elif isinstance(X, Design) or has_own_backend(X):
             design = as_design(X, allow_nan=self._allow_nan, check_finite=False)
             if not self._statistics_are_checked():
                 require_finite(design, self._allow_nan)
             y = self._check_target_alone(y, design)
-            self._check_names_of(design)
-        elif _is_plain(X, y):
-            design = as_design(X, allow_nan=self._allow_nan, check_finite=not self._statistics_are_checked())
             self._check_names_of(design)
         else:
             check_container(X)

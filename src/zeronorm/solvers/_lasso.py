@@ -24,6 +24,7 @@ from zeronorm.design._base import SMALL_COPY_BYTES, Design
 
 MAX_ROUNDS = 100  # enlargements of the working set
 BATCH = 50  # violating features added at a time
+LARGEST_DENSE_COPY = 1 << 21  # entries of data up to which a dense copy is made
 ROUNDING = 1e-13  # of a weight, relative to the largest
 GRADIENT_ROUNDING = 1e-13  # of the largest gradient: a smaller violation cannot be told from rounding
 

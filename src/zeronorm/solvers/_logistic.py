@@ -16,8 +16,9 @@ from zeronorm.design import Design
 from zeronorm.design._dense import DenseDesign
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._geometry import GradientBounds
-from zeronorm.solvers._lasso import descend_coordinates, descend_sparse_columns
+from zeronorm.solvers._lasso import BATCH, LARGEST_DENSE_COPY, descend_coordinates, descend_sparse_columns
 from zeronorm.solvers.linear._losses import LOSSES
+from zeronorm.solvers.linear._working_set import SUFFICIENT
 
 # -- Logistic regression with a weighted ℓ1 norm: iteratively reweighted least squares on a growing set of features --
 #
@@ -31,9 +32,7 @@ from zeronorm.solvers.linear._losses import LOSSES
 LOSS = LOSSES["logistic"]
 MAX_ROUNDS = 50  # enlargements of the working set
 MAX_STEPS = 50  # reweighted least squares problems on one working set
-BATCH = 50  # violating features added at a time
 SMALLEST_CURVATURE = 1e-9
-LARGEST_DENSE_COPY = 1 << 21  # entries of sparse columns
 HARDLY_SPARSE = 4  # where the stored values times this exceed the entries, dense columns are faster
 FEWER_VALUES = (
     2  # where the stored values times this are fewer than Gram entries, passes over them are faster
@@ -41,7 +40,6 @@ FEWER_VALUES = (
 ROUGHLY = 0.1
 LASSO_TOL = 1e-12
 LASSO_MAX_ITER = 5000
-SUFFICIENT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)

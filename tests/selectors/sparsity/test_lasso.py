@@ -220,7 +220,7 @@ def test_lars_order_is_that_of_equal_angles(seed):
 
 @pytest.fixture
 def nothing_is_small(monkeypatch):
-    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.SMALL_DATA", 0)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.LARGEST_DENSE_COPY", 0)
 
 
 def counts(seed, n=60, p=90, n_classes=2):
@@ -245,7 +245,7 @@ def test_sparse_data_give_the_path_of_the_dense_copy(params, n_classes, monkeypa
     weight = np.where(np.arange(y.size) % 5 == 0, 2.0, 1.0)
     params = {"n_alphas": 10, **params}
     dense = LassoSelector(6, **params).fit(X, y, sample_weight=weight)
-    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.SMALL_DATA", 0)
+    monkeypatch.setattr("zeronorm.selectors.sparsity._lasso.LARGEST_DENSE_COPY", 0)
     for data in (X, sparse.csr_array(X), sparse.csc_array(X)):
         other = LassoSelector(6, **params).fit(data, y, sample_weight=weight)
         assert other.support_.tolist() == dense.support_.tolist()

@@ -17,7 +17,7 @@ from zeronorm.solvers._lasso import LassoStep
 @pytest.mark.parametrize("small", [60, 59])
 def test_least_squares_without_a_bias(task, weighted, small, monkeypatch):
     """Weighted products of centred columns and targets; small data are a dense copy."""
-    monkeypatch.setattr(lasso, "SMALL_DATA", small)
+    monkeypatch.setattr(lasso, "LARGEST_DENSE_COPY", small)
     X = noise(15, 4) + np.array([5.0, 0.0, -3.0, 1.0])
     y = noise(15, 1, 1)[:, 0] if task == "regression" else np.arange(15) % (2 if task == "binary" else 3)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 15) if weighted else None
@@ -108,7 +108,7 @@ def test_descent_on_many_columns_is_that_on_all_of_them(n_targets, most_features
     Y = noise(30, n_targets, 1) + X.block([3, 7])[:, :n_targets] * 2.0
     penalties = np.abs(X.transpose_dot(Y)).max() * np.geomspace(1.1, 0.004, 12)
     whole = lasso._descend(X, Y, penalties, 1e-12)
-    monkeypatch.setattr(lasso, "SMALL_DATA", 359)
+    monkeypatch.setattr(lasso, "LARGEST_DENSE_COPY", 359)
     steps = lasso._descend(X, Y, penalties, 1e-12, most_features)
     sizes = [step.columns.size for step in whole]
     n_steps = next((k + 1 for k, size in enumerate(sizes) if size > most_features), 12)

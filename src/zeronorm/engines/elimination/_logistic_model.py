@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpotrs
 from zeronorm._jit import dividing_kernel, kernel, reduction
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.elimination._smooth_models import (
+    DOWNDATES,
     Columns,
     KnownModel,
     factor_of,
@@ -22,7 +23,6 @@ from zeronorm.engines.elimination._smooth_models import (
 )
 from zeronorm.solvers.linear._softmax import Softmax, sum_of_curvatures
 
-DOWNDATES = 64  # removals after which a kernel matrix is recomputed
 STEPS = 200
 ROUNDED_STEP = 1e-7  # below this step rounding may keep the gradient from decreasing
 NEWTON_STEP = 1e-5  # after a Newton step of this size the remaining error is about its square

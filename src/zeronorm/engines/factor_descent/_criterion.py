@@ -26,6 +26,7 @@ from zeronorm.design._dense import DenseDesign
 from zeronorm.engines._sparse_paths import first_copies
 from zeronorm.solvers._geometry import project_on_simplex
 from zeronorm.solvers._status import UnsolvableError
+from zeronorm.solvers.linear._working_set import SUFFICIENT
 
 CONSTANT = -3.0  # score of constant features, below all others
 COPY = -2.5  # score of copies of other features, below all features that took part
@@ -163,7 +164,6 @@ def chosen_kernel(selector: Any, design: Design) -> ScaledKernel:
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
 
 MEMORY = 10  # a step may increase the value, but not above all of the last ten values
-SUFFICIENT = 1e-4  # share of the decrease predicted by the gradient that a step must reach
 SHORTEST = 1e-10  # fraction of a step below which the line search fails
 RESTING = 50  # iterations over which the decrease of the value is measured
 # Fraction of the tolerance: with a smaller relative decrease over these iterations the descent ends.

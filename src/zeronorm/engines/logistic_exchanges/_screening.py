@@ -29,6 +29,7 @@ from zeronorm.engines.logistic_exchanges._kernels import (
     to_bytes,
 )
 from zeronorm.execution import available_bytes, in_threads
+from zeronorm.solvers._geometry import MOST_IN_DOUBT
 
 Query = tuple[FloatArray, int]  # vectors, one per row, and how many features are wanted
 
@@ -37,8 +38,6 @@ COARSE_FROM = 1 << 22  # numbers in the data; for fewer a copy is not worthwhile
 COARSE_SHARE = 1 / 4  # share of the free memory that the copy may take
 BUDGET_SHARE = 1 / 2  # share of the memory budget for data in files
 REST = 0.004  # share of the norm of a vector in samples that are not read
-# Share of the features: reading more of them one by one takes longer than reading all.
-MOST_IN_DOUBT = 1 / 256
 BLOCK_NUMBERS = 1 << 17
 SAMPLED, OVERSAMPLED = 4096, 4  # sample of many values, used to find the largest
 

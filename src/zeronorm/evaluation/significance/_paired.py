@@ -16,6 +16,7 @@ from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.evaluation._records import frame_of_rows, rows_by_method
 from zeronorm.evaluation.significance._effects import EffectSize, paired_differences
 from zeronorm.evaluation.significance._pooled import (
+    COMMON_VARIANCE,
     LEAST_SCALE,
     MANY_FOLDS,
     POOLED_COLUMNS,
@@ -32,8 +33,6 @@ from zeronorm.evaluation.significance._pooled import (
 from zeronorm.resampling._metrics import Metric, as_metric
 
 FEWEST_FOLDS, FEWEST_IN_FOLD = 3, 4  # for the corrected t-test
-# In the corrected t-test: the share of the variance of a difference that all folds of a data set have in common.
-COMMON_VARIANCE = 0.35
 
 # In the paired test: variance with overlapping training sets over that of independent samples, simulated in
 # docs/trust. The excess over 1 grows with the share of the selected features that another fold does not select, and

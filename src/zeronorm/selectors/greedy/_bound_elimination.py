@@ -27,6 +27,7 @@ from zeronorm.engines.elimination._loop import (
     eliminate,
     finite_gram,
 )
+from zeronorm.engines.factor_descent._criterion import IN_MEMORY_BYTES
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -169,7 +170,6 @@ class BoundElimination(BaseSelector):
 # -- Leave-one-out bounds of a support vector machine as features are removed --
 
 
-IN_MEMORY_BYTES = 64 << 20
 MOST_REMOVED = 0.1  # share of removed columns in the stored copy from which a new copy is made
 
 

@@ -24,7 +24,14 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._lasso import LassoFactor, LassoStep, WeightedRows, follow_lasso_path, penalty_at_bound
+from zeronorm.solvers._lasso import (
+    LARGEST_DENSE_COPY,
+    LassoFactor,
+    LassoStep,
+    WeightedRows,
+    follow_lasso_path,
+    penalty_at_bound,
+)
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that is not active at this penalty has no effect
@@ -37,7 +44,6 @@ MOST_EPOCHS = 10_000
 JOIN_TOL = 1e-6  # relative excess of the gradient over the penalty with which a column joins the active ones
 MOST_JOINING = 200  # columns at a time, or as many as are active
 MOST_STEPS = 500  # breakpoints, unless more features are asked for
-SMALL_DATA = 1 << 21  # entries: a dense copy is made
 STEPS_AT_A_TIME = 8
 
 
@@ -219,7 +225,7 @@ def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
 
 
 def _is_small(X: LassoFactor) -> bool:
-    return X.shape[0] * X.shape[1] <= SMALL_DATA
+    return X.shape[0] * X.shape[1] <= LARGEST_DENSE_COPY
 
 
 def _levels_of_entry(steps: list[LassoStep]) -> FloatArray:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._base import Design
+from zeronorm.solvers._lasso import LARGEST_DENSE_COPY
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._interior_point import solve_l1_interior
@@ -31,8 +32,6 @@ from zeronorm.solvers.l1_svm._program import (
 )
 from zeronorm.solvers.l1_svm._tall import L1SvmTallProgram, Sides
 from zeronorm.solvers.svm._dual import per_sample
-
-LARGEST_DENSE_COPY = 1 << 21  # entries of sparse data
 
 # -- The samples of an ℓ1 SVM as rows of signed data, one for each side of its loss --
 

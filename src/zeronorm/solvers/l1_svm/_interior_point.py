@@ -40,12 +40,12 @@ from zeronorm.solvers.l1_svm._newton import (
     start_point,
     vertex,
 )
+from zeronorm.solvers.svm._tall import TO_THE_BOUND
 
 T = TypeVar("T", np.float64, np.bool_)
 
 MAX_ITER = 50  # where many rows lie on the kink the steps get short, and the simplex method is faster
 ENOUGH_ITER = 100  # after these, nothing is left out any more
-TO_THE_BOUND = 0.995  # a step stops this fraction of the way to the nearest bound
 CLOSE = 1e-2  # relative gap from which an exact solution is tried
 CLOSED = 1e-10  # relative gap below which more steps are useless
 FAR = 0.02  # a row is fixed where its multiplier is this small relative to its distance from the kink

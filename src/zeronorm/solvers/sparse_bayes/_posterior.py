@@ -27,7 +27,7 @@ from zeronorm._types import FloatArray
 from zeronorm.solvers.linear._losses import LOGISTIC
 from zeronorm.solvers.linear._smooth import SmoothSolution, solve_on_gram
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
+LOG_2PI = float(np.log(2.0 * np.pi))
 _NEWTON_LIMIT = 100
 _LEAST_CURVATURE = 1e-12  # of a sample whose label is certain
 LARGE_SYSTEM = 300  # weights; with more, Newton steps use a factor instead of an inverse
@@ -202,7 +202,7 @@ class GaussianLikelihood:
         left = weight * (self.target - fitted_values(columns, mean))
         mean += root @ (root.T @ (transpose_product(columns, left) - precision * mean))
         error = self.target - fitted_values(columns, mean)
-        log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (_LOG_2PI + np.log(self.noise_variance)))
+        log_likelihood = -0.5 * (weight @ error**2 + self.n_total * (LOG_2PI + np.log(self.noise_variance)))
         evidence = log_likelihood + _prior_volume(mean, precision, log_determinant)
         return Posterior(mean[None], root[None], weight[None], (weight * error)[None], evidence)
 
@@ -230,7 +230,7 @@ class GaussianLikelihood:
         P, border, total, _ = projected_inverse(K, weight)
         residual = P @ self.target
         log_likelihood = -0.5 * (
-            residual @ (residual / weight) + self.n_total * (_LOG_2PI + np.log(self.noise_variance))
+            residual @ (residual / weight) + self.n_total * (LOG_2PI + np.log(self.noise_variance))
         )
         bias = np.array([border @ self.target / total])
         return DualMode(residual[None], weight[None], bias, float(log_likelihood))
@@ -386,7 +386,7 @@ def _prior_volume(mean: FloatArray, precision: FloatArray, log_determinant: floa
     """Log prior at the mode plus the log volume of the posterior; the constant column has a flat prior."""
     penalised = precision[1:]
     log_prior = 0.5 * float(np.sum(np.log(penalised)) - penalised @ mean[1:] ** 2)
-    return log_prior + 0.5 * (_LOG_2PI - log_determinant)
+    return log_prior + 0.5 * (LOG_2PI - log_determinant)
 
 
 # -- Compiled loops of sparse Bayesian learning: the prior variances of largest evidence, one column at a time --

@@ -33,6 +33,7 @@ from zeronorm.design import Design
 from zeronorm.execution import require_memory
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.sparse_bayes._posterior import (
+    LOG_2PI,
     Columns,
     DualMode,
     Likelihood,
@@ -43,7 +44,6 @@ from zeronorm.solvers.sparse_bayes._posterior import (
     update_precisions,
 )
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 _CANDIDATES = 32  # columns added to the working set after all columns were evaluated
 _ADDITIONS = 10  # columns added between two passes over the working set
 _PASSES = 25  # passes over the working set before all columns are evaluated again
@@ -508,5 +508,5 @@ def _determined(
     for residual, curvature in zip(mode.residual, mode.curvature, strict=True):
         P, _, total, log_determinant = projected_inverse(K, curvature)
         found.append(design.gram_adjoint(P) / precision)
-        log_evidence -= 0.5 * float(residual @ K @ residual + log_determinant + np.log(total) - _LOG_2PI)
+        log_evidence -= 0.5 * float(residual @ K @ residual + log_determinant + np.log(total) - LOG_2PI)
     return np.column_stack(found), log_evidence

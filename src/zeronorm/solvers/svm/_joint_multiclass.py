@@ -29,6 +29,7 @@ from zeronorm._jit import kernel
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.solvers._status import Certified, Status
 from zeronorm.solvers.svm._dual import kernel_matrix, per_sample
+from zeronorm.solvers.svm._smo import EPSILON
 
 # -- Coordinate ascent for the multi-class dual --
 
@@ -82,7 +83,6 @@ def _one_pass(K, codes, ridge, upper, alpha, f, balance, bias, stiffness, everyw
 
 MOST_FREE = 1500  # free variables; a Newton step needs a square matrix of this size
 PASSES = 200  # passes of coordinate ascent before the biases are updated
-EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
