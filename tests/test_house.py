@@ -173,3 +173,11 @@ def test_the_guide_for_contributors_is_short_and_names_files_that_exist():
     commands = set(re.findall(r"`make ([\w-]+)`", guide))
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert commands <= targets
+
+
+def test_figures_that_were_reached_are_kept(house):
+    from zeronorm import ZeroNormSVM
+
+    gram, fit = house.gram_figure(), house.fit_figure(ZeroNormSVM(), (20, 150, 15))
+    assert gram.now[0] <= gram.wanted[0]
+    assert fit.now[2] <= fit.wanted[2]

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from call_trace import Trace, trace
 from own_words import own_words_of
@@ -57,20 +58,42 @@ class Figure:
 # -- What a call goes through -------------------------------------------------------------------------
 
 
-def traced_figures() -> Iterator[Figure]:
-    """A fit of two methods, the command ``select``, and one Gram matrix."""
+def small_data() -> tuple[Any, Any]:
+    """100 samples of 200 features, and their classes."""
     import numpy as np
 
-    from zeronorm import FisherScore, ZeroNormSVM, as_design
-
-    rng = np.random.default_rng(0)
     y = np.arange(100) % 2
-    X = rng.normal(size=(100, 200))
+    X = np.random.default_rng(0).normal(size=(100, 200))
     X[:, :5] += y[:, None]
-    for selector, wanted in ((ZeroNormSVM(), (20, 150, 15)), (FisherScore(), ())):
-        selector.fit(X, y)
-        found = trace(partial(selector.fit, X, y), PACKAGE)
-        yield _of_trace(f"{type(selector).__name__}().fit: files / functions / depth", found, wanted)
+    return X, y
+
+
+def fit_figure(selector: Any, wanted: tuple[float, ...] = ()) -> Figure:
+    """A fit of a method."""
+    X, y = small_data()
+    selector.fit(X, y)
+    found = trace(partial(selector.fit, X, y), PACKAGE)
+    return _of_trace(f"{type(selector).__name__}().fit: files / functions / depth", found, wanted)
+
+
+def gram_figure() -> Figure:
+    """One Gram matrix."""
+    from zeronorm import as_design
+
+    X, _ = small_data()
+    as_design(X).standardized().gram()
+    found = trace(as_design(X).standardized().gram, PACKAGE)
+    name = "Gram matrix of standardised data: functions / levels"
+    return Figure(name, (len(found.functions), found.depth), (6,), _names(found))
+
+
+def traced_figures() -> Iterator[Figure]:
+    """A fit of two methods, the command ``select``, and one Gram matrix."""
+    from zeronorm import FisherScore, ZeroNormSVM
+
+    X, y = small_data()
+    yield fit_figure(ZeroNormSVM(), (20, 150, 15))
+    yield fit_figure(FisherScore())
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "file.csv")
         with file.open("w", newline="") as stream:
@@ -82,11 +105,7 @@ def traced_figures() -> Iterator[Figure]:
     yield _of_trace("select file.csv: files / functions / depth", found)
     mutual = tuple(sorted(" ⇄ ".join(sorted(pair)) for pair in found.mutual))
     yield Figure("select file.csv: pairs of files that call each other", (len(mutual),), counted=mutual)
-    as_design(X).standardized().gram()
-    design = as_design(X).standardized()
-    found = trace(design.gram, PACKAGE)
-    name = "Gram matrix of standardised data: functions / levels"
-    yield Figure(name, (len(found.functions), found.depth), (6,), _names(found))
+    yield gram_figure()
 
 
 def _of_trace(name: str, found: Trace, wanted: tuple[float, ...] = ()) -> Figure:
