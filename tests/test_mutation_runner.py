@@ -115,3 +115,15 @@ def is_active(pid):
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_named_faults_apply_and_name_tests_that_exist(monkeypatch):
+    monkeypatch.syspath_prepend(str(RUNNER))
+    from faults import NAMED_FAULTS
+
+    root = RUNNER.parents[1]
+    for fault in NAMED_FAULTS:
+        assert (root / "src" / "zeronorm" / fault.file).read_text("utf-8").count(fault.text) == 1, (
+            fault.meaning
+        )
+        assert all((root / test).exists() for test in fault.tests), fault.meaning

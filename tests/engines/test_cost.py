@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 
 from zeronorm import AROM, L1SVM, RFE, KernelMultiplicativeUpdate, SVMWeights, ZeroNormSVM
 from zeronorm.design import as_design
+from zeronorm.engines import _by_content
 from zeronorm.engines import _cost as cost
 from zeronorm.engines._cost import (
     NEARLY,
@@ -19,6 +20,7 @@ from zeronorm.engines._cost import (
     automatic_C,
     automatic_l1_C,
     nearly_best_l1_costs,
+    without_outliers,
 )
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import KINDS, Binary, Real
@@ -282,13 +284,15 @@ def test_no_collapse_with_the_defaults(selector, shape, kind):
 
 def test_distances_of_sparse_samples_are_those_of_dense_ones(monkeypatch):
     """The subsample and the folds depend on distances that sparse columns give without dense blocks."""
-    monkeypatch.setattr(cost, "SPARSE_COLUMNS", 3)
+    monkeypatch.setattr(_by_content, "SPARSE_COLUMNS", 3)
     X = np.random.default_rng(0).poisson(0.4, size=(30, 8)).astype(float)
     y = np.arange(30) % 2
     dense = replace(problem_of(X, y), design=as_design(X).standardized())
     spared = replace(dense, design=as_design(sparse.csr_array(X)).standardized())
-    np.testing.assert_allclose(cost._squared_distances(spared), cost._squared_distances(dense), rtol=1e-12)
-    np.testing.assert_array_equal(cost._folds(spared), cost._folds(dense))
+    np.testing.assert_allclose(
+        _by_content.squared_distances(spared), _by_content.squared_distances(dense), rtol=1e-12
+    )
+    np.testing.assert_array_equal(_by_content.turns_by_content(spared), _by_content.turns_by_content(dense))
 
 
 def test_a_cost_is_found_once_for_the_same_view_target_weights_and_groups(monkeypatch):
@@ -315,3 +319,32 @@ def test_a_cost_is_found_once_for_the_same_view_target_weights_and_groups(monkey
     automatic_C(plain, design.gram())  # nothing is cached for a given kernel
     automatic_C(plain, design.gram())
     assert len(searched) == 3 + len(others)
+
+
+# -- outliers in y and robust losses ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["huber", "quantile"])
+def test_outliers_in_y_do_not_lower_the_cost_of_robust_losses(loss):
+    """Leave-one-out squares of five outliers in 40 samples would take the smallest C, and AROM the wrong features."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 20))
+        y = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40)
+        costs = []
+        for size in (50.0, 1e7):
+            fit = AROM(2, loss=loss, task="regression").fit(X, np.where(np.arange(40) < 5, size, y))
+            assert fit.get_support(indices=True).tolist() == [0, 1]
+            costs.append(fit.C_)
+        assert costs[0] == pytest.approx(costs[1])
+
+
+def test_without_outliers_targets_stay_as_they_are():
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.linspace(-1.0, 1.0, 30)
+    problem = problem_of(X, y, "regression")
+    np.testing.assert_array_equal(without_outliers(AROM(loss="huber"), problem).y, y)
+    far = problem_of(X, np.append(y[:-1], 99.0), "regression")
+    found = without_outliers(AROM(loss="quantile"), far).y
+    np.testing.assert_array_equal(found[:-1], y[:-1])
+    assert 1.0 < found[-1] < 5.0
+    assert without_outliers(AROM(), far) is far

@@ -85,10 +85,11 @@ def decisions(X, y, new, **settings):
 
 @pytest.mark.parametrize("n", [8, 40])
 @pytest.mark.parametrize("C", [5.0, np.inf])
-def test_the_first_update_is_exact(n, C):
+@pytest.mark.parametrize("scaling", ["unit", "paper"])
+def test_the_first_update_is_exact(n, C, scaling):
     X, y = toy(n)
     new = np.random.default_rng(9).normal(size=(30, 4))
-    explicit, implicit = decisions(X, y, new, C=C, max_iter=2)
+    explicit, implicit = decisions(X, y, new, C=C, max_iter=2, scaling=scaling)
     np.testing.assert_allclose(explicit, implicit, atol=1e-5 * np.abs(explicit).max())
 
 
@@ -96,8 +97,8 @@ def test_later_updates_are_exact_when_the_training_vectors_span_the_space():
     X, y = toy(40)  # 14 monomials of degree 1 and 2 in 4 inputs
     assert np.linalg.matrix_rank(ordered_monomials(X, 2)) == 14
     new = np.random.default_rng(9).normal(size=(30, 4))
-    for steps in (3, 5):
-        explicit, implicit = decisions(X, y, new, C=5.0, max_iter=steps)
+    for steps, scaling in ((3, "unit"), (5, "paper")):
+        explicit, implicit = decisions(X, y, new, C=5.0, max_iter=steps, scaling=scaling)
         np.testing.assert_allclose(explicit, implicit, atol=1e-4 * np.abs(explicit).max())
 
 
@@ -122,12 +123,13 @@ def test_the_first_model_is_a_kernel_svm():
         np.testing.assert_allclose(model.decision_function(X), reference.decision_function(K), atol=1e-4)
 
 
-def test_degree_one_is_arom():
+@pytest.mark.parametrize("scaling", ["unit", "paper"])
+def test_degree_one_is_arom(scaling):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 12))
     y = np.where(X[:, 2] - X[:, 7] + 0.3 * rng.normal(size=40) > 0, 1, -1)
-    model = KernelAROM(degree=1).fit(X, y)
-    selector = AROM(C=model.C, scaling="paper").fit(X, y)
+    model = KernelAROM(degree=1, scaling=scaling).fit(X, y)
+    selector = AROM(C=model.C, scaling=scaling, start="equal").fit(X, y)
     coefficients = np.zeros(12)
     coefficients[[monomial[0] for monomial in model.monomials_]] = model.coef_
     np.testing.assert_allclose(coefficients, selector.coef_[0], atol=1e-6)
@@ -174,7 +176,20 @@ def test_hard_margin_on_inseparable_classes(space):
 def test_a_cost_too_small_is_reported(space):
     X, y = toy(40)
     with pytest.warns(ConvergenceWarning, match="raise C"):
-        KernelAROM(space=space, C=1e-4).fit(X, y)
+        KernelAROM(space=space, C=1e-4, scaling="paper").fit(X, y)
+
+
+@pytest.mark.parametrize("space", ["explicit", "implicit"])
+def test_many_monomials_do_not_shrink_to_zero_with_the_default_cost(space):
+    """80 inputs have 3320 monomials: the same C costs a thousand times less than with one, without units."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 80))
+    y = X[:, 0] + 0.5 * rng.normal(size=20) > 0.0
+    model = KernelAROM(space=space).fit(X, y)
+    assert model.converged_
+    assert model.score(X, y) > 0.9
+    with pytest.warns(ConvergenceWarning, match="raise C"):
+        KernelAROM(space=space, scaling="paper").fit(X, y)
 
 
 def test_wrong_parameters_and_data_are_explained():

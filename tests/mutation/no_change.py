@@ -53,12 +53,6 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "solvers/l1_svm/_tall.py",
         "_solve_near",
-        "is_inside |= _nearest(np.abs(short), 2 * inside.size)",
-        "2 → 3",
-    ): "how many more rows are taken in next; the end is checked against all of them",
-    (
-        "solvers/l1_svm/_tall.py",
-        "_solve_near",
         "short, size = rows.short(weights), 2 * size",
         "2 → 3",
     ): "how many more rows are taken in next; the end is checked against all of them",
@@ -81,7 +75,7 @@ CHANGES_NOTHING: dict[Key, str] = {
         "0.1 → 0.2",
     ): "how exactly the minima on the way are met; the end is decided by the gap",
     (
-        "workflow/_models.py",
+        "result/_models.py",
         "LinearModel.save",
         'json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\\n", "utf-8"',
         "json.dumps: without indent=",
@@ -92,12 +86,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "length = 0.5 * (low + high) if high < np.inf else 2.0 * low",
         "< → <=",
     ): "without an upper end the length only grows, so that it leaves the interval only where there is one",
-    (
-        "selectors/meta/_stability_selection.py",
-        "StabilitySelection._select",
-        "selected_size=int(np.sum(self.frequencies_ >= self.threshold - 1e-12)),",
-        ">= → >",
-    ): "a frequency that equals the threshold less the rounding to the last digit",
     (
         "selectors/greedy/_rfecv.py",
         "_r2_of_columns",
@@ -122,12 +110,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "if rise <= self.tol * (1.0 + abs(model.objective)) and not pruned:",
         "1.0 → 2.0",
     ): "how exactly, not what: the tolerance for an objective near zero, and the climb that follows has its own",
-    (
-        "selectors/filters/_mutual_information.py",
-        "MutualInformation._share",
-        "n_threads = useful_threads(self.n_jobs, shape[0] * shape[1] * OPERATIONS_PER_VALUE)",
-        "0 → 1",
-    ): "how many threads share the work",
     ("design/_products.py", "transpose_dot_of_blocks", "if is_tall(design):", "not (is_tall(design))"): (
         "the same product by bands of rows or of columns: how fast, not what"
     ),
@@ -149,12 +131,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "found.append(start + np.flatnonzero(correlation > SUSPICIOUS_CORRELATION))",
         "> → >=",
     ): "a computed correlation that equals the limit to the last digit",
-    (
-        "selectors/scaling/_jcfo.py",
-        "SparseProbit._move_scale",
-        "if found.fun < before:",
-        "< → <=",
-    ): "scaling factors of the same value are as good; where nothing was gained they are the same ones",
     (
         "selectors/sparsity/_logistic_lasso.py",
         "_PenaltyWalk.ends",
@@ -266,7 +242,7 @@ CHANGES_NOTHING: dict[Key, str] = {
     (
         "solvers/l1_svm/_program.py",
         "L1SvmProgram._solve_hard",
-        "bound = 10.0 * max(float(costs.max(initial=0.0)), float(self.cost[~hard].max(initial=0.0)), 1e-6)",
+        "bound = 10.0 * max(float(penalties.max(initial=0.0)), float(self.cost[~hard].max(initial=0.0)), 1e-6)",
         "0.0 → 1.0",
     ): "a cost to begin with, which is raised until it is exact",
     ("solvers/l1_svm/_tall.py", "_solve_rows", "if n <= 2 * WINDOW:", "<= → <"): (
@@ -285,12 +261,6 @@ CHANGES_NOTHING: dict[Key, str] = {
     ("solvers/svm/_tall.py", "set_step", "return 1.0 / most if most > 0.0 else np.inf", "> → >="): (
         "in these loops one over zero is infinite"
     ),
-    (
-        "solvers/svm/_tall.py",
-        "solve_squared_loss",
-        "exact = np.array_equal(problem.residual(decision + change) > 0.0, excess > 0.0)",
-        "> → >=",
-    ): "a residual that is zero to the last digit: a search along the step then ends at the same point",
     (
         "design/_dense.py",
         "DenseDesign._surely_finite",
@@ -352,12 +322,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "sparse.vstack: without format=",
     ): "SciPy stacks parts that are all by column by column",
     (
-        "selectors/sparsity/_sparse_kernel_fisher.py",
-        "_Fisher.__init__",
-        "m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
-        "leave out m[m <= 1e-12 * m.max(initial=0.0)] = 0.0",
-    ): "of these numbers only the position of the largest is read, and whether there is one above zero",
-    (
         "selectors/sparsity/_lasso.py",
         "_descend",
         "above = max(2.0 * penalty - min(before, 2.0 * penalty), 0.5 * penalty)",
@@ -375,12 +339,6 @@ CHANGES_NOTHING: dict[Key, str] = {
         "seed = int(problem.rng.integers(2**31))",
         "** → *",
     ): "other seeds, which all are valid",
-    (
-        "selectors/meta/_consensus.py",
-        "_rank",
-        "with suppress_nested_warnings(ConvergenceWarning, EmptySelectionWarning):",
-        "suppress_nested_warnings: swap ConvergenceWarning and EmptySelectionWarning",
-    ): "kinds of warnings that are kept back, in any order",
     (
         "engines/trees/_cuts.py",
         "between",

@@ -377,12 +377,17 @@ def named_trials(chosen: str, known: Map) -> tuple[list[Trial], list[Outcome]]:
             lost.append(Outcome("named", name, key, LOST, "", 0, 0, 0.0))
             continue
         pairs = zip(known.tests, known.seconds, strict=True)
-        tests = {test: seconds for test, seconds in pairs if test.partition("::")[0] in fault.tests}
+        tests = {test: seconds for test, seconds in pairs if is_in(test.partition("::")[0], fault.tests)}
         ordered = dict(sorted(tests.items(), key=lambda pair: pair[1]))
         compiled = "zeronorm._jit" in text
         new = text.replace(fault.text, fault.replacement)
         trials.append(Trial("named", name, key, fault.file, new, ordered, len(tests), compiled))
     return trials, lost
+
+
+def is_in(file: str, chosen: tuple[str, ...]) -> bool:
+    """Whether a test file is one of these, or in one of these folders."""
+    return any(file == name or file.startswith(f"{name}/") for name in chosen)
 
 
 def again(file: Path) -> dict[str, list[Mutant]]:

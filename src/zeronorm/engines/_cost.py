@@ -30,9 +30,11 @@ import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
+from zeronorm.engines._by_content import squared_distances, turns_by_content
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target._real import weighted_median
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
+from zeronorm.solvers.linear import ROBUST_LOSSES
 
 NEARLY = 0.25  # standard errors; chosen, like the range of C, on the tuning data of the study "defaults"
 UNIT_COSTS = np.geomspace(0.1, 10.0, 17)  # for kernels whose mean diagonal is one
@@ -40,6 +42,7 @@ LARGEST_SYSTEM = 1000  # samples; with more, a subsample is used
 EPSILON = 0.1  # in units of the scale of a regression target
 # The same for the Huber loss, which keeps 95 % of the efficiency of squares for normal errors (Huber 1964).
 HUBER_EPSILON = 1.345
+FAR = 3.0  # scales of a regression target from its median; one of 370 normal targets is beyond
 FOLDS = 3
 # Samples for the ℓ1 norm; with more, a subsample is used: large linear programs are slow.
 LARGEST_PROGRAM = 300
@@ -48,7 +51,6 @@ BEYOND_FIRST = 1e3
 EQUALLY_GOOD = 1e-9
 NO_ROOM = 1e-12  # least 1 - leverage; below, a sample is fitted exactly
 NO_SLACK = 1e-7
-SPARSE_COLUMNS = 1024  # columns per block
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,19 @@ def C_of(
     known = known_cost(selector, problem)
     if known is not None:
         return known
-    found = automatic_C(problem, K)
+    found = automatic_C(without_outliers(selector, problem), K)
     return found.unit if unit == "diagonal" else found.raw
+
+
+def without_outliers(selector: Any, problem: Problem) -> Problem:
+    """The problem with a clipped target where the loss is robust: squares and correlations would follow outliers."""
+    if getattr(selector, "loss", None) not in ROBUST_LOSSES:
+        return problem
+    weight, targets = _weights(problem), problem.target.columns()
+    median = np.array([weighted_median(y, weight) for y in targets.T])
+    reach = FAR * problem.target.unit(problem.sample_weight)
+    values = np.clip(targets, median - reach, median + reach).reshape(problem.y.shape)
+    return replace(problem, target=replace(problem.target, values=values))
 
 
 def epsilon_of(selector: Any, problem: Problem) -> float | None:
@@ -127,7 +140,7 @@ def automatic_C(problem: Problem, K: FloatArray | None = None) -> AutomaticC:
 def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
     if problem.n_samples > LARGEST_SYSTEM:
         rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_SYSTEM)
-        problem, K = _some_samples(problem, rows), None if K is None else K[np.ix_(rows, rows)]
+        problem, K = problem.take(rows), None if K is None else K[np.ix_(rows, rows)]
     weight = _weights(problem)
     # Weights below one, such as weights that sum to one, are scaled to sum to the effective number of samples.
     factor = max(1.0, float(weight.sum()) / float(weight @ weight))
@@ -295,9 +308,9 @@ def nearly_best_l1_costs(
     if problem.n_samples > LARGEST_PROGRAM:
         step = np.log(costs[1] / costs[0])
         n_back = round(0.5 * np.log(problem.n_samples / LARGEST_PROGRAM) / step)
-        rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_PROGRAM, _squared_distances(problem))
-        problem = _some_samples(problem, rows)
-    fold, weight = _folds(problem), _weights(problem)
+        rows = _evenly_spaced_rows(problem.target.columns(), LARGEST_PROGRAM, squared_distances(problem))
+        problem = problem.take(rows)
+    fold, weight = turns_by_content(problem) % FOLDS, _weights(problem)
     is_test = [fold == k for k in range(FOLDS)]
     parts = [_LeftOut(problem, epsilon, rows, costs.size) for rows in is_test if 0 < rows.sum() < fold.size]
     share, losses, best = weight / weight.sum(), [], 0
@@ -324,18 +337,6 @@ def _is_beyond_the_best(loss: FloatArray, error: FloatArray) -> bool:
     is_worse = bool(loss[-1] > (1.0 + EQUALLY_GOOD) * loss[best])
     has_features = bool(loss[best] + error[best] < loss[0])
     return is_worse and (has_features or bool(loss[-1] > loss[best] + max(error[best], error[-1])))
-
-
-def _some_samples(problem: Problem, rows: IntArray) -> Problem:
-    weight = None if problem.sample_weight is None else problem.sample_weight[rows]
-    groups = None if problem.sample_groups is None else problem.sample_groups[rows]
-    return replace(
-        problem,
-        design=problem.design.take_rows(rows),
-        target=problem.target.take(rows),
-        sample_weight=weight,
-        sample_groups=groups,
-    )
 
 
 class _LeftOut:
@@ -368,52 +369,3 @@ class _LeftOut:
         if float(model.slack.max(initial=0.0)) <= NO_SLACK:
             self.final[i] = loss
         return loss
-
-
-def _folds(problem: Problem) -> IntArray:
-    """Assign a fold to each sample by its values, not by its position: copies of a sample share a fold.
-
-    Within each class the samples are sorted by their distance from the mean and assigned to the folds in turn; a group
-    of samples is sorted by its first sample.
-    """
-    squared = _squared_distances(problem)
-    strata = problem.target.strata()
-    label = np.zeros(problem.n_samples) if strata is None else strata
-    second = problem.target.columns().sum(axis=1)
-    fold = np.zeros(problem.n_samples, dtype=np.intp)
-    order = np.lexsort((second, squared, label))
-    if problem.sample_groups is not None:
-        _, codes = np.unique(problem.sample_groups, return_inverse=True)
-        _, first = np.unique(codes[order], return_index=True)
-        return np.asarray(np.argsort(np.argsort(first))[codes] % FOLDS, dtype=np.intp)
-    close = EQUALLY_GOOD * max(float(np.abs(squared).max(initial=0.0)), np.finfo(float).tiny)
-    turn = 0
-    for position, i in enumerate(order):
-        if position:
-            j = order[position - 1]
-            same = label[i] == label[j] and second[i] == second[j] and squared[i] - squared[j] <= close
-            turn += not same
-        fold[i] = turn % FOLDS
-    return fold
-
-
-def _squared_distances(problem: Problem) -> FloatArray:
-    """Squared distances of the samples from their mean."""
-    design, weight = problem.design, _weights(problem)
-    mean = design.transpose_dot(weight) / weight.sum()
-    return _squared_rows(design) - 2.0 * design.dot(mean) + float(mean @ mean)
-
-
-def _squared_rows(design: Design) -> FloatArray:
-    total = np.zeros(design.n_samples)
-    if design.stored_columns(np.empty(0, dtype=np.intp)) is None:
-        for _, block in design.iter_blocks():
-            total += np.einsum("ij,ij->i", block, block)
-        return total
-    for start in range(0, design.n_features, SPARSE_COLUMNS):
-        stored = design.stored_columns(np.arange(start, min(start + SPARSE_COLUMNS, design.n_features)))
-        assert stored is not None
-        columns, shift = stored
-        total += float(shift @ shift) - 2.0 * (columns @ shift)
-        total += np.bincount(columns.indices, columns.data**2, design.n_samples)
-    return total

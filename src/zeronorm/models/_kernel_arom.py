@@ -22,6 +22,7 @@ from zeronorm.engines._monomials import MonomialDesign
 from zeronorm.engines.rescaling._iteration import (
     COLLAPSED,
     UNFINISHED,
+    UnitFactors,
     multiplicative,
     rescale_until_sparse,
 )
@@ -81,6 +82,10 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         this, relative to the largest.
     max_iter
         One iteration trains one SVM.
+    scaling
+        "unit" rescales the factors before each training, so that the mean diagonal of the centred kernel is one: C then
+        means the same for any number of monomials. "paper" leaves them as the formula gives them: C must then grow with
+        the number of monomials, or all weights shrink to zero. With a hard margin both are the same.
 
     Attributes
     ----------
@@ -122,6 +127,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         zero_tol: float = 1e-3,
         tol: float = 1e-3,
         max_iter: int = 100,
+        scaling: Literal["unit", "paper"] = "unit",
     ) -> None:
         self.degree = degree
         self.space = space
@@ -130,6 +136,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
         self.zero_tol = zero_tol
         self.tol = tol
         self.max_iter = max_iter
+        self.scaling = scaling
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the polynomial to the samples X with the classes y."""
@@ -142,6 +149,7 @@ class KernelAROM(CheckedParameters, ClassifierMixin, BaseEstimator):  # type: ig
             self.scale_ = np.where(deviation > 1e-12 * np.abs(X).max(axis=0, initial=0.0), deviation, np.inf)
         inputs = self._inputs(X)
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
+        settings["in_units"] = self.scaling == "unit"
         model: ExplicitSpace | ImplicitSpace
         if self.space == "explicit":
             model = ExplicitSpace(inputs, signs, self.degree, zero_tol=self.zero_tol, **settings)
@@ -219,6 +227,7 @@ class ExplicitSpace:
         zero_tol: float,
         tol: float,
         max_iter: int,
+        in_units: bool,
     ) -> None:
         design = MonomialDesign.of(as_design(X), degree)
         _warn_if_long(len(X), design.n_features, f" and {design.n_features} monomials")
@@ -233,6 +242,9 @@ class ExplicitSpace:
             zero_tol=zero_tol,
             tol=tol,
             max_iter=max_iter,
+            units=UnitFactors(np.sqrt(design.column_stats().variance) * coordinates.root)
+            if in_units
+            else None,
         )
         if not result.iterates:
             result.status.check(NEEDS_SLACK)
@@ -263,14 +275,24 @@ class ImplicitSpace:
     """AROM with kernels only; the scaling factors are a combination, with coefficients γ, of the training vectors."""
 
     def __init__(
-        self, X: FloatArray, signs: FloatArray, degree: int, *, C: float, tol: float, max_iter: int
+        self,
+        X: FloatArray,
+        signs: FloatArray,
+        degree: int,
+        *,
+        C: float,
+        tol: float,
+        max_iter: int,
+        in_units: bool,
     ) -> None:
         _warn_if_long(len(X), len(X) ** 2, "")
-        self.X, self.degree = X, degree
+        self.X, self.degree, self.in_units = X, degree, in_units
+        self.divisor = 1.0  # of the kernel that is not rescaled
         self.n_iter, self.converged, self.remedy = 0, False, UNFINISHED
         self.gamma: FloatArray | None = None  # None: the kernel is not rescaled
-        kernel = first = self.kernel(None, X, X)
+        first = self.kernel(None, X, X)
         inverse = pinvh(first, rtol=RANK_TOL)
+        kernel, self.divisor = self._in_units(first)
         gamma: FloatArray | None = None
         solution: SvmDual | None = None
         resting = False
@@ -286,11 +308,17 @@ class ImplicitSpace:
                 break
             v = solution.dual_coef
             gamma = v if gamma is None else inverse @ (kernel @ v)
-            rescaled = self.kernel(gamma, X, X)
+            rescaled, size = self._in_units(self.kernel(gamma, X, X))
+            gamma = gamma / np.sqrt(size)
             resting = self._is_at_rest(kernel, rescaled, first, tol)
             kernel = rescaled
         self.dual_coef, self.bias = solution.dual_coef, solution.bias
         self.converged = resting and self.remedy == UNFINISHED
+
+    def _in_units(self, kernel: FloatArray) -> tuple[FloatArray, float]:
+        """The kernel over the mean diagonal that it has when centred, and that number; 1 without such units."""
+        size = float(np.diagonal(kernel).mean() - kernel.mean()) if self.in_units else 1.0
+        return (kernel / size, size) if 0.0 < size < np.inf else (kernel, 1.0)
 
     def _is_at_rest(self, kernel: FloatArray, rescaled: FloatArray, first: FloatArray, tol: float) -> bool:
         if np.trace(rescaled) <= COLLAPSED**2 * np.trace(first):
@@ -301,7 +329,7 @@ class ImplicitSpace:
     def kernel(self, gamma: FloatArray | None, left: FloatArray, right: FloatArray) -> FloatArray:
         """The kernel rescaled by z = Σ γ_i φ(x_i)."""
         if gamma is None:
-            return polynomial(left @ right.T, self.degree)
+            return polynomial(left @ right.T, self.degree) / self.divisor
         return rescaled_kernel(self.X, gamma, left, right, self.degree)
 
     def decide(self, X: FloatArray) -> FloatArray:

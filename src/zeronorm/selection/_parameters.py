@@ -306,6 +306,10 @@ _RESAMPLING = {
     "cv": Parameter(
         SPLITTER, "How the samples are split: a number of folds, a splitter, or a list of splits."
     ),
+    "validation_fraction": Parameter(
+        OPEN_FRACTION,
+        "Share of the samples that are kept out of the training, to end it before their error rises (early stopping).",
+    ),
     "scoring": Parameter(SCORER, "Scorer, as in scikit-learn; greater is better."),
     "sizes": Parameter(list_of(count()), "Numbers of features to try."),
     "level": Parameter(

@@ -172,6 +172,18 @@ class Problem:
         require_finite_stats(self.design, stats)
         return stats
 
+    def take(self, rows: IntArray) -> Problem:
+        """The problem of some samples."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        groups = None if self.sample_groups is None else self.sample_groups[rows]
+        return replace(
+            self,
+            design=self.design.take_rows(rows),
+            target=self.target.take(rows),
+            sample_weight=weight,
+            sample_groups=groups,
+        )
+
     def around_zero(self) -> Problem:
         """The same problem with the midrange subtracted from a real target."""
         return replace(self, target=self.target.around_zero())
@@ -282,12 +294,12 @@ LONG_S = 30.0  # seconds from which a fit is announced
 
 
 def warn_of_long_fit(owner: str, seconds: float, size: str, remedy: str) -> None:
-    """Before the work starts, warn of a fit that will take long; ``seconds`` is an estimate from measured constants."""
+    """Before the work starts, warn of a fit that may take long; ``seconds`` was measured on data that take longest."""
     if seconds > LONG_S:
         minutes = max(1, round(seconds / 60.0))
         warnings.warn(
-            f"{owner} on {size} will take about {minutes} {'minute' if minutes == 1 else 'minutes'} on one core. "
-            f"For less, {remedy}.",
+            f"{owner} on {size} may take up to {minutes} {'minute' if minutes == 1 else 'minutes'} on one core, if the "
+            f"data need a complex model. For less, {remedy}.",
             UserWarning,
             stacklevel=4,
         )

@@ -333,6 +333,7 @@ def rescale_until_sparse(
     max_iter: int,
     units: UnitFactors | None = None,
     start: FloatArray | None = None,
+    stops: Callable[[IntArray], bool] | None = None,
 ) -> Rescaling:
     r"""Train, rescale and drop features until the scaling factors converge.
 
@@ -344,6 +345,7 @@ def rescale_until_sparse(
     tol : largest relative change of a factor at convergence.
     units : scales the factors to size one before each training; None leaves them as the rule gives them.
     start : the first factors of all features; None: equal ones.
+    stops : whether the model, just trained on these features, ends the run and is no iterate.
 
     If no hard margin exists with the remaining features, the run ends and the iterates before are kept. If that
     happens in the first iteration, the caller must report it: ``status`` is then
@@ -363,6 +365,9 @@ def rescale_until_sparse(
         result.n_iter += 1
         if model.status.is_unsolvable:
             result.status = Status.CONVERGED if result.iterates else model.status
+            resting = True
+            break
+        if stops is not None and stops(active):
             resting = True
             break
         kept = _note(result, model.status, active, scale, abs_weight, zero_tol)

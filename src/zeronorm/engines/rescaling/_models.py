@@ -7,8 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from zeronorm._types import BoolArray, FloatArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.engines._early_stopping import EarlyStopping
 from zeronorm.engines.rescaling._between import Between
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import LinearProblem, Reuse, Solution, State, Way, solve
@@ -66,6 +67,7 @@ class RescaledModels:
         self.status = Status.CONVERGED
         self._solution: Solution | None = None
         self._weights: FloatArray | None = None  # where they are not those of the solution
+        self._before: tuple[Solution | None, FloatArray | None] = None, None
         self._first: tuple[Design, FloatArray] | None = None
 
     @property
@@ -83,6 +85,7 @@ class RescaledModels:
         self.status = found.status
         if found.status.is_unsolvable:
             return np.zeros(scale.size)
+        self._before = self._solution, self._weights
         self._solution, self.state = found, found.state
         self._first = self._first or (design, found.dual_coef)
         if self.between is not None:
@@ -97,6 +100,14 @@ class RescaledModels:
             self.coordinates.keep(kept)
         if self.state is not None:
             self.state = self.state.keep(kept)
+
+    def stops_early(self, stopping: EarlyStopping, features: IntArray, index: int | None = None) -> bool:
+        """Whether the last training has too large an error on validation samples; the one before then counts."""
+        everything = features.size == stopping.held_out.n_features
+        if not stopping.stops(slice(None) if everything else features, self.weights, self.bias, index):
+            return False
+        self._solution, self._weights = self._before
+        return True
 
     @property
     def weights(self) -> FloatArray:

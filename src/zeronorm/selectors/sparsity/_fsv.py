@@ -9,14 +9,15 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._cost import epsilon_of
+from zeronorm.engines._early_stopping import split_off
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies, relative
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSelector
+from zeronorm.selectors._base import WeightedSplittingSelector
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
-from zeronorm.solvers.linear import HingeLoss, LinearProblem, State, solve
+from zeronorm.solvers.linear import HingeLoss, LinearProblem, State, solve, svm_loss
 
 ZERO_WEIGHT = 1e-9  # relative to the largest weight
 LARGEST_ALPHA = 1e6
@@ -38,7 +39,7 @@ LARGEST_ALPHA = 1e6
         {"multi_class": "weston_watkins"},
     ),
 )
-class FSV(WeightedSelector):
+class FSV(WeightedSplittingSelector):
     r"""Select as few features as possible by concave minimisation, a sequence of linear programs (FSV).
 
     The zero-norm is replaced by :math:`\sum_k 1 - e^{-\alpha |w_k|}`. With ``sparsity=None`` the classes must be
@@ -73,6 +74,9 @@ class FSV(WeightedSelector):
     \cdot x_i - b| - \epsilon)` in units of the target's scale, so that the unit of y does not matter; with
     ``sparsity=None`` all targets must be met up to ε.
 
+    With ``validation_fraction`` the sequence ends before the error on samples that are kept out of it rises (early
+    stopping; Lal et al. 2006, section 4.3).
+
     Huang et al. (2008) print the exponent as 1 - α|w| inside the exponential; the formula above is the one of
     the original paper.
 
@@ -97,6 +101,10 @@ class FSV(WeightedSelector):
         The sequence ends when no weight changes by more than this.
     max_iter
         One iteration solves one linear program.
+    validation_fraction
+        The sequence ends before a program whose error on these samples is above the lowest by more than one standard
+        error of the difference. They are chosen by their values within each class, whole groups where ``fit`` gets
+        ``groups``; the programs have the other samples. None: no early stopping.
 
     Attributes
     ----------
@@ -108,6 +116,9 @@ class FSV(WeightedSelector):
         The ``epsilon`` that was used. None in classification.
     objective_ : float or ndarray
         The objective after each program, with the α of that program.
+    validation_errors_ : ndarray or None
+        With ``validation_fraction`` the mean error of each program on the validation samples, the last of which may be
+        the one that ended the sequence.
 
     Examples
     --------
@@ -135,6 +146,7 @@ class FSV(WeightedSelector):
         epsilon: float | Literal["auto"] = "auto",
         tol: float = 1e-7,
         max_iter: int = 100,
+        validation_fraction: float | None = None,
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -150,6 +162,7 @@ class FSV(WeightedSelector):
         self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
+        self.validation_fraction = validation_fraction
         self.standardize = standardize
         self.estimator = estimator
         self.feature_groups = feature_groups
@@ -161,6 +174,7 @@ class FSV(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.epsilon_ = epsilon_of(self, problem)
+        problem, stopping = split_off(self, problem, svm_loss("hinge", self.epsilon_))
         midrange, problem = problem.target.midrange, problem.around_zero()
         unit = problem.target.unit(problem.sample_weight)
         is_joint = self.multi_class == "weston_watkins" and problem.n_classes > 2
@@ -177,6 +191,11 @@ class FSV(WeightedSelector):
             for _ in range(int(self.max_iter)):
                 step = models.solve(alpha * np.exp(-alpha * weights))
                 self._check_solution(step.status)
+                if stopping and stopping.stops(
+                    slice(None), unit * step.weights.T, midrange + unit * step.bias
+                ):
+                    converged = True
+                    break
                 moved = float(np.abs(step.size - weights).max(initial=0.0))
                 weights = step.size
                 steps.append(step)
@@ -190,6 +209,7 @@ class FSV(WeightedSelector):
                 if converged:
                     break
                 alpha, rested = alpha * float(self.growth), support
+        self.validation_errors_ = None if stopping is None else np.array(stopping.errors)
         self.objective_ = np.asarray(objectives)
         single = len(steps[-1].bias) == 1
         self.coef_ = unit * (steps[-1].weights[0] if single else steps[-1].weights)

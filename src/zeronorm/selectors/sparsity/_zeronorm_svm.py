@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray
 from zeronorm.design._base import Design
 from zeronorm.engines._cost import C_of, automatic_C, known_cost
+from zeronorm.engines._early_stopping import EarlyStopping, split_off
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
 from zeronorm.engines.rescaling._between import ProbitStep
 from zeronorm.engines.rescaling._iteration import (
@@ -68,6 +70,9 @@ class ZeroNormSVM(WeightedSplittingSelector):
     of features at the start, all weights shrink to zero. The features are then ordered by the last
     iterate in which their weights differ, and a warning asks for a larger C.
 
+    With ``validation_fraction`` the iteration ends before the error on samples that are kept out of it rises (early
+    stopping; Lal et al. 2006, section 4.3).
+
     Columns equal up to sign and shift (copies, mirror images, an indicator and its complement) are merged before the
     start, because the iteration would give them equal weights: the weight goes to the first, the others rank last (see
     ``representative_``).
@@ -106,6 +111,10 @@ class ZeroNormSVM(WeightedSplittingSelector):
         1/N}` with the correlation of feature and labels (its mean square over classifiers), so that a feature that is
         informative alone starts with a larger factor. "auto": "correlation" for the hinge loss with a finite C, q < 1
         and ``scaling="unit"``, else "equal". From q = 1 on the iteration has one solution, whatever the start.
+    validation_fraction
+        The iteration ends before an iterate whose error on these samples is above the lowest by more than one standard
+        error of the difference. They are chosen by their values within each class, whole groups where ``fit`` gets
+        ``groups``; C and ``coef_`` come from the other samples. None: no early stopping. Not with ``q=inf``.
 
     Attributes
     ----------
@@ -115,6 +124,9 @@ class ZeroNormSVM(WeightedSplittingSelector):
         Bias in the last iterate, one number per classifier.
     C_ : float or None
         The ``C`` that was used. None for the probit model.
+    validation_errors_ : ndarray or None
+        With ``validation_fraction`` the mean error of each iterate on the validation samples, the last of which may be
+        the one that ended the iteration.
     representative_ : ndarray of shape (n_features_in_,), dtype int
         For each feature the first one that it is a copy of, up to sign and shift.
 
@@ -150,6 +162,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         max_iter: int = 1000,
         scaling: Literal["unit", "paper"] = "unit",
         start: Literal["auto", "correlation", "equal"] = "auto",
+        validation_fraction: float | None = None,
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -165,16 +178,20 @@ class ZeroNormSVM(WeightedSplittingSelector):
         self.max_iter = max_iter
         self.scaling = scaling
         self.start = start
+        self.validation_fraction = validation_fraction
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)
+        problem, stopping = split_off(self, problem, HingeLoss(), self.multi_class)
         self.C_ = None if self.loss == "probit" else self._cost(problem)
-        return self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem)
+        path = self._smallest_bound(problem) if np.isinf(self.q) else self._rescale(problem, stopping)
+        self.validation_errors_ = None if stopping is None else np.array(stopping.errors)
+        return path
 
-    def _rescale(self, problem: Problem) -> SelectionPath:
+    def _rescale(self, problem: Problem, stopping: EarlyStopping | None) -> SelectionPath:
         model = self._model(problem)
         units = UnitFactors.of(problem) if self.scaling == "unit" else None
         result = rescale_until_sparse(
@@ -187,6 +204,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
             max_iter=self.max_iter,
             units=units,
             start=correlated_start(problem, units, self.multi_class) if self._starts_apart() else None,
+            stops=None if stopping is None else partial(model.stops_early, stopping),
         )
         if not result.iterates:
             result.status.check("ZeroNormSVM with a hard margin (C=inf)")
@@ -249,6 +267,8 @@ class ZeroNormSVM(WeightedSplittingSelector):
     def _check_parameters(self) -> None:
         if self.loss == "probit" and np.isinf(self.q):
             raise parameter_error(self, "loss", "'hinge' with q=inf")
+        if self.validation_fraction is not None and np.isinf(self.q):
+            raise parameter_error(self, "validation_fraction", "None with q=inf, which has no iteration")
 
 
 # -- The support vector machine whose largest weight is as small as possible, by a linear program --
