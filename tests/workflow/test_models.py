@@ -209,7 +209,7 @@ def test_new_samples_are_named_by_their_own_column(tmp_path):
     assert "sample" not in apply_model(line("a"), pd.DataFrame({"a": [1.0, 2.0]}))
     with pytest.raises(ValueError, match="'who' of the new data holds text, but the model needs numbers"):
         apply_model(line("who"), file)
-    with pytest.raises(ValueError, match="no column 'z', which the model needs"):
+    with pytest.raises(ValueError, match="lack 1 of the 1 feature of the model: 'z'"):
         apply_model(line("z"), file)
     turned = tmp_path / "turned.txt"
     turned.write_text("x;s1;s2\na;1,5;2,5\n")
@@ -218,6 +218,19 @@ def test_new_samples_are_named_by_their_own_column(tmp_path):
     raw = read_new_samples(line("a"), file)
     assert isinstance(raw, RawTable)
     assert apply_model(line("a"), raw)["prediction"] == [1.0, 2.0, 3.0]
+
+
+def test_all_missing_features_are_named_with_columns_of_similar_names(tmp_path):
+    frame = pl.DataFrame({"CD4 ": [1.0, 2.0], "sex": ["f", "m"], "age": [30.0, 40.0]})
+    model = line("CD4", "age", "sex=f", "race=x", "HLA-DRA", *(f"gene {k}" for k in range(30)))
+    with pytest.raises(
+        ValueError, match="lack 33 of the 35 features of the model: 'CD4', 'race=x', "
+    ) as error:
+        apply_model(model, frame)
+    assert "They have 'CD4 ' for 'CD4': the same feature with another name?" in str(error.value)
+    assert "'gene 0'" in str(error.value)
+    assert "and 13 more" in str(error.value)
+    assert "'age'" not in str(error.value)
 
 
 def test_only_the_columns_that_a_model_needs_come_from_the_sheet(tmp_path):
@@ -238,7 +251,7 @@ def test_a_model_finds_its_columns_by_name(tmp_path):
     shuffled = frame.select("colour", "b", "a").head(10)
     found = apply_model(result.model, shuffled)
     np.testing.assert_allclose(found["prediction"], target[:10], atol=0.5)
-    with pytest.raises(ValueError, match="no column 'a'"):
+    with pytest.raises(ValueError, match="lack 1 of the 4 features of the model: 'a'"):
         apply_model(result.model, frame.drop("a"))
     with pytest.raises(ValueError, match="no finite value in data row 1"):
         apply_model(result.model, frame.with_columns(a=pl.lit(None, dtype=pl.Float64)))

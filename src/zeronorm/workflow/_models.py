@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from zeronorm.datasets._encoding import column_medians, fill, is_text_identifier
 from zeronorm.datasets._joining import join_samples, texts_of
 from zeronorm.datasets._numbers import with_numbers
 from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
+from zeronorm.datasets._table import counted, shown, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
 from zeronorm.result._models import GaussianModel, LinearModel
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
     from zeronorm.datasets import Table
     from zeronorm.workflow._options import Settings
+
+MOST_SHOWN = 20  # missing features that an error names
+MOST_COMPARED = 5000  # names of columns that are compared with theirs
 
 
 def fit_model(
@@ -135,6 +140,7 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
     else:
         raw = data if isinstance(data, RawTable) else read_new_samples(model, data, **reading)
         raw = replace(raw, names=distinct_names(raw.names)[0])
+        check_features(raw, model)
         X = np.column_stack([_column(raw, name) for name in model.features])
         samples = raw.sample_ids
     if model.fill:
@@ -212,15 +218,40 @@ def _columns_and_levels(feature: str) -> list[tuple[str, str]]:
     return [(feature[:cut], feature[cut + 1 :]) for cut in cuts]
 
 
-def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
-    """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
-    found = [index for index, known in enumerate(raw.names) if known == name]
-    if found and found[0] not in raw.texts:
-        return np.asarray(raw.column(found[0]), dtype=np.float64)
-    if found:
-        raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
+def check_features(raw: RawTable, model: LinearModel) -> None:
+    """Raise an error that names all features of the model that the new data lack, with similar names they have."""
+    lost = [name for name in model.features if _place(raw, name) is None]
+    if not lost:
+        return
+    known = raw.names[:MOST_COMPARED]
+    similar = {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in lost[:MOST_SHOWN]}
+    hints = [f"{shown(found[0])} for {shown(name)}" for name, found in similar.items() if found]
+    hint = f" They have {', '.join(hints)}: the same feature with another name?" if hints else ""
+    raise ValueError(
+        f"The new data lack {len(lost)} of the {counted(len(model.features), 'feature')} of the model: "
+        f"{shown_list(lost, MOST_SHOWN)}.{hint} Add the columns, or rename those that hold these features."
+    )
+
+
+def _place(raw: RawTable, name: str) -> tuple[int, str | None] | None:
+    """The column of a feature and, where it is one level of a text column, this level; None if there is none."""
+    if name in raw.names:
+        return raw.names.index(name), None
     for column, level in _columns_and_levels(name):
         for index in raw.texts:
             if raw.names[index] == column:
-                return np.asarray([cell == level for cell in raw.texts[index]], dtype=np.float64)
-    raise ValueError(f"The new data have no column {name!r}, which the model needs. Add it.")
+                return index, level
+    return None
+
+
+def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
+    """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
+    place = _place(raw, name)
+    if place is None:
+        raise KeyError(name)
+    index, level = place
+    if level is not None:
+        return np.asarray([cell == level for cell in raw.texts[index]], dtype=np.float64)
+    if index in raw.texts:
+        raise ValueError(f"The column {name!r} of the new data holds text, but the model needs numbers.")
+    return np.asarray(raw.column(index), dtype=np.float64)
