@@ -60,7 +60,7 @@ def test_a_model_is_applied_to_two_tables(tmp_path, capsys):
     assert run(["apply", out, genes, *reading]) == 0
     assert "note: 40 samples are in both tables." in capsys.readouterr().out
     assert run(["apply", out, genes, "--transpose"]) == 2  # the age is only in the other table
-    assert "no column 'věk'" in capsys.readouterr().err
+    assert "lack 1 of the 3 features of the model: 'věk'" in capsys.readouterr().err
 
 
 def test_predictions_carry_the_names_of_the_samples(data_file, tmp_path, capsys):
