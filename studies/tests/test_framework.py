@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from joblib import parallel_config
 from scipy import stats
 
 from zeronorm.resampling._journal import Journal
+from zeronorm_studies import code_version
 from zeronorm_studies import runner as workers
 from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
 from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
@@ -171,6 +173,56 @@ def test_a_study_resumes_from_its_journal(tmp_path, monkeypatch):
     again = run_study(made, in_process=True, journal=tmp_path)
     assert len(computed) == 1
     assert [r["error_rate"] for r in again.rows] == [r["error_rate"] for r in first.rows]
+
+
+def test_a_page_names_the_code_of_every_task_in_the_journal(tmp_path, monkeypatch):
+    made = study(plan)
+    monkeypatch.setattr(workers, "code_now", lambda: "zeronorm 9.1, commit 11111111, 2001-01-01")
+    run_study(made, in_process=True, journal=tmp_path)
+    files = sorted((tmp_path).glob("*.json"))
+    files[0].unlink()
+    monkeypatch.setattr(workers, "code_now", lambda: "zeronorm 9.2, commit 22222222, 2002-02-02")
+    again = run_study(made, in_process=True, journal=tmp_path)
+    old = f"zeronorm 9.1, commit 11111111, 2001-01-01 ({len(files) - 1} of the tasks)"
+    new = "zeronorm 9.2, commit 22222222, 2002-02-02 (1 of the tasks)"
+    text = to_markdown(build_page(made, again, quick=False))
+    assert f"computed by {old}; {new};" in text.partition("## ")[0]
+    assert f"| code | {old}; {new} |" in text
+
+
+def test_a_journal_without_the_code_is_said_to_be_of_unknown_code(tmp_path):
+    made, journal = study(plan), Journal(tmp_path)
+    run_study(made, in_process=True, journal=tmp_path)
+    for key in journal.finished():
+        result = journal.read(key)
+        assert result is not None
+        journal.write(key, {name: value for name, value in result.items() if name != "code"})
+    results = run_study(made, in_process=True, journal=tmp_path)
+    assert "unknown" in to_markdown(build_page(made, results, quick=False)).partition("## ")[0]
+
+
+def test_the_state_of_the_code_follows_its_files(tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "a.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(code_version, "PACKAGES", (package,))
+    code_version.code_state.cache_clear()
+    without = code_version.code_state()
+    (package / "a.py").write_text("x = 2\n", encoding="utf-8")
+    code_version.code_state.cache_clear()
+    changed = code_version.code_state()
+    assert without.startswith("source files with digest")
+    assert changed != without
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *command], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    code_version.code_state.cache_clear()
+    assert code_version.code_state() == f"commit {commit[:8]}"
+    (package / "a.py").write_text("x = 3\n", encoding="utf-8")
+    code_version.code_state.cache_clear()
+    assert code_version.code_state().startswith("source files with digest")
+    code_version.code_state.cache_clear()
 
 
 def test_other_settings_are_other_work(tmp_path):

@@ -53,12 +53,18 @@ def test_nothing_of_a_page_is_lost_on_the_way_to_html(name):
     text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     page = from_markdown(text)
     assert to_markdown(page) == text
-    shown = [page.title, page.subtitle]
+    shown = [page.title, page.subtitle, page.head]
     for section in page.sections:
         table = section.table
         shown += [section.heading, *section.paragraphs]
         shown += [cell for row in (table.header, *table.rows) for cell in row] if table else []
     assert Cells(to_html(page)).texts == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_at_its_head_which_code_and_day_it_speaks_of(name):
+    head = (PAGES / f"{name}.md").read_text(encoding="utf-8").partition("## ")[0]
+    assert re.search(r"^The figures were computed by zeronorm [\d.]+, .*\d{4}-\d\d-\d\d", head, re.MULTILINE)
 
 
 def test_one_form_of_each_page_is_kept():

@@ -103,7 +103,6 @@ def _run(
     shown = [
         ("date", run["started"]),
         ("command", run["command"]),
-        ("zeronorm", run["version"]),
         ("Python", run["python"]),
         ("packages", packages),
         ("duration of this call (tasks in the journal are not computed again)", f"{run['seconds']} s"),

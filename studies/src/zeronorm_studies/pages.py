@@ -14,6 +14,7 @@ import numpy as np
 
 from zeronorm.resampling import parse_metrics
 from zeronorm.selection.target import Labels
+from zeronorm_studies.code_version import ROW, head_of
 from zeronorm_studies.rank_diagram import HEADER, diagram, printed_difference
 from zeronorm_studies.results import ORIGINS, Finding, NotMeasured, Results
 from zeronorm_studies.study import Study
@@ -48,11 +49,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A whole page; the last section tells how it was made."""
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
+
+    @property
+    def head(self) -> str:
+        """Which code the page speaks of; nothing where it does not tell how it was made."""
+        last = self.sections[-1].table if self.sections else None
+        codes = [row[1] for row in last.rows if row[0] == ROW] if last else []
+        return head_of(codes[0]) if codes else ""
 
 
 def to_markdown(page: Page) -> str:
@@ -63,7 +71,7 @@ def to_markdown(page: Page) -> str:
 def from_markdown(text: str) -> Page:
     """The page that `to_markdown` wrote."""
     head, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
-    title, subtitle = (line for line in head.splitlines() if line)
+    title, subtitle, *_ = (line for line in head.splitlines() if line)  # the rest follows from the sections
     return Page(title.removeprefix("# "), subtitle, tuple(_section(part) for part in parts))
 
 
@@ -125,7 +133,7 @@ def build_page(study: Study, results: Results, *, quick: bool, provenance: Prove
     failures = _failures(results)
     if failures is not None:
         sections.append(failures)
-    run = PageTable(("", ""), tuple((name, value) for name, value in provenance))
+    run = PageTable(("", ""), ((ROW, results.code), *provenance))
     sections.append(Section("How this was run", table=run))
     title = f"{study.title} ({'quick version' if quick else 'full version'})"
     return Page(title, f"Study {study.name}, after {study.source}", tuple(sections))

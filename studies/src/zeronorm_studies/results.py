@@ -12,6 +12,7 @@ from scipy import stats
 
 from zeronorm.evaluation.significance import corrected_resampled_t, signed_rank
 from zeronorm.evaluation.significance._effects import standard_error
+from zeronorm_studies.code_version import UNKNOWN
 from zeronorm_studies.study import FloatArray, Plan
 
 Row = dict[str, Any]
@@ -39,13 +40,21 @@ class PublishedDifference:
 
 
 class Results:
-    """All rows of a run: one per data set, configuration, trial and size; ``seconds`` is the time of all tasks."""
+    """All rows of a run: one per data set, configuration, trial and size.
+
+    ``seconds`` is the time of all tasks, ``code`` the code that computed them.
+    """
 
     def __init__(
-        self, plan: Plan, rows: list[Row], missing: dict[str, str] | None = None, seconds: float = 0.0
+        self,
+        plan: Plan,
+        rows: list[Row],
+        missing: dict[str, str] | None = None,
+        seconds: float = 0.0,
+        code: str = UNKNOWN,
     ) -> None:
         self.plan = plan
-        self.seconds = seconds
+        self.seconds, self.code = seconds, code
         self.rows = rows
         self.missing = missing or {}
         self._by_key: dict[tuple[str, str, int | None], list[Row]] = {}

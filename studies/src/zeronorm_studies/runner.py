@@ -19,6 +19,7 @@ from zeronorm.evaluation._records import columns_of
 from zeronorm.registry import all_methods, get_method
 from zeronorm.resampling import Journal, digest
 from zeronorm.selection import Progress
+from zeronorm_studies.code_version import UNKNOWN, code_now, code_of_tasks
 from zeronorm_studies.results import Results
 from zeronorm_studies.study import Configuration, Data, Plan, Study, StudyError
 
@@ -69,13 +70,17 @@ def run_study(
         fresh = run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
     with Progress(verbose).task(study.name, len(waiting)) as advance:
         for job, result in fresh:
-            results[job] = result
+            results[job] = {**result, "code": code_now()}
             if store is not None:
-                store.write(keys[job], result)
+                store.write(keys[job], results[job])
             advance(1)
     rows = [row for job in keys for row in _rows(plan, job, results[job])]
     return Results(
-        plan, rows, missing, seconds=sum(result.get("seconds", 0.0) for result in results.values())
+        plan,
+        rows,
+        missing,
+        seconds=sum(result.get("seconds", 0.0) for result in results.values()),
+        code=code_of_tasks(result.get("code", UNKNOWN) for result in results.values()),
     )
 
 
