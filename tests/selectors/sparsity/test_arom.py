@@ -363,6 +363,6 @@ def test_an_empty_answer_of_rescaling_names_the_epsilon_where_there_is_one(task,
     selector.representative_, selector.C_ = np.arange(3), 1.0
     selector.epsilon_ = 0.1 if has_epsilon else None
     model = SimpleNamespace(weights=np.zeros((0, 1)), bias=np.array([0.5]))
-    assert selector._run(problem, model) is empty
+    assert selector._run(problem, model, None) is empty
     assert remedies == ["raise C or lower epsilon" if has_epsilon else "raise C"]
     assert (selector.coef_.tolist(), selector.intercept_.tolist()) == ([[0.0, 0.0, 0.0]], [0.5])
