@@ -233,6 +233,7 @@ def _documented_parameters(doc: str) -> dict[str, tuple[str, str]]:
 EXTRA_EXPORTS = {
     "zeronorm": {
         "evaluate": "zeronorm.evaluation._protocol",
+        "substitutes": "zeronorm.evaluation.stand_ins._substitutes",
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",

@@ -11,8 +11,17 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._error_control import adjust_p_values
-from zeronorm.evaluation._conditional import GivenColumns, TakeOver, orthonormal, standardized, take_over
+from zeronorm.evaluation.stand_ins._conditional import (
+    GivenColumns,
+    TakeOver,
+    orthonormal,
+    standardized,
+    take_over,
+)
 
+NEGLIGIBLE = (
+    0.02  # share of what a feature adds that need not be gone; a copy with the correlation 0.99 loses it
+)
 LEAST_CORRELATION = 0.5  # with the selected feature, given the others, of a feature that is tested
 MOST_COVERS = 8  # selected features that are tried as those that cover another
 MOST_CANDIDATES = 100  # tested for one selected feature, the most correlated first
@@ -26,36 +35,44 @@ class Tested:
     Parameters
     ----------
     index : the selected feature.
-    p_value : of the feature given the other selected ones, adjusted by Holm over the selected features.
+    p_value : of the feature given the other selected ones, times the number of all features, from which it was chosen.
     dof : degrees of freedom of its test.
+    n_features : number of all features.
     covered_by : the fewest other selected features without which this one would be significant; empty if none are.
     n_correlated : number of features that are correlated with it, given the others.
     candidates : those that were tested.
     found : the statistics of the candidates; None where there are none.
-    p_candidates, p_left, p_taken_over : adjusted by Holm over the candidates: association of each candidate given the
-        others; association of the feature given the others and the candidate; that more than the accepted share is left.
+    p_candidates, p_left, p_loss : adjusted by Holm over the candidates, of the hypotheses that a candidate is not
+        associated with the target given the others; that at most a negligible share of what the feature adds is left
+        once the candidate is given; that more than the accepted share is left.
     """
 
     index: int
     p_value: float
     dof: int
+    n_features: int
     covered_by: tuple[int, ...]
     n_correlated: int
     candidates: IntArray
     found: TakeOver | None
     p_candidates: FloatArray
     p_left: FloatArray
-    p_taken_over: FloatArray
+    p_loss: FloatArray
 
     def is_substitute(self, level: float) -> Any:
         """Which candidates take over what the feature adds, as far as tests can show it."""
-        p_claim = np.maximum(self.p_candidates, self.p_taken_over)
+        p_claim = np.maximum(self.p_candidates, self.p_loss)
         return (self.p_value <= level) & (p_claim <= level) & (self.p_left > level)
 
     def is_open(self, level: float) -> Any:
-        """Which candidates might, but the samples are too few to tell: nothing is seen to be left, nor shown to be gone."""
-        might = (self.p_left > level) & (self.p_candidates <= level) & (self.p_taken_over > level)
-        return (self.p_value <= level) & might
+        """Which candidates might, but the samples are too few to tell.
+
+        That something is lost with a candidate is shown only if it would be for the best of all features, since the
+        feature was selected on the same samples and fits them better than others would.
+        """
+        is_lost = self.p_left * self.n_features <= level
+        is_candidate = (self.p_value <= level) & (self.p_candidates <= level)
+        return is_candidate & ~is_lost & ~self.is_substitute(level)
 
 
 def run_tests(
@@ -83,7 +100,7 @@ def run_tests(
     k = len(support)
     given = [GivenColumns.of(np.delete(values, at, axis=1), target) for at in range(k)]
     alone = [take_over(given[at], values[:, at], values[:, :0]) for at in range(k)]
-    p_values = adjust_p_values(np.array([each.p_alone for each in alone]), "holm")
+    p_values = np.minimum(1.0, design.n_features * np.array([each.p_alone for each in alone]))
     tested = []
     for at in range(k):
         candidates, n_correlated = correlated[at]
@@ -91,7 +108,7 @@ def run_tests(
         found, holm = None, np.ones((3, 0))
         if is_shown and candidates.size:
             found = take_over(given[at], values[:, at], collapse(design.block(candidates)))
-            p = (found.p_candidates, found.p_left, found.p_taken_over(largest_loss))
+            p = (found.p_candidates, found.p_at_most(NEGLIGIBLE), found.p_at_least(largest_loss))
             holm = np.array([adjust_p_values(each, "holm") for each in p])
         cover = [] if is_shown else _cover(values, target, at, level)
         tested.append(
@@ -99,13 +116,14 @@ def run_tests(
                 index=int(support[at]),
                 p_value=float(p_values[at]),
                 dof=given[at].dof,
+                n_features=design.n_features,
                 covered_by=tuple(int(support[other]) for other in cover),
                 n_correlated=n_correlated,
                 candidates=candidates if is_shown else candidates[:0],
                 found=found,
                 p_candidates=holm[0],
                 p_left=holm[1],
-                p_taken_over=holm[2],
+                p_loss=holm[2],
             )
         )
     return tested

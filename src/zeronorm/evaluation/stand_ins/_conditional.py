@@ -20,7 +20,9 @@ A column f takes over what j adds if little of it is left once f is given too. W
 
 is small (Fieller 1954, for the ratio of two estimates). Their correlation c is :math:`\pm\sqrt{1 - \rho^2}` with the
 correlation :math:`\rho` of j and f given the others, and the sign of :math:`t_j t_{j|f}`. A :math:`t_{j|f}` that is not
-significant is therefore not enough: :math:`t_j` must be so large that what is left would have been seen.
+significant is therefore not enough: :math:`t_j` must be so large that what is left would have been seen. The opposite
+hypothesis, that at most a share is left, is rejected where :math:`t_{j|f}^2 / d` is large for a noncentral F
+distribution whose noncentrality is this share of :math:`t_j^2`.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from scipy import stats
 from zeronorm._types import FloatArray
 from zeronorm.engines._error_control import probe_tail
 
-SAME_DIRECTION = 1e-10  # share of a squared norm that is left where a column depends linearly on the given ones
+SAME_DIRECTION = (
+    1e-10  # share of a squared norm that is left where a column depends linearly on the given ones
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class GivenColumns:
     @property
     def dof(self) -> int:
         """Degrees of freedom of the test of one more column."""
-        return len(self.residual) - self.basis.shape[1] - self.target_basis.shape[1]
+        return int(len(self.residual) - self.basis.shape[1] - self.target_basis.shape[1])
 
     def rest_of(self, columns: FloatArray) -> FloatArray:
         """The columns without their part in the given ones; exactly zero where nothing is left."""
@@ -102,12 +106,17 @@ class TakeOver:
         """p-value of each f given the others."""
         return p_of(self.t_candidates, self.rank, self.dof)
 
-    @property
-    def p_left(self) -> FloatArray:
-        """p-value of j given the others and f."""
-        return p_of(self.t_left, self.rank, self.dof - 1)
+    def p_at_most(self, share: float) -> FloatArray:
+        """p-value of the hypothesis that at most this share of what j adds is left once f is given.
 
-    def p_taken_over(self, share: float) -> FloatArray:
+        With the share 0 it is that of j given the others and f.
+        """
+        dof = self.dof - 1
+        if dof < 1 or share == 0.0:
+            return p_of(self.t_left, self.rank, dof)
+        return np.asarray(stats.ncf.sf(self.t_left**2 / self.rank, self.rank, dof, share * self.t**2))
+
+    def p_at_least(self, share: float) -> FloatArray:
         """p-value of the hypothesis that at least this share of what j adds is left once f is given."""
         left, root = np.abs(self.t_left), np.sqrt(share)
         # |t|² is on average d − 1 too large where the target has d columns.
