@@ -187,7 +187,10 @@ def simulation():
 
 def test_planted_substitutes_are_found_and_false_ones_are_rare():
     module = simulation()
-    for setting in (module.Setting("real", "known", 200, 500), module.Setting("two classes", "known", 800, 500)):
+    for setting in (
+        module.Setting("real", "known", 200, 500),
+        module.Setting("two classes", "known", 800, 500),
+    ):
         row = module.row(setting, 5)
         assert row["substitutes found"] >= 0.95
         assert row["features with a false substitute"] <= 0.05
