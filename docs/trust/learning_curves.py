@@ -22,7 +22,8 @@ import numpy as np
 
 from zeronorm import FisherScore, evaluate, learning_curve
 from zeronorm.datasets import load_dataset
-from zeronorm.evaluation.learning._curve import DRAWS, LearningCurve
+from zeronorm.evaluation.learning._answer import LearningCurve
+from zeronorm.evaluation.learning._curve import DRAWS
 from zeronorm.resampling._metrics import as_metric
 from zeronorm.resampling._splits import Split, make_splits, take_rows
 from zeronorm.selection.target import TASKS

@@ -35,6 +35,12 @@ class GrowingSplits:
     step: IntArray
     n_steps: int
 
+    def of_first_draw(self) -> list[Split]:
+        """The splits of the first draw with all training samples."""
+        pairs = zip(self.splits, self.draw, self.step, strict=True)
+        found = [split for split, draw, step in pairs if draw == 0 and step == self.n_steps - 1]
+        return [replace(split, index=number) for number, split in enumerate(found)]
+
 
 def growing_splits(
     y: NDArray[Any],
