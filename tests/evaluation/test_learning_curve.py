@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ def test_training_sets_are_nested_stratified_and_divide_no_group(with_groups):
     assert len(drawn.splits) == 2 * 4 * 5
     for first in range(0, len(drawn.splits), 5):
         sizes = drawn.splits[first : first + 5]
-        for smaller, larger in zip(sizes, sizes[1:], strict=False):
+        for smaller, larger in pairwise(sizes):
             assert set(smaller.train) < set(larger.train)
             assert np.array_equal(smaller.test, larger.test)
         for split in sizes:
