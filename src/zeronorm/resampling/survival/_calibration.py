@@ -11,9 +11,10 @@ from zeronorm._types import FloatArray
 from zeronorm.resampling.survival._curves import Counts, event_and_time
 
 MAX_STEPS = 200
-LARGEST_SLOPE = 50.0  # in standard deviations of the log risks: beyond it the events are in perfect order
+LARGEST_SLOPE = 20.0  # in standard deviations of the log risks: beyond it the events are in perfect order
 LARGEST_STEP = 2.0
 TOLERANCE = 1e-12
+FLAT = 1e-10  # curvature per event of a likelihood without maximum
 
 
 def calibration_slope(y_true: Any, log_risk: ArrayLike) -> float:
@@ -38,7 +39,7 @@ def calibration_slope(y_true: Any, log_risk: ArrayLike) -> float:
     slope = 0.0
     for _ in range(MAX_STEPS):
         gradient, curvature = _derivatives(slope, standard, codes, counts, observed)
-        if curvature <= 0.0 or abs(slope) > LARGEST_SLOPE:
+        if curvature <= FLAT * counts.events.sum() or abs(slope) > LARGEST_SLOPE:
             break
         step = float(np.clip(gradient / curvature, -LARGEST_STEP, LARGEST_STEP))
         slope += step

@@ -17,8 +17,7 @@ from zeronorm.resampling.survival._concordance import (
     uno_concordance,
 )
 from zeronorm.resampling.survival._curves import censoring_survival, event_and_time
-
-SURVIVAL = "survival"
+from zeronorm.selection.target import TimeToEvent
 
 
 def _uno_of(y: NDArray[Any]) -> UnoConcordance:
@@ -44,7 +43,7 @@ SURVIVAL_METRICS = (
         bounds=(0.0, 1.0),
         outcomes="pairs",
         sample_outcomes=concordance_outcomes,
-        tasks=(SURVIVAL,),
+        tasks=(TimeToEvent.task,),
     ),
     Metric(
         "uno_concordance",
@@ -54,7 +53,7 @@ SURVIVAL_METRICS = (
         bounds=(0.0, 1.0),
         outcomes="pairs",
         sample_outcomes=_uno_outcomes,
-        tasks=(SURVIVAL,),
+        tasks=(TimeToEvent.task,),
         of_target=_uno_of,
     ),
     Metric(
@@ -63,7 +62,7 @@ SURVIVAL_METRICS = (
         response="model",
         label="integrated Brier score",
         bounds=(0.0, 1.0),
-        tasks=(SURVIVAL,),
+        tasks=(TimeToEvent.task,),
         of_target=_brier_of,
     ),
     Metric(
@@ -71,6 +70,6 @@ SURVIVAL_METRICS = (
         calibration_slope,
         greater_is_better=True,
         label="calibration slope",
-        tasks=(SURVIVAL,),
+        tasks=(TimeToEvent.task,),
     ),
 )
