@@ -71,13 +71,15 @@ def kaplan_meier(event: ArrayLike, time: ArrayLike) -> StepFunction:
     with :math:`d_i` events among the :math:`n_i` samples at risk at time :math:`t_i`.
     """
     counts = Counts.of(event, time)
-    return StepFunction(counts.times, np.cumprod(1.0 - counts.events / counts.at_risk), 1.0)
+    shares = np.asarray(counts.events / counts.at_risk, dtype=np.float64)
+    return StepFunction(counts.times, np.cumprod(1.0 - shares), 1.0)
 
 
 def nelson_aalen(event: ArrayLike, time: ArrayLike) -> StepFunction:
     r"""The estimated cumulative hazard :math:`\hat\Lambda(t) = \sum_{t_i \le t} d_i / n_i`."""
     counts = Counts.of(event, time)
-    return StepFunction(counts.times, np.cumsum(counts.events / counts.at_risk), 0.0)
+    shares = np.asarray(counts.events / counts.at_risk, dtype=np.float64)
+    return StepFunction(counts.times, np.cumsum(shares), 0.0)
 
 
 def censoring_survival(event: ArrayLike, time: ArrayLike) -> StepFunction:
@@ -100,4 +102,4 @@ def baseline_hazard(event: ArrayLike, time: ArrayLike, log_risk: ArrayLike) -> S
     codes = np.searchsorted(counts.times, np.asarray(time, dtype=np.float64))
     risk = np.bincount(codes, weights=np.exp(np.asarray(log_risk, dtype=np.float64)))
     at_risk = risk[::-1].cumsum()[::-1]
-    return StepFunction(counts.times, np.cumsum(counts.events / at_risk), 0.0)
+    return StepFunction(counts.times, np.asarray(np.cumsum(counts.events / at_risk), dtype=np.float64), 0.0)
