@@ -150,7 +150,6 @@ NAMES: tuple[str, ...] = (
     "gadat2007-spam",
     "gadat2007-leukemia",
     "gadat2007-challenge",
-    "challenge-resplits",
     "gadat2007-usps",
     "gadat2007-faces",
     "guyon2003-spectra",
