@@ -72,7 +72,7 @@ def kaplan_meier(event: ArrayLike, time: ArrayLike) -> StepFunction:
     """
     counts = Counts.of(event, time)
     shares = np.asarray(counts.events / counts.at_risk, dtype=np.float64)
-    return StepFunction(counts.times, np.cumprod(1.0 - shares), 1.0)
+    return StepFunction(counts.times, np.asarray(np.cumprod(1.0 - shares), dtype=np.float64), 1.0)
 
 
 def nelson_aalen(event: ArrayLike, time: ArrayLike) -> StepFunction:
