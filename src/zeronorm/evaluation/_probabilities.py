@@ -23,7 +23,7 @@ from zeronorm._types import FloatArray, IntArray
 MOST_STEPS = 100
 STEEPEST = 1e3  # a slope beyond it, in units of the scores, means that the scores separate the classes
 LEVERAGE_TOLERANCE = 1e-4  # change of a leverage, relative to the mean, at which the prior has converged
-LEAST_DECREMENT = 1e-12  # Newton's decrement, relative to the number of samples, at which a fit ends
+LEAST_DECREMENT = 1e-18  # Newton's decrement, relative to the number of samples, at which a fit ends
 
 
 @dataclass(frozen=True)

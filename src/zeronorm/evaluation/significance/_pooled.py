@@ -362,11 +362,17 @@ def placements(row: Row) -> FloatArray:
     """For every sample, the share of correctly ordered samples of the other class in the same test fold."""
     truth, decision = np.asarray(row["truth"]), np.asarray(row["decision"], dtype=np.float64)
     positive = truth == np.unique(truth)[-1]
-    above = decision[positive][:, None] - decision[~positive][None, :]
-    ordered = (above > 0) + 0.5 * (above == 0)
     found = np.empty(truth.size)
-    found[positive], found[~positive] = ordered.mean(axis=1), ordered.mean(axis=0)
+    found[positive] = _share_below(decision[positive], decision[~positive])
+    found[~positive] = 1.0 - _share_below(decision[~positive], decision[positive])
     return found
+
+
+def _share_below(values: FloatArray, others: FloatArray) -> FloatArray:
+    """For every value the share of the others that are below it; equal ones count one half."""
+    ordered = np.sort(others)
+    counts = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return np.asarray(counts / (2.0 * others.size))
 
 
 def _residual_overlap(rows: Sequence[Row]) -> float:
