@@ -25,6 +25,7 @@ from zeronorm.workflow._held_out import held_out_fields
 from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Settings
+from zeronorm.workflow._proof import proved_gap
 from zeronorm.workflow._result import Result
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def _selection_result(
         chosen_method=fitted.label,
         size=size,
         procedure=found,
+        proof=proved_gap(table, fitted.columns, fitted.innermost),
         selected=selected,
         listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},

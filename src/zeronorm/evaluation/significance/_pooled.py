@@ -36,6 +36,7 @@ from zeronorm.resampling._metrics import (
     squared_residuals,
     target_variance,
 )
+from zeronorm.resampling.survival._curves import event_and_time
 
 # Intervals: the excess over 1 of the variance of a measured error (around the error of its models), relative to the
 # variance of independent samples, for the least stable procedures.
@@ -188,6 +189,8 @@ def _interval(metric: Metric, rows: Sequence[Row], values: FloatArray, confidenc
         return _area_interval(rows, values, z)
     if metric.outcomes == "none":
         return _jackknife_interval(metric, rows, confidence)
+    if metric.outcomes == "pairs":
+        return _concordance_interval(metric, rows, values, z)
     pooled = pool_outcomes(rows, outcomes_of(metric))
     if metric.outcomes == "share explained":
         return _explained_interval(pooled, rows, confidence)
@@ -217,6 +220,8 @@ def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
     needed = ("truth", "predictions", "test_rows")
     if metric.response == "selected" or any(row.get(name) is None for row in rows for name in needed):
         return ""
+    if _are_times(rows):
+        return ""
     truth, predictions, samples = (np.concatenate([np.asarray(row[name]) for row in rows]) for name in needed)
     if not np.isin(predictions, truth).all():
         return ""
@@ -235,9 +240,15 @@ def _what_is_missing(metric: Metric, rows: Sequence[Row]) -> str:
 def has_outcomes(metric: Metric, rows: Sequence[Row]) -> bool:
     """Whether the rows hold the outcomes of single samples that the metric needs."""
     needed = {"ranks": "decision"}.get(metric.outcomes, "predictions")
-    if metric.outcomes == "none" and metric.response != "predict":
+    if metric.outcomes == "none" and (metric.response != "predict" or _are_times(rows)):
         return False
     return all(row.get(name) is not None for row in rows for name in ("truth", "test_rows", needed))
+
+
+def _are_times(rows: Sequence[Row]) -> bool:
+    """Whether the target has events and times: predicted risks of different folds then cannot be compared."""
+    truth = rows[0].get("truth") if rows else None
+    return truth is not None and len(truth) > 0 and isinstance(truth[0], (dict, tuple, np.void))
 
 
 def outcomes_of(metric: Metric) -> Callable[[Row], FloatArray]:
@@ -356,6 +367,23 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
     members = [pooled.labels == label for label in labels]
     overlap = _overlap(float(variance(shrunk)), pooled, members, rows, of_areas=True)
     return _accepted(area, lambda a: overlap(a) * variance(a), z)
+
+
+def _concordance_interval(metric: Metric, rows: Sequence[Row], values: FloatArray, z: float) -> Interval:
+    """The lowest and highest concordance c that differ from the measured one by less than z standard errors at c.
+
+    The variance is that of Hájek's projection, scaled by c(1 - c); it is at least the variance of the area under a
+    ROC curve at chance with as many positive samples as there are events.
+    """
+    pooled = pool_outcomes(rows, outcomes_of(metric))
+    n_events = max(1, sum(bool(event) for event in event_and_time(list(pooled.labels))[0]))
+    center = float(values.mean())
+    shrunk = (center * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
+    alone = float(pooled.mean.var(ddof=1)) / pooled.n if pooled.n > 1 else 0.0
+    unit = max(alone / (shrunk * (1 - shrunk)), 1 / (3 * n_events))
+    everyone = np.ones(pooled.n, dtype=bool)
+    overlap = _overlap(unit * shrunk * (1 - shrunk), pooled, [everyone], rows, of_areas=True)
+    return _accepted(center, lambda c: overlap(c) * unit * c * (1 - c), z)
 
 
 def placements(row: Row) -> FloatArray:

@@ -13,7 +13,7 @@ from zeronorm.selectors._base import BaseSelector
 @register(
     "random",
     family="filters",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Guyon et al. 2003 (rand100, rand7)",
     cost="p",
     oracle="every feature is chosen equally often",
@@ -48,7 +48,7 @@ class RandomSelector(BaseSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
