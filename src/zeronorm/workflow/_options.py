@@ -412,6 +412,21 @@ class SelectOptions(RunOptions):
         "The largest value that --control allows. Default: 0.1 (fdr), 0.05 (fwer), 1 (expected).",
         "NUMBER",
     )
+    substitutes: bool = option(
+        False,
+        SWITCH,
+        "Whether to look for the features that would do as well as each selected one, for the result, the report and "
+        "substitutes.csv.",
+        "Look for the features that would do as well as each selected one: table in the report, substitutes.csv.",
+    )
+    learning_curve: bool = option(
+        False,
+        SWITCH,
+        "Whether to repeat the whole procedure on growing parts of the samples, and to predict the error for two and "
+        "four times as many. Takes about fifteen times as long as the cross-validation.",
+        "Repeat the procedure on growing parts of the samples and predict the error for two and four times as many. "
+        "Takes about fifteen times as long as the cross-validation.",
+    )
     save_model: bool = option(
         False,
         SWITCH,

@@ -71,6 +71,8 @@ def select(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     resume: bool = False,
+    substitutes: bool = False,
+    learning_curve: bool = False,
     save_model: bool = False,
     write_table: str | os.PathLike[str] | None = None,
     verbose: bool = False,

@@ -19,10 +19,8 @@ from zeronorm.resampling._metrics import Metric
 
 FACTORS = (2, 4)  # multiples of the samples at which the error is predicted
 N_BOOTSTRAP = 2000
-SMALL_GAIN, SMALLEST_GAIN = (
-    0.1,
-    0.02,
-)  # share of the error that is no help, and that is not even expected to be one
+SMALL_GAIN = 0.1  # share of the error: a smaller gain is no help
+LEAST_EXPECTED = 0.05  # share of the error that must be expected as a gain
 
 
 def curve_of_records(
@@ -159,4 +157,4 @@ def _verdict(gain: float, error: float, law: PowerLaws, drop: FloatArray) -> Ver
     expected = float((law.at(law.unit) - law.at(2.0 * law.unit))[0])
     if high < SMALL_GAIN * scale or scale <= 0.0:
         return "does not help"
-    return "helps" if low > 0.0 and expected > SMALLEST_GAIN * scale else "cannot be told"
+    return "helps" if low > 0.0 and expected > LEAST_EXPECTED * scale else "cannot be told"
