@@ -1,0 +1,223 @@
+"""Pages of runs: progress, result, downloads, predictions for new samples, and two results side by side."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from zeronorm.app import _fields as fields
+from zeronorm.app import _runs as runs
+from zeronorm.app._calls import command_text, python_text
+from zeronorm.app._context import Context, context_of, html, in_thread, sent_values
+from zeronorm.app._runs import Run, RunError
+from zeronorm.app._security import REPORT_POLICY
+from zeronorm.app._side_by_side import side_by_side
+from zeronorm.app._tables import safe_name
+from zeronorm.app._templates import event
+
+LOOK_S = 0.5  # between two looks at a run that is watched
+MOST_PREDICTIONS_SHOWN = 50
+OF_PREDICTION = ("id", "transpose", "decimal_comma", "delimiter", "encoding")
+
+
+def _run(request: Request) -> Run:
+    return context_of(request).runs.get(request.path_params["name"])
+
+
+def _calls(run: Run) -> dict[str, str]:
+    """The command and the call in Python that do the same as the run."""
+    settings = run.settings
+    if not settings:
+        return {"command": "", "python": ""}
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in settings["options"].items()
+    }
+    with_model = run.file("model.json") is not None
+    asked = (settings["kind"], settings["data"], options)
+    return {
+        "command": command_text(*asked, with_model=with_model),
+        "python": python_text(*asked, with_model=with_model),
+    }
+
+
+async def run_page(request: Request) -> Response:
+    """A run: how far it is, or its result."""
+    context, run = context_of(request), _run(request)
+    result = await in_thread(summary_of, run)
+    others = [other.name for other in context.runs.all() if other.name != run.name and other.file("result.json")]
+    return html(
+        "run.html.j2",
+        title=run.name,
+        run=run,
+        state=run.state,
+        progress=run.progress(),
+        result=result,
+        others=others,
+        tables=context.tables.names(),
+        prediction_fields=[fields.fields_of("select")[name] for name in OF_PREDICTION],
+        **_calls(run),
+    )
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """The headline, the warnings and the number of features of a finished run; the problem of an unreadable one."""
+    from zeronorm.workflow._result import Result
+
+    file = run.file("result.json")
+    if file is None:
+        return {}
+    try:
+        result = Result.read(file)
+    except ValueError as error:
+        return {"headline": "The result cannot be read", "warnings": [str(error)], "features": [], "command": ""}
+    return {
+        "headline": result.headline,
+        "warnings": result.warnings,
+        "features": result.features,
+        "command": result.provenance.get("command", ""),
+    }
+
+
+async def events(request: Request) -> Response:
+    """The progress of a run, as long as it lasts and somebody watches."""
+    run = _run(request)
+
+    async def watched() -> AsyncIterator[str]:
+        last = None
+        while True:
+            state = await anyio.to_thread.run_sync(lambda: run.state)
+            progress = await anyio.to_thread.run_sync(run.progress)
+            if (state, progress) != last:
+                last = (state, progress)
+                yield event("progress", {"state": state, **progress})
+            if state not in (runs.STARTING, runs.RUNNING):
+                yield event("end", {"state": state})
+                return
+            await anyio.sleep(LOOK_S)
+
+    return StreamingResponse(watched(), media_type="text/event-stream")
+
+
+async def stop(request: Request) -> Response:
+    """Stop a run; its finished folds are kept."""
+    runs.stop(_run(request))
+    return JSONResponse({"state": "stopping"})
+
+
+async def go_on(request: Request) -> Response:
+    """Continue a run from its finished folds."""
+    await in_thread(runs.go_on, _run(request))
+    return JSONResponse({"state": runs.STARTING})
+
+
+# -- Files --------------------------------------------------------------------------------------------
+
+
+async def report(request: Request) -> Response:
+    """The report, which may run its own scripts and nothing else."""
+    file = _run(request).file("report.html")
+    if file is None:
+        raise RunError("There is no report yet. Wait until the run has finished.", 404)
+    return FileResponse(file, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+
+
+async def download(request: Request) -> Response:
+    """One file of a result."""
+    run, name = _run(request), request.path_params["file"]
+    file = run.file(name)
+    if file is None:
+        raise RunError(f"The run {run.name!r} has no file {name!r}. Choose one of its list.", 404)
+    return FileResponse(file, media_type="application/octet-stream", filename=f"{run.name}-{name}")
+
+
+async def everything(request: Request) -> Response:
+    """All files of a result as one archive."""
+    run = _run(request)
+    archive = await in_thread(_archive, run)
+    return FileResponse(
+        archive,
+        media_type="application/zip",
+        filename=f"{run.name}.zip",
+        background=BackgroundTask(archive.unlink, missing_ok=True),
+    )
+
+
+def _archive(run: Run) -> Path:
+    number, name = tempfile.mkstemp(suffix=".zip", prefix="zeronorm-")
+    with os.fdopen(number, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in run.files():
+            archive.write(file, f"{run.name}/{file.name}")
+    return Path(name)
+
+
+# -- New samples, and two results ---------------------------------------------------------------------
+
+
+async def apply(request: Request) -> Response:
+    """Predict the samples of a table with the model of a run, into a file of the run."""
+    run, given = _run(request), await sent_values(request)
+    table, values = given.get("table"), given.get("options", {})
+    if not isinstance(table, str) or not isinstance(values, dict) or set(values) - set(OF_PREDICTION):
+        raise fields.FieldError("The page did not send all of its fields. Reload it.")
+    options = fields.options_from("select", values)
+    return JSONResponse(await in_thread(_predicted, context_of(request), run, table, options))
+
+
+def _predicted(context: Context, run: Run, table: str, options: dict[str, Any]) -> dict[str, Any]:
+    from zeronorm.result._files import write_csv
+    from zeronorm.result._models import LinearModel
+    from zeronorm.workflow._models import apply_model, read_new_samples
+
+    file = run.file("model.json")
+    if file is None:
+        raise RunError("This run has no model: nothing was selected, or it was run without saving one.")
+    model = LinearModel.load(file)
+    new = read_new_samples(model, context.tables.path(table), **options)
+    found = apply_model(model, new)
+    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    written = run.folder / f"predictions-{safe_name(table).partition('.')[0]}.csv"
+    write_csv(written, rows)
+    return {
+        "file": written.name,
+        "count": len(rows),
+        "columns": list(found),
+        "rows": [[_shown(value) for value in row.values()] for row in rows[:MOST_PREDICTIONS_SHOWN]],
+    }
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+async def compared(request: Request) -> Response:
+    """Two results side by side."""
+    found = context_of(request).runs
+    names = [request.query_params.get(side, "") for side in ("first", "second")]
+    pair = [found.get(name) for name in names]
+    table = await in_thread(side_by_side, *pair)
+    return html("side_by_side.html.j2", title="Two results", runs=pair, found=table)
+
+
+ROUTES = [
+    Route("/runs/{name}", run_page),
+    Route("/runs/{name}/events", events),
+    Route("/runs/{name}/stop", stop, methods=["POST"]),
+    Route("/runs/{name}/continue", go_on, methods=["POST"]),
+    Route("/runs/{name}/apply", apply, methods=["POST"]),
+    Route("/runs/{name}/report", report),
+    Route("/runs/{name}/files/{file}", download),
+    Route("/runs/{name}/all.zip", everything),
+    Route("/compare", compared),
+]
