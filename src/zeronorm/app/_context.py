@@ -71,8 +71,6 @@ def _limiter() -> anyio.CapacityLimiter:
         return limiter
 
 
-
-
 async def sent_values(request: Request) -> dict[str, Any]:
     """The JSON object that a page sent."""
     if not request.headers.get("content-type", "").startswith("application/json"):
@@ -81,7 +79,9 @@ async def sent_values(request: Request) -> dict[str, Any]:
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_BYTES_OF_REQUEST:
-            raise FieldError("The fields hold too much text. Use patterns such as AFFX* instead of long lists.")
+            raise FieldError(
+                "The fields hold too much text. Use patterns such as AFFX* instead of long lists."
+            )
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -103,7 +103,7 @@ def message_of(error: Exception) -> str:
 
 async def explain(request: Request, error: Exception) -> Response:
     """The answer to a request that cannot be met: a page, or JSON for a script."""
-    status = getattr(error, "status", None) or getattr(error, "status_code", 400)
+    status = int(getattr(error, "status", 0) or getattr(error, "status_code", 400))
     text = str(getattr(error, "detail", "")) or message_of(error)
     if request.method in ("POST", "PUT") or request.url.path.endswith("/columns"):
         return JSONResponse({"error": text}, status)

@@ -18,6 +18,7 @@ HIDDEN = {
     *("out", "force", "resume", "verbose", "seed", "write_table", "save_model"),
     *("device", "dask", "memory_budget", "params", "data"),
 }
+KINDS = ("select", "compare")  # of the runs that have a table
 READING = ("sheet", "header_row", "decimal_comma", "transpose", "delimiter", "encoding")
 FILES = ("samples", "annotation", "feature_groups")
 # The roles of columns; those that take several columns have a list of names.
@@ -168,7 +169,8 @@ class Field:
     @property
     def shown_default(self) -> str:
         """The default as the field shows it."""
-        return "" if self.default in (None, (), False) else str(self.default)
+        has_none = self.default is None or self.default is False or self.default == ()
+        return "" if has_none else str(self.default)
 
 
 def label_of(name: str) -> str:
@@ -224,7 +226,8 @@ def options_from(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise FieldError(f"There is no field {unknown[0]!r}. Reload the page.")
     read = {name: _read(fields[name], value) for name, value in given.items()}
-    return {name: value for name, value in read.items() if value not in (None, (), fields[name].default)}
+    defaults = {name: field.default for name, field in fields.items()}
+    return {name: value for name, value in read.items() if value not in (None, (), defaults[name])}
 
 
 def _read(field: Field, value: Any) -> Any:
@@ -278,4 +281,4 @@ def in_labels(mention: Mention) -> str:
         verbs = {"set": "tick ", "Set": "Tick "}
         return verbs.get(mention.form, "") + label
     value = CHOICES.get(mention.text, mention.text)
-    return f"{mention.form} {label} to “{value}”".lstrip() if mention.form else f"{label}: {value}"
+    return f"{mention.form} {label} = {value}".lstrip()

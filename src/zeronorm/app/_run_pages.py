@@ -56,7 +56,9 @@ async def run_page(request: Request) -> Response:
     """A run: how far it is, or its result."""
     context, run = context_of(request), _run(request)
     result = await in_thread(summary_of, run)
-    others = [other.name for other in context.runs.all() if other.name != run.name and other.file("result.json")]
+    others = [
+        other.name for other in context.runs.all() if other.name != run.name and other.file("result.json")
+    ]
     return html(
         "run.html.j2",
         title=run.name,
@@ -67,7 +69,7 @@ async def run_page(request: Request) -> Response:
         others=others,
         tables=context.tables.names(),
         prediction_fields=[fields.fields_of("select")[name] for name in OF_PREDICTION],
-        **_calls(run),
+        calls=_calls(run),
     )
 
 
@@ -77,11 +79,16 @@ def summary_of(run: Run) -> dict[str, Any]:
 
     file = run.file("result.json")
     if file is None:
-        return {}
+        return {"headline": "", "warnings": [], "features": [], "command": ""}
     try:
         result = Result.read(file)
     except ValueError as error:
-        return {"headline": "The result cannot be read", "warnings": [str(error)], "features": [], "command": ""}
+        return {
+            "headline": "The result cannot be read",
+            "warnings": [str(error)],
+            "features": [],
+            "command": "",
+        }
     return {
         "headline": result.headline,
         "warnings": result.warnings,

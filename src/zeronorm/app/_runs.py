@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zeronorm.result._folder import JOURNAL, PROGRESS, RESULT_FILES, has_journal, is_running
+from zeronorm.result._folder import JOURNAL, PROGRESS, RESULT_FILES, is_running
 from zeronorm.selection._progress_file import read_progress
-from zeronorm.workflow._job import RUNS
 
 SETTINGS = "run.json"  # what the run was asked to do
 OUTCOME = "outcome.json"  # why it ended without a result
@@ -26,13 +25,6 @@ PREDICTIONS = re.compile(r"predictions-[^/\\]+\.csv")
 ALIVE = ".zeronorm-alive"  # a file that the process of the run touches as long as it lives
 ALIVE_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
 STARTING, RUNNING, FINISHED, STOPPED, FAILED = "starting", "running", "finished", "stopped", "failed"
-TEXTS = {
-    STARTING: "starting",
-    RUNNING: "running",
-    FINISHED: "finished",
-    STOPPED: "stopped",
-    FAILED: "failed",
-}
 
 
 class RunError(ValueError):
@@ -121,7 +113,7 @@ class Run:
     def files(self) -> list[Path]:
         """All files of the result that are there."""
         names = [*RESULT_FILES, LOG, *sorted(f.name for f in self.folder.glob("predictions-*.csv"))]
-        return [file for file in map(self.file, names) if file is not None]
+        return [file for file in map(self.file, names) if file is not None and file.stat().st_size]
 
     def progress(self) -> dict[str, Any]:
         """The latest step: its text, and the finished steps with their number, as far as they are known."""
@@ -182,8 +174,6 @@ class Runs:
 
     def start(self, kind: str, table: str, data: str, options: Mapping[str, Any]) -> Run:
         """Store the settings of a new run in a new folder, and start its process."""
-        if kind not in RUNS:
-            raise RunError(f"There is no kind of run {kind!r}. Reload the page.")
         stem = re.sub(r"[^\w.-]+", "-", table.split(":")[-1].split(".")[0]).strip("-.") or "run"
         run = self._new(f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")
         settings = {"kind": kind, "table": table, "data": data, "options": options, "started": time.time()}

@@ -31,7 +31,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-# A report holds its own scripts and styles. It is shown in a sandbox: without access to our pages, cookies or the network.
+# A report holds its own scripts and styles. The sandbox keeps it from our pages, cookies and the network.
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-downloads"

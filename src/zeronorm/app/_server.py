@@ -7,6 +7,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,9 @@ def serve(
     try:
         working.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(f"The folder {str(working)!r} cannot be made: {error.strerror}. Choose another.") from error
+        raise OptionError(
+            f"The folder {str(working)!r} cannot be made: {error.strerror}. Choose another."
+        ) from error
     context = Context(working, access, most_megabytes * MEGABYTE, opened and opened.resolve())
     say(f"zeronorm is at {access.link}")
     say(f"Tables and results are kept in {working}. Ctrl-C ends the page; runs go on without it.")
@@ -108,7 +111,8 @@ def serve(
         timeout_graceful_shutdown=PATIENCE_S,
         lifespan="off",
     )
-    uvicorn.Server(settings).run(sockets=[listening])
+    with suppress(KeyboardInterrupt):  # raised again when the server has ended
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 def _check_result_folder(folder: Path) -> None:
@@ -132,7 +136,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise OptionError(
-            f"The server cannot listen on port {port} of {host!r}: {error.strerror}. Choose another port with --port, or "
-            "leave it out for a free one."
+            f"The server cannot listen on port {port} of {host!r}: {error.strerror}. Choose another port with "
+            "--port, or leave it out for a free one."
         ) from error
     return listening

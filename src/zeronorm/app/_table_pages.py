@@ -26,12 +26,13 @@ MOST_SUGGESTED = 300  # names of columns for fields that take one
 
 async def first_page(request: Request) -> Response:
     """Tables to start with, and all runs."""
-    context = context_of(request)
+    context, known = context_of(request), known_tables()
     return html(
         "first.html.j2",
         title="Start",
         tables=context.tables.names(),
-        known=known_tables(),
+        bundled=[entry for entry in known if entry["where"].startswith("with")],
+        others=[entry for entry in known if not entry["where"].startswith("with")],
         known_prefix=KNOWN_PREFIX,
         runs=context.runs.all(),
         folder=str(context.folder),
@@ -71,7 +72,7 @@ async def table_page(request: Request) -> Response:
         shown |= {"problem": message_of(error), "sheets": await in_thread(_sheets, context, name)}
     else:
         shown |= await in_thread(_shown, found)
-    sections = {kind: fields.sections(kind) for kind in ("select", "compare")}
+    sections = {kind: fields.sections(kind) for kind in fields.KINDS}
     return html(
         "table.html.j2",
         title=name.removeprefix(KNOWN_PREFIX),
@@ -168,7 +169,7 @@ async def columns(request: Request) -> Response:
 def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """The kind of run, the data and the options that a page asks for."""
     kind, table, values = given.get("kind"), given.get("table"), given.get("options")
-    if kind not in fields.RUNS or not isinstance(table, str) or not isinstance(values, dict):
+    if kind not in fields.KINDS or not isinstance(table, str) or not isinstance(values, dict):
         raise fields.FieldError("The page did not send all of its fields. Reload it.")
     options = fields.options_from(kind, values)
     for name in fields.FILES:

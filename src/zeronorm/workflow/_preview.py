@@ -1,4 +1,4 @@
-"""What a table holds, before it is known what to do with it: its columns, their types, missing and suspicious values."""
+"""What a table holds, before its use is known: its columns, their types, missing and suspicious values."""
 
 from __future__ import annotations
 

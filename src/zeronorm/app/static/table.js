@@ -94,7 +94,7 @@ function begin() {
     try {
       const found = await send("/plan", asked());
       shown = [element("ol", "", found.steps.map((step) => element("li", step)))];
-      const time = element("p", `It takes at most ${found.time}, often much less.`);
+      const time = element("p", `It takes ${found.time}.`);
       time.className = "time";
       shown.push(time, element("p", "The first run on this computer takes half a minute longer: it compiles the numerical loops."));
       shown[2].className = "help";
@@ -122,7 +122,7 @@ function begin() {
     const kind = kindOf();
     for (const part of setup.querySelectorAll("[data-kinds]")) part.hidden = !part.dataset.kinds.split(" ").includes(kind);
   }
-  setup.addEventListener("input", (event) => { if (!event.target.matches("#find, .role")) planSoon(); });
+  setup.addEventListener("input", (event) => { if (!event.target.matches("#find, .role")) { showRoles(); planSoon(); } });
   setup.addEventListener("change", () => { showFields(); showRoles(); planSoon(); });
   setup.addEventListener("submit", async (event) => {
     event.preventDefault();

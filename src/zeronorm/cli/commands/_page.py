@@ -14,7 +14,9 @@ WEB_PACKAGES = ("starlette", "uvicorn", "anyio", "jinja2", "markupsafe", "polars
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("app", epilog=o.examples("zeronorm app", "zeronorm app result", "zeronorm app --folder study"))(page)
+    app.command(
+        "app", epilog=o.examples("zeronorm app", "zeronorm app result", "zeronorm app --folder study")
+    )(page)
 
 
 def page(
@@ -31,7 +33,10 @@ def page(
         int, typer.Option(metavar="N", min=0, max=65535, help="Port of this computer. Default: a free one.")
     ] = 0,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; others than this computer need --password.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on; others than this computer need --password."
+        ),
     ] = "127.0.0.1",
     password: Annotated[
         str | None,
