@@ -44,6 +44,10 @@ def test_the_first_link_sets_a_cookie_that_other_sites_cannot_use(context):
     assert "SameSite=strict" in cookie
     assert context.access.token not in cookie
     assert client.get("/").status_code == 200
+    again = client.get(f"/?token={context.access.token}", follow_redirects=False)
+    assert (
+        again.headers["location"] == "/"
+    )  # also with the cookie, so that no page has the token in its address
 
 
 @pytest.mark.parametrize("token", ["", "x", "Ω"])

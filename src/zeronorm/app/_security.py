@@ -134,7 +134,9 @@ class Guard:
             return
         request = Request(scope, receive)
         answer = self._refusal(request)
-        if answer is None and not self._has_cookie(request):
+        if answer is None and self._has_token(request):
+            answer = self._let_in(request)
+        elif answer is None and not self._has_cookie(request):
             answer = await self._without_cookie(request)
         await (answer or self.app)(scope, receive, _with_headers(send))
 
@@ -151,6 +153,10 @@ class Guard:
             return PlainTextResponse("This request comes from another site.", 403)
         return None
 
+    def _has_token(self, request: Request) -> bool:
+        given = request.query_params.get("token", "")
+        return request.method in SAFE_METHODS and _is_same(given, self.access.token)
+
     def _has_cookie(self, request: Request) -> bool:
         if request.url.path in OPEN_PATHS:
             return True
@@ -161,13 +167,9 @@ class Guard:
         return found is not None and _is_same(found.value, self.access.session)
 
     async def _without_cookie(self, request: Request) -> Response:
-        """The answer to a request without the cookie: a new cookie for the right token or password."""
+        """The answer to a request without the cookie: a new cookie for the right password."""
         if request.url.path == LOGIN and self.access.password is not None:
             return await self._login(request)
-        if request.method in SAFE_METHODS and _is_same(
-            request.query_params.get("token", ""), self.access.token
-        ):
-            return self._let_in(request)
         if self.access.password is not None and request.method in SAFE_METHODS:
             return RedirectResponse(LOGIN, 303)
         return PlainTextResponse(WITHOUT_COOKIE, 403)
