@@ -97,7 +97,7 @@ def test_covariates_are_free_and_not_selected(selector, confounded):
 def test_default_of_auto_adjusts(task, confounded):
     from zeronorm import AutoSelector
 
-    X, Z, _, y = confounded
+    X, Z, noisy, y = confounded
     target = noisy if task == "regression" else y
     fitted = AutoSelector(task=task, adjust=[0, 1, 2], random_state=0).fit(np.column_stack([Z, X]), target)
     assert fitted.support_[[6, 11]].all()
