@@ -160,7 +160,7 @@ class Problem:
 
     @property
     def y(self) -> NDArray[Any]:
-        """Class codes 0, 1, …, real numbers, or a 0/1 matrix for several labels."""
+        """Class codes 0, 1, …, real numbers, a 0/1 matrix for several labels, or events and times."""
         return self.target.values
 
     @property
@@ -172,8 +172,9 @@ class Problem:
         return self.target.n_classes
 
     def column_stats(self) -> ColumnStats:
-        """Statistics of the columns by class; they also show whether all values are finite."""
-        stats = self.design.column_stats(self.y, self.sample_weight)
+        """Statistics of the columns, by class if there are any; they also show whether all values are finite."""
+        codes = self.y if self.target.has_classes else None
+        stats = self.design.column_stats(codes, self.sample_weight)
         require_finite_stats(self.design, stats)
         return stats
 

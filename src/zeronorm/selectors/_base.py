@@ -110,7 +110,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, fit_params)
@@ -157,6 +157,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
+        y = self._target_type().prepared(y)
         require_labels(y)
         self._target_type().check_raw(y)
         if _is_plain(X, y):
@@ -326,7 +327,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # -- targets --------------------------------------------------------------------------------
 
     def _task_name(self) -> str:
-        """ "classification" or "regression"."""
+        """The name of the task, such as "classification"."""
         task = getattr(self, "task", None)
         return KINDS[self._tasks()[0]].task if task is None else cast("str", task)
 
@@ -342,7 +343,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             target = target_for(y, self._task_name(), self._tasks(), name)
         except NotLabelsError as error:
             raise ValueError(f"{error} {self._remedy_for_numbers()}") from error
-        if target.is_stratified:
+        if target.has_classes and target.is_stratified:
             self.classes_ = np.asarray(target.classes)
         if target.kind not in self._tasks():
             raise ValueError(
@@ -363,7 +364,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
         """Whether a warning of outliers in y was issued; fits inside this one need not repeat it."""
-        if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_target_outliers():
+        is_real = problem.target.kind == Real.kind
+        if not is_real or problem.y.ndim != 1 or not self._follows_target_outliers():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
         return warn_about_target_outliers(
@@ -552,10 +554,11 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        target = TASKS.get(BaseSelector._task_name(self), Labels)
         tags.target_tags.required = True
+        tags.target_tags.positive_only = target.needs_positive
         tags.input_tags.sparse = self._accepts_sparse
         tags.input_tags.allow_nan = self._allow_nan
-        target = TASKS.get(BaseSelector._task_name(self), Labels)
         if target.has_classes:
             tags.classifier_tags = ClassifierTags(
                 poor_score=True, multi_class=Multiclass.kind in self._tasks()
@@ -576,7 +579,7 @@ class WeightedSelector(BaseSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
@@ -592,7 +595,7 @@ class SplittingSelector(BaseSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         groups : one label per sample; samples of one group (a patient) stay together in folds, halves and probes.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
@@ -610,7 +613,7 @@ class WeightedSplittingSelector(SplittingSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
         groups : one label per sample; with ``C="auto"`` samples of one group stay together in the folds that choose C.
         **fit_params : routed to ``fit`` of ``estimator``.
