@@ -67,7 +67,7 @@ class TimeToEvent(Target):
 
     @classmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
-        return None  # a single column of a table holds no times with events
+        return f"holds events and times, so the task is {cls.task}." if y.dtype.names else None
 
     @property
     def event(self) -> NDArray[np.bool_]:
