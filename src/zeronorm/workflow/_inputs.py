@@ -414,6 +414,8 @@ def _hint_about_case(label: str, labels: list[str]) -> str:
 
 def check_folds(table: Table, n_folds: int) -> None:
     """Check that there are enough samples of each class, and enough groups of samples, for the folds."""
+    from zeronorm.datasets._table import counted
+
     if table.class_counts:
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
@@ -428,6 +430,14 @@ def check_folds(table: Table, n_folds: int) -> None:
                 + _hint_about_case(rarest, list(table.class_counts)),
                 "cv",
             )
+    elif table.target.kind == TimeToEvent.kind and table.target.fewest_in_folds() < n_folds:
+        count = table.target.fewest_in_folds()
+        raise OptionError(
+            f"must be at most the number of events: each fold needs one. {counted(count, 'event')} among "
+            f"{table.n_samples} samples are too few for {setting('cv', n_folds)}. Set a smaller one, or follow the "
+            "samples for longer.",
+            "cv",
+        )
     elif table.n_samples < 2 * n_folds:
         raise OptionError(
             f"must leave at least two samples in each fold. {table.n_samples} samples are too few "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import combinations
@@ -18,8 +19,9 @@ from zeronorm.datasets._numbers import with_numbers
 from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
 from zeronorm.datasets._table import counted, shown, shown_list
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
-from zeronorm.result._models import GaussianModel, LinearModel
+from zeronorm.result._models import GaussianModel, LinearModel, SurvivalModel
 from zeronorm.selection.target import TASKS
 from zeronorm.workflow._chance import WithBaseline
 from zeronorm.workflow._inputs import raw_from_data_frame
@@ -47,11 +49,11 @@ def fit_model(
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
     predictor = WithBaseline.for_table(table, settings).for_selector(selector)
     fitted = predictor.fit(dense_columns(table.X, columns), table.y).estimator_
-    is_gaussian = getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_")
-    scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
+    kind, numbers_of = _kind_of_model(fitted)
+    scaler, numbers = numbers_of(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
     mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)
-    return (GaussianModel if is_gaussian else LinearModel)(
+    return kind(
         task=table.task,
         target=table.target_name,
         features=[str(table.feature_names[i]) for i in columns],
@@ -61,6 +63,27 @@ def fit_model(
         fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
         **numbers,
     )
+
+
+def _kind_of_model(fitted: Any) -> tuple[type[LinearModel], Callable[[Any], tuple[Any, dict[str, Any]]]]:
+    """The class of a saved model, and the function that takes its numbers from a fitted predictor."""
+    if isinstance(_parts(fitted)[1], RidgeCox):
+        return SurvivalModel, _survival_numbers
+    if getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_"):
+        return GaussianModel, _gaussian_numbers
+    return LinearModel, _linear_numbers
+
+
+def _survival_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler, the weights and the baseline of a fitted Cox regression."""
+    model = _parts(fitted)[1]
+    return model, {
+        "weights": [(model.coef_ * model.scale_).tolist()],
+        "intercepts": [0.0],
+        "scheme": "single",
+        "times": model.event_times_.tolist(),
+        "hazard": model.baseline_hazard_.tolist(),
+    }
 
 
 def _parts(fitted: Any) -> tuple[Any, Any]:
@@ -127,7 +150,8 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
 
     Returns
     -------
-    Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``.
+    Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``. For times
+    to an event the prediction is the log risk, and ``median_time`` is the time at which half of such samples had it.
     """
     if not isinstance(data, (str, os.PathLike, RawTable)) and not hasattr(data, "columns"):
         X = np.asarray(data, dtype=np.float64)
@@ -153,6 +177,8 @@ def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]
             "features of the model."
         )
     found: dict[str, Any] = {"prediction": model.predict(X).tolist()}
+    if isinstance(model, SurvivalModel):
+        found["median_time"] = [None if np.isnan(time) else time for time in model.median_time(X).tolist()]
     if TASKS[model.task].has_classes and model.scheme == "single":
         found["decision"] = model.decision(X)[:, 0].tolist()
     return found if samples is None else {"sample": [str(name) for name in samples], **found}
