@@ -24,6 +24,7 @@ from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
 from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Settings
+from zeronorm.workflow._proof import proved_gap
 from zeronorm.workflow._result import Result
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def _selection_result(
         chosen_method=fitted.label,
         size=size,
         procedure=found,
+        proof=proved_gap(table, fitted.columns, fitted.innermost),
         selected=selected,
         listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},
