@@ -9,6 +9,7 @@ mean :math:`\bar x_k` of the feature over the samples at risk at event k. U²/V 
 freedom; with tied times and Breslow's approximation between two groups it is that of the log-rank test but for the
 factor that corrects the variance for ties.
 """
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 

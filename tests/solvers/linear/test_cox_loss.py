@@ -90,7 +90,7 @@ def test_a_ridge_model_is_that_of_lifelines(way):
     lifelines = pytest.importorskip("lifelines")
     import pandas as pd
 
-    y, event, time, weight, strata, _ = observed(60, tied=True)
+    y, event, time, _, strata, _ = observed(60, tied=True)
     X = np.random.default_rng(2).normal(size=(60, 4))
     X /= X.std(axis=0, ddof=1)  # as lifelines penalises
     C = 0.3

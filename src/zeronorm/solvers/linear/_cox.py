@@ -156,7 +156,7 @@ class RiskSets:
     @cached_property
     def log_weight(self) -> FloatArray:
         """Logarithms of the weights, by rank; a common factor cancels in the likelihood and is left out."""
-        return np.log(self.weight[self.order] / self.weight.mean())
+        return np.asarray(np.log(self.weight[self.order] / self.weight.mean()))
 
 
 class RiskSetsAt:
