@@ -65,10 +65,11 @@ class SurvivalChart(Chart):
     def caption(self) -> str:
         halves = "at the median" if len(self.names) == 2 else "at the terciles"
         p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        tested = f"{p_value}; {self.n_events} events"
         return (
             "Share of samples without event (Kaplan–Meier). In each test fold the samples were divided "
             f"{halves} of the predicted risks, which come from models that were fitted on other samples only. Log-rank "
-            f"test, stratified by fold, with allowance for overlapping training sets: {p_value}; {self.n_events} events. "
+            f"test, stratified by fold, with allowance for overlapping training sets: {tested}. "
             f"Samples at risk at {', '.join(f'{t:g}' for t in self.times)}: {self._numbers_at_risk()}."
         )
 
