@@ -59,7 +59,7 @@ class Effects:
     q_value: NDArray[np.float64]
 
 
-def univariate_effects(table: Table, columns: NDArray[np.intp]) -> Effects:
+def univariate_effects(table: Table, columns: Sequence[int] | NDArray[np.intp] = ()) -> Effects:
     """Effects of all features, in one pass over the data; hazard ratios of some ``columns``.
 
     Samples of one group are not independent: with sample groups the p-values compare the means of the groups, with
@@ -147,7 +147,9 @@ def _correlations(design: Design, y: NDArray[np.float64]) -> Effects:
     return _finished(None, r, "correlation", np.full(design.n_features, np.nan), p_value)
 
 
-def _hazards(design: Design, y: NDArray[Any], columns: NDArray[np.intp], groups: Any) -> Effects:
+def _hazards(
+    design: Design, y: NDArray[Any], columns: Sequence[int] | NDArray[np.intp], groups: Any
+) -> Effects:
     """Hazard ratios of single features by Cox's model, and its score test of each."""
     sets = RiskSets(y["time"], y["event"], np.ones(len(y)))
     slope, variance, _ = score_tests(design, sets)
