@@ -51,6 +51,7 @@ from zeronorm.selectors.sparsity._zeronorm_logistic import ZeroNormLogistic as Z
 from zeronorm.selectors.sparsity._zeronorm_svm import ZeroNormSVM as ZeroNormSVM  # zeronorm-svm
 from zeronorm.selectors.stochastic._ofw import OptimalFeatureWeighting as OptimalFeatureWeighting  # ofw
 from zeronorm.workflow._result import Result as Result
+from zeronorm.workflow._run import apply as apply
 from zeronorm.workflow._run import compare as compare
 from zeronorm.workflow._run import select as select
 

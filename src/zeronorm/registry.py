@@ -237,6 +237,7 @@ EXTRA_EXPORTS = {
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",
         "Result": "zeronorm.workflow._result",
+        "apply": "zeronorm.workflow._run",
         "compare": "zeronorm.workflow._run",
         "select": "zeronorm.workflow._run",
     }

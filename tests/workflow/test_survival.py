@@ -17,7 +17,6 @@ from zeronorm.resampling.predictors._default import default_estimator
 from zeronorm.resampling.survival._concordance import concordance
 from zeronorm.result._models import LinearModel
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.workflow._models import apply_model
 
 N, P = 90, 12
 
@@ -87,7 +86,7 @@ def test_a_saved_model_predicts_as_the_fitted_one(result, frame, tmp_path):
     assert np.allclose(loaded.predict(X), fitted.predict(X), atol=1e-10)
     times = [1.0, 5.0, 30.0]
     assert np.allclose(loaded.survival(X, times), fitted.predict_survival_function(X, times), atol=1e-10)
-    found = apply_model(loaded, frame)
+    found = zeronorm.apply(loaded, frame).samples
     assert np.allclose(found["prediction"], fitted.predict(X), atol=1e-10)
     median = np.asarray([np.nan if time is None else time for time in found["median_time"]])
     known = np.isfinite(median)
