@@ -233,6 +233,8 @@ def _documented_parameters(doc: str) -> dict[str, tuple[str, str]]:
 EXTRA_EXPORTS = {
     "zeronorm": {
         "evaluate": "zeronorm.evaluation._protocol",
+        "learning_curve": "zeronorm.evaluation.learning._curve",
+        "substitutes": "zeronorm.evaluation.stand_ins._substitutes",
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",

@@ -114,7 +114,10 @@ def _gap_tile(proof: dict[str, Any]) -> Tile:
     if proof["status"] == "optimal":
         return Tile("best subset", "no other subset of this size fits these samples better (proved)")
     percent = ceil(1000.0 * proof["gap"]) / 10.0
-    return Tile(f"≤ {percent:.1f} %", "better can another subset of this size fit these samples (proved)")
+    return Tile(
+        f"≤ {percent:.1f} %",
+        "the most by which another subset of this size can fit these samples better (proved)",
+    )
 
 
 def is_largest_tried(result: ResultData) -> bool:
