@@ -19,6 +19,7 @@ from zeronorm.registry import (
     parameters_of,
     register,
 )
+from zeronorm.selection.target import KINDS
 
 PACKAGE = Path(zeronorm.__file__).parent
 
@@ -48,7 +49,7 @@ def test_every_method_is_described():
         assert method.summary, method.name
         assert method.reference, method.name
         assert "_" not in method.name, "names on the command line are written with hyphens"
-        assert set(method.tasks) <= {"binary", "multiclass", "multilabel", "regression", "any"}, method.name
+        assert set(method.tasks) <= {*KINDS, "any"}, method.name
 
 
 def test_unknown_method_names_close_ones():

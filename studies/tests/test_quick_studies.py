@@ -11,7 +11,7 @@ from zeronorm_studies.runner import run_study
 from zeronorm_studies.study import NAMES, all_studies, get_study
 
 # Speed is measured by the full version; tests do not assert wall time.
-WITHOUT_QUICK_CLAIM = {"huang2008-time", *(name for name in NAMES if name.startswith("defaults"))}
+WITHOUT_QUICK_CLAIM = {"huang2008-time", *(name for name in NAMES if name.startswith(("defaults", "answer")))}
 SAME_QUICK_VERSION = {"defaults-fresh", "defaults-fresh-regression"}  # as the studies they extend
 
 

@@ -18,12 +18,14 @@ from zeronorm.resampling._metrics import (
     probe_fraction,
     register_metric,
 )
+from zeronorm.resampling.survival._concordance import concordance, uno_concordance
 
 __all__ = [
     "METRICS",
     "Metric",
     "area_under_curve",
     "balanced_error_rate",
+    "concordance",
     "correlation_stability",
     "error_rate",
     "evaluate",
@@ -34,4 +36,5 @@ __all__ = [
     "probe_fraction",
     "register_metric",
     "stability_of_records",
+    "uno_concordance",
 ]

@@ -21,7 +21,7 @@ def rows_of_task(task_result: TaskResult, task: FoldTask, plan: FoldPlan) -> lis
     """The rows of one task; a task that failed has one row per size with its error and no results."""
     results = task_result["sizes"] or [{"size": size, "error": task_result["error"]} for size in plan.sizes]
     split = task.split
-    test, truth = split.test.tolist(), plan.y[split.test].tolist()
+    test, truth = split.test.tolist(), _plain_target(plan.y[split.test])
     groups = None if plan.groups is None else [str(group) for group in plan.groups[split.test]]
     rows = []
     for result in results:
@@ -49,6 +49,12 @@ def rows_of_task(task_result: TaskResult, task: FoldTask, plan: FoldPlan) -> lis
             }
         )
     return rows
+
+
+def _plain_target(y: Any) -> list[Any]:
+    """One plain value per sample; of a structured array one dict."""
+    names = y.dtype.names
+    return [dict(zip(names, value, strict=True)) for value in y.tolist()] if names else list(y.tolist())
 
 
 def to_frame(rows: list[Row], metric_names: list[str]) -> Any:
@@ -131,7 +137,10 @@ def rows_by_method(
 
 def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: list[str]) -> dict[str, Any]:
     predicted: list[Any] = next((values for values in columns["predictions"] if values), [])
-    label = _label_type(polars, columns["truth"][0] + predicted)
+    truth: list[Any] = columns["truth"][0]
+    are_times = isinstance(truth[0], dict)
+    label = _label_type(polars, predicted if are_times else truth + predicted)
+    times = polars.Struct({"event": polars.Boolean, "time": polars.Float64})
     schema = {
         "split": polars.Int64,
         "method": polars.String,
@@ -141,7 +150,7 @@ def _polars_schema(polars: Any, columns: dict[str, list[Any]], metric_names: lis
         "selected": polars.List(polars.Int64),
         "predictions": polars.List(label),
         "decision": polars.List(polars.Float64),
-        "truth": polars.List(label),
+        "truth": polars.List(times if are_times else label),
         "test_rows": polars.List(polars.Int64),
         "test_groups": polars.List(polars.String),
         "n_train": polars.Int64,

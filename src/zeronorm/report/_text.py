@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 from typing import Any
 
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
 from zeronorm.result._sentences import control_sentence
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 CONFIRMING_REPEATS = 10
 # Parameters that another sentence mentions.
@@ -103,7 +105,19 @@ def _final_tiles(report_data: ReportData) -> list[Tile]:
     label = f"of {result.data['n_features']} features"
     if is_largest_tried(result):
         label += "; this is the largest size tried, so more may be better"
-    return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
+    tiles = [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
+    return [*tiles, _gap_tile(result.proof)] if result.proof else tiles
+
+
+def _gap_tile(proof: dict[str, Any]) -> Tile:
+    """How much better another subset of the same size can be on these samples."""
+    if proof["status"] == "optimal":
+        return Tile("best subset", "no other subset of this size fits these samples better (proved)")
+    percent = ceil(1000.0 * proof["gap"]) / 10.0
+    return Tile(
+        f"≤ {percent:.1f} %",
+        "the most by which another subset of this size can fit these samples better (proved)",
+    )
 
 
 def is_largest_tried(result: ResultData) -> bool:
@@ -143,7 +157,7 @@ def next_steps(result: ResultData) -> list[Step]:
     arguments = shlex.split(command)
     if result.kind == "selection" and len(arguments) > 2:
         data = shlex.quote(arguments[2])
-        target = f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
+        target = _target_options(arguments, result)
         text = "Compare: see whether another method does better on the same folds."
         steps.append(Step(text, f"zeronorm compare {data}{target} --methods all-fast --out compared"))
     elif result.kind == "comparison":
@@ -151,6 +165,17 @@ def next_steps(result: ResultData) -> list[Step]:
         text = "Select: run one method to get its features, with the options of the comparison that you need."
         steps.append(Step(text, f"{_without(chosen, '--methods', '-m')} --method NAME --out selected"))
     return steps
+
+
+def _target_options(arguments: list[str], result: ResultData) -> str:
+    """The options of the command that name the target."""
+    if result.data["task"] == TimeToEvent.task:
+        return "".join(
+            f" {option} {shlex.quote(value)}"
+            for option, value in itertools.pairwise(arguments)
+            if option in ("--time", "--event")
+        )
+    return f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
 
 
 def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:
@@ -192,6 +217,18 @@ def stability_sentence(report_data: ReportData) -> str:
     )
 
 
+def proof_sentence(result: ResultData) -> str:
+    """What is proved about the selected subset, and in which objective."""
+    proof = result.proof
+    if not proof:
+        return ""
+    loss = proof["loss"].replace("_", " ")
+    return (
+        f"{proof['sentence']} The objective is ½‖w‖² + C Σ {loss} of a linear model of the standardised features with "
+        f"C = {proof['C']:.3g}, on all samples; it says nothing about new samples."
+    )
+
+
 def methods_section(report_data: ReportData) -> str:
     """What was done, in sentences for a methods section."""
     result = report_data.result
@@ -203,7 +240,7 @@ def methods_section(report_data: ReportData) -> str:
         _evaluation_sentence(report_data),
     ]
     if result.kind == "selection":
-        parts += [new_samples_sentence(report_data), stability_sentence(report_data)]
+        parts += [new_samples_sentence(report_data), stability_sentence(report_data), proof_sentence(result)]
     parts.append(_version_sentence(result))
     return " ".join(part for part in parts if part)
 

@@ -16,10 +16,10 @@ from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.registry import load_extensions
 from zeronorm.selection._kinds import METRIC_NAMES
-from zeronorm.selection.target import TASKS, Labels, Real, Target
+from zeronorm.selection.target import Labels, Real, Target
 
 Response = Literal["predict", "decision", "selected", "model"]
-Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained"]
+Outcomes = Literal["none", "mean", "class mean", "ranks", "share explained", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,11 @@ class Metric:
         "%" shows shares in per cent.
     bounds : tuple of two floats, default=(-inf, inf)
         Smallest and largest possible value.
-    outcomes : {"none", "mean", "class mean", "ranks", "share explained"}, default='none'
+    outcomes : {"none", "mean", "class mean", "ranks", "share explained", "pairs"}, default='none'
         How the value comes from single samples, which decides its interval: the mean of one outcome per
         sample (``sample_outcomes``), the mean over the classes of such means, the share of ordered pairs of
-        samples, one minus the mean outcome over the variance of the target, or in no simple way.
+        samples of two classes, one minus the mean outcome over the variance of the target, the share of ordered pairs
+        of times (with the parts of the samples in it as ``sample_outcomes``), or in no simple way.
     sample_outcomes : callable or None, default=None
         ``f(y_true, predictions)`` with one outcome per sample.
     tasks : tuple of str, default=('classification', 'regression')
@@ -55,6 +56,9 @@ class Metric:
     is_balanced : bool, default=False
         Whether all classes count the same, whatever their sizes. The default predictors then have balanced class
         weights.
+    of_target : callable or None, default=None
+        ``f(y)`` with the function for test folds of the target y, where all samples of y say something that those of
+        a test fold do not, such as when they were censored.
 
     Examples
     --------
@@ -74,8 +78,9 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     outcomes: Outcomes = "none"
     sample_outcomes: Callable[[ArrayLike, ArrayLike], FloatArray] | None = None
-    tasks: tuple[str, ...] = tuple(TASKS)
+    tasks: tuple[str, ...] = (Labels.task, Real.task)
     is_balanced: bool = False
+    of_target: Callable[[NDArray[Any]], Callable[..., float]] | None = None
 
     @property
     def text(self) -> str:
@@ -88,6 +93,8 @@ class Metric:
 
     def for_target(self, y: NDArray[Any]) -> Metric:
         """The metric for test folds of this target: R² then divides by the variance of all samples."""
+        if self.of_target is not None and np.asarray(y).dtype.names:
+            return replace(self, function=self.of_target(y))
         is_number = np.issubdtype(np.asarray(y).dtype, np.number)
         if self.outcomes != "share explained" or not is_number or np.ptp(y) == 0.0:
             return self

@@ -83,7 +83,7 @@ def make_splits(
     if not splits:
         raise ValueError("The 'cv' parameter gave no splits at all; it must give at least one.")
     if isinstance(splitter, StratifiedKFold | StratifiedGroupKFold):
-        _warn_of_rare_classes(labels, splitter.n_splits)
+        target.check_folds(y, splitter.n_splits)
     return splits
 
 
@@ -120,17 +120,6 @@ def possible_folds(
         stacklevel=3,
     )
     return most
-
-
-def _warn_of_rare_classes(y: NDArray[Any], n_folds: int) -> None:
-    fewest = int(np.unique(y, return_counts=True)[1].min())
-    if fewest < n_folds:
-        warnings.warn(
-            f"The smallest class has {fewest} samples for {n_folds} folds, so some folds are without it. Leave the "
-            "class out, or use fewer folds ('cv').",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _splitter(cv: Any, y: Any, groups: Any, is_stratified: bool, seed: int) -> Any:

@@ -41,6 +41,7 @@ from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection._checked import CheckedParameters
+from zeronorm.selection._covariates import Covariates, check_room, in_residual_deviations
 from zeronorm.selection._kinds import is_whole, parameter_error
 from zeronorm.selection._parameters import ATTRIBUTES
 from zeronorm.selection._path import SelectionPath
@@ -49,6 +50,7 @@ from zeronorm.selection._problem import (
     Progress,
     TargetOutlierWarning,
     parse_always_keep,
+    parse_columns,
     parse_feature_groups,
     warn_about_target_outliers,
 )
@@ -65,6 +67,12 @@ from zeronorm.selection.target import (
     Target,
     target_for,
 )
+
+# Fitted attributes with a value for each feature, and the value that covariates get.
+PER_FEATURE = {
+    "coef_": 0.0, "frequencies_": 0.0, "p_values_": 1.0, "q_values_": 1.0, "ranks_": np.nan, "mean_log_ranks_": np.nan,
+}  # fmt: skip
+NO_COLUMNS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -87,6 +95,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
 
+    _adjusted: NDArray[np.intp] = NO_COLUMNS  # positions of the covariates in X
+
     # -- for methods to implement ---------------------------------------------------------------
 
     def _select(self, problem: Problem) -> SelectionPath:
@@ -100,7 +110,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, fit_params)
@@ -114,14 +124,19 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         shared: SharedValues | None = None,
+        covariates: NDArray[np.float64] | None = None,
     ) -> Self:
-        """``fit`` with all arguments of any selector; a selector that fits others inside passes ``shared`` to them."""
+        """``fit`` with all arguments of any selector.
+
+        A selector that fits others inside passes ``shared`` to them, and ``covariates``, which are not columns of X.
+        """
         # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
         routed = self._route(fit_params) if fit_params or _has_estimator(self) else None
         with reusing_memory():
             X, y, design = self._validate(X, y)
-            problem = self._build_problem(design, y, sample_weight, groups, shared)
+            self._adjusted = self._positions_of_covariates(design) if covariates is None else NO_COLUMNS
+            problem = self._build_problem(design, y, sample_weight, groups, shared, covariates)
             with (
                 suppress_nested_warnings(TargetOutlierWarning)
                 if self._is_misled_by_target(problem, sample_weight)
@@ -131,7 +146,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             if problem.design.affine is not None:
                 path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
-            self._store(path, problem)
+            if self._adjusted.size:
+                self._place_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
+            self._store(path.beside(self._adjusted), problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
                 present = np.flatnonzero(np.asarray(sample_weight) > 0)
                 X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
@@ -140,6 +157,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             return self
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], Design]:
+        y = self._target_type().prepared(y)
         require_labels(y)
         self._target_type().check_raw(y)
         if _is_plain(X, y):
@@ -204,29 +222,97 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         shared: SharedValues | None = None,
+        covariates: NDArray[np.float64] | None = None,
     ) -> Problem:
         names = getattr(self, "feature_names_in_", None)
-        n_features = design.shape[1]
+        n_columns = design.shape[1]
+        feature_groups = parse_feature_groups(getattr(self, "feature_groups", None), n_columns, names)
+        always_keep = parse_always_keep(getattr(self, "always_keep", None), n_columns, names)
         shared = SharedValues() if shared is None else shared
         if groups is not None:
             groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
         if sample_weight is not None:
             design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
+        if self._adjusted.size:
+            covariates = design.block(self._adjusted)
+            design, feature_groups, always_keep = self._without_covariates(
+                design, feature_groups, always_keep
+            )
+        adjust = None if covariates is None else Covariates(covariates, sample_weight)
+        if adjust is not None:
+            self._check_adjusted()
+            check_room(adjust, type(self).__name__)
         target = self._encode_target(y)
         if how := getattr(self, "standardize", False):
             design = shared.standardized(design, sample_weight, how=how)
+            if adjust is not None:
+                design = shared.once(
+                    "beside covariates",
+                    (design, adjust.columns, sample_weight),
+                    lambda: in_residual_deviations(design, adjust),
+                )
         return Problem(
             design=design,
             target=target,
             sample_weight=sample_weight,
-            feature_groups=parse_feature_groups(getattr(self, "feature_groups", None), n_features, names),
-            always_keep=parse_always_keep(getattr(self, "always_keep", None), n_features, names),
-            n_features_to_select=self._requested_size(n_features),
+            feature_groups=feature_groups,
+            always_keep=always_keep,
+            n_features_to_select=self._requested_size(design.shape[1]),
             rng=generator_from(getattr(self, "random_state", 0)),
             progress=Progress(getattr(self, "verbose", False)),
             sample_groups=groups,
+            adjust=adjust,
             shared=shared,
         )
+
+    # -- covariates -----------------------------------------------------------------------------
+
+    def _holder_of_adjust(self) -> Any:
+        """The selector whose parameter ``adjust`` names the covariates: this one, or the one that it wraps."""
+        return self
+
+    def _check_adjusted(self) -> None:
+        """Raise an error for parameters that do not allow covariates."""
+
+    def _place_among_columns(self, candidates: NDArray[np.intp]) -> None:
+        """Extend fitted attributes with a value per candidate to all columns of X."""
+        n_columns = self.n_features_in_
+        for name, elsewhere in PER_FEATURE.items():
+            if hasattr(self, name):
+                values = np.asarray(getattr(self, name), dtype=np.float64)
+                placed = np.full((*values.shape[:-1], n_columns), elsewhere)
+                placed[..., candidates] = values
+                setattr(self, name, placed)
+        copies = getattr(self, "representative_", None)
+        if copies is not None:
+            self.representative_ = np.arange(n_columns)
+            self.representative_[candidates] = candidates[copies]
+
+    def _positions_of_covariates(self, design: Design) -> NDArray[np.intp]:
+        """The columns of X that ``adjust`` names."""
+        given = getattr(self._holder_of_adjust(), "adjust", None)
+        found = parse_columns(given, design.shape[1], getattr(self, "feature_names_in_", None), "adjust")
+        if found.size == design.shape[1]:
+            raise ValueError(
+                f"The 'adjust' parameter of {type(self).__name__} names all {found.size} columns of X, so that no "
+                "feature is left to select. Name fewer covariates."
+            )
+        return found
+
+    def _without_covariates(
+        self, design: Design, feature_groups: NDArray[np.intp] | None, always_keep: NDArray[np.intp]
+    ) -> tuple[Design, NDArray[np.intp] | None, NDArray[np.intp]]:
+        """The candidates for selection, with their groups and the positions of those that are always kept."""
+        both = np.intersect1d(always_keep, self._adjusted)
+        if both.size:
+            raise ValueError(
+                f"The 'adjust' and 'always_keep' parameters of {type(self).__name__} both name column {both[0]}. A "
+                "covariate is in every model anyway; leave it out of 'always_keep'."
+            )
+        candidates = np.delete(np.arange(design.shape[1]), self._adjusted)
+        if feature_groups is not None:
+            feature_groups = np.unique(feature_groups[candidates], return_inverse=True)[1].astype(np.intp)
+        return design.take(candidates), feature_groups, np.searchsorted(candidates, always_keep)
 
     def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any]:
         """The checked ``groups`` of ``fit``, without samples of weight zero."""
@@ -241,7 +327,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # -- targets --------------------------------------------------------------------------------
 
     def _task_name(self) -> str:
-        """ "classification" or "regression"."""
+        """The name of the task, such as "classification"."""
         task = getattr(self, "task", None)
         return KINDS[self._tasks()[0]].task if task is None else cast("str", task)
 
@@ -257,7 +343,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             target = target_for(y, self._task_name(), self._tasks(), name)
         except NotLabelsError as error:
             raise ValueError(f"{error} {self._remedy_for_numbers()}") from error
-        if target.is_stratified:
+        if target.has_classes and target.is_stratified:
             self.classes_ = np.asarray(target.classes)
         if target.kind not in self._tasks():
             raise ValueError(
@@ -278,7 +364,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _is_misled_by_target(self, problem: Problem, sample_weight: Any) -> bool:
         """Whether a warning of outliers in y was issued; fits inside this one need not repeat it."""
-        if problem.target.has_classes or problem.y.ndim != 1 or not self._follows_target_outliers():
+        is_real = problem.target.kind == Real.kind
+        if not is_real or problem.y.ndim != 1 or not self._follows_target_outliers():
             return False
         rows = None if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
         return warn_about_target_outliers(
@@ -320,7 +407,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     @staticmethod
     def _default_size(path: SelectionPath) -> int:
         """The size that the method chose; half of the features for methods that choose none."""
-        wanted = path.selected_size if path.selected_size is not None else path.n_features // 2
+        wanted = path.selected_size if path.selected_size is not None else path.n_candidates // 2
         wanted = max(1, int(path.always_keep.size), wanted)
         if path.groups is None:
             return wanted
@@ -335,16 +422,30 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # -- the estimator on the selected features -------------------------------------------------
 
     def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
-        columns = np.flatnonzero(self.support_)
+        columns = self._columns_of_estimator()
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
         self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
         affine = problem.design.affine
         if affine is not None:
-            self._selected_mean, self._selected_scale = affine.mean[columns], affine.scale[columns]
+            is_covariate = np.isin(columns, self._adjusted)
+            features = np.flatnonzero(np.delete(self.support_, self._adjusted))
+            self._selected_mean[~is_covariate] = affine.mean[features]
+            self._selected_scale[~is_covariate] = affine.scale[features]
+            if is_covariate.any():
+                assert problem.adjust is not None
+                values, weight = problem.adjust.columns, problem.sample_weight
+                mean = np.average(values, axis=0, weights=weight)
+                width = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+                self._selected_mean[is_covariate] = mean
+                self._selected_scale[is_covariate] = np.where(width > 0.0, width, 1.0)
         params = dict(routed.estimator.fit)
         if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             params.setdefault("sample_weight", problem.sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._rescaled(selected), y, **params)
+
+    def _columns_of_estimator(self) -> NDArray[np.intp]:
+        """The columns of ``estimator_``: the selected features and the covariates."""
+        return self.path_.predictors(np.flatnonzero(self.support_))
 
     def _rescaled(self, selected: Any) -> Any:
         """Selected columns as the method used them: standardised where it standardises.
@@ -360,7 +461,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _selected_columns(self, X: Any) -> Any:
         check_is_fitted(self)
         if isinstance(X, Design):
-            return self._rescaled(X.block(np.flatnonzero(self.support_)))
+            return self._rescaled(X.block(self._columns_of_estimator()))
         check_container(X)
         X = validate_data(
             self,
@@ -370,7 +471,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             dtype=(np.float64, np.float32),
             ensure_all_finite=not self._allow_nan,
         )
-        return self._rescaled(X[:, np.flatnonzero(self.support_)])
+        return self._rescaled(X[:, self._columns_of_estimator()])
 
     def _trained(self) -> Any:
         """``estimator_``; raises scikit-learn's error before ``fit``."""
@@ -415,6 +516,11 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         **options : ``C``, ``sample_weight``, ``gap_tol``, ``time_limit`` and others of ``optimality_gap``.
         """
         check_is_fitted(self, "support_")
+        if self._adjusted.size:
+            raise ValueError(
+                f"A certificate for {type(self).__name__} with 'adjust' is not possible: its bounds hold for models "
+                "of the features alone."
+            )
         own = {name: getattr(self, name, None) for name in ("feature_groups", "always_keep")}
         # A bound needs columns of one scale; data that were used as they are stay as they are.
         own["standardize"] = bool(getattr(self, "standardize", True))
@@ -448,10 +554,11 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        target = TASKS.get(BaseSelector._task_name(self), Labels)
         tags.target_tags.required = True
+        tags.target_tags.positive_only = target.needs_positive
         tags.input_tags.sparse = self._accepts_sparse
         tags.input_tags.allow_nan = self._allow_nan
-        target = TASKS.get(BaseSelector._task_name(self), Labels)
         if target.has_classes:
             tags.classifier_tags = ClassifierTags(
                 poor_score=True, multi_class=Multiclass.kind in self._tasks()
@@ -472,7 +579,7 @@ class WeightedSelector(BaseSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
@@ -488,7 +595,7 @@ class SplittingSelector(BaseSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         groups : one label per sample; samples of one group (a patient) stay together in folds, halves and probes.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
@@ -506,7 +613,7 @@ class WeightedSplittingSelector(SplittingSelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         sample_weight : one non-negative weight per sample; a weight of two equals a duplicated sample.
         groups : one label per sample; with ``C="auto"`` samples of one group stay together in the folds that choose C.
         **fit_params : routed to ``fit`` of ``estimator``.

@@ -30,6 +30,14 @@ def study(
         float | None,
         typer.Option("--cap", min=0.001, help="Time limit for one task of the study, in seconds."),
     ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            "--limit",
+            min=0.0,
+            help="Time limit for this run, in seconds; 0 only writes the page of the journal.",
+        ),
+    ] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Leave out methods that are not installed, with a note.")
     ] = False,
@@ -58,6 +66,7 @@ def study(
             out,
             jobs,
             cap,
+            limit,
             allow_missing,
             quiet or as_json,
             dask is not None,
@@ -75,6 +84,7 @@ def _run(
     out: Path,
     jobs: int,
     cap: float | None,
+    limit: float | None,
     allow_missing: bool,
     quiet: bool,
     elsewhere: bool,
@@ -94,6 +104,7 @@ def _run(
         journal=out / "journal",
         n_jobs=jobs,
         cap_s=cap,
+        limit_s=limit,
         allow_missing=allow_missing,
         elsewhere=elsewhere,
         verbose=shows_progress(quiet, False),

@@ -38,18 +38,19 @@ def tuned_linear_model(costs: tuple[float, ...] = COSTS, cv: int = 3) -> Any:
 class CommonScale(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Centre the columns and divide all by one number, such that squared lengths of samples have mean one.
 
-    For columns in one unit, such as intensities of a spectrum: large ones stay large.
+    For columns in one unit, such as intensities of a spectrum: large ones stay large. Sparse columns are not centred.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the means and the scale."""
-        self.mean_ = np.mean(X, axis=0)
-        self.scale_ = float(np.sqrt(np.mean(np.sum((X - self.mean_) ** 2, axis=1)))) or 1.0
+        self.mean_ = 0.0 if sp.issparse(X) else np.mean(X, axis=0)
+        squares = X.power(2).sum() if sp.issparse(X) else np.sum((X - self.mean_) ** 2)
+        self.scale_ = float(np.sqrt(squares / X.shape[0])) or 1.0
         return self
 
     def transform(self, X: Any) -> Any:
         """Centred and scaled columns."""
-        return (X - self.mean_) / self.scale_
+        return (X / self.scale_).tocsr() if sp.issparse(X) else (X - self.mean_) / self.scale_
 
 
 def as_dense(X: Any) -> Any:

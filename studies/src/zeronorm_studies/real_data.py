@@ -6,7 +6,7 @@ import csv
 import importlib.util
 import lzma
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.preprocessing import PolynomialFeatures
 
 from zeronorm.datasets import load_dataset
+from zeronorm.datasets._catalogue import find_local
 from zeronorm_studies.declared.guyon2003_spectra import spectra
 from zeronorm_studies.study import Configuration, Data, Sample, StudyError, folds, resplits, sample_of
 
@@ -152,8 +153,29 @@ def append_probes(X: Any, n_probes: int, seed: int = 0) -> Any:
 
 @cache
 def loaded(name: str) -> Sample:
-    """Features and target of a data set by its name here."""
-    return {**SHAPED, **PACKAGED, **PACKAGED_REGRESSION}.get(name, partial(sample_of, name))()
+    """Features and target of a data set by its name here; those of other packages may lie in collected files."""
+    packaged = {**PACKAGED, **PACKAGED_REGRESSION}
+    if name in packaged and (file := find_local(file_name(name))) is not None:
+        with np.load(file, allow_pickle=False) as archive:
+            return archive["X"].astype(np.float64), archive["y"]
+    return {**SHAPED, **packaged}.get(name, partial(sample_of, name))()
+
+
+def file_name(name: str) -> str:
+    """Name, without its ending, of the file with a data set of another package."""
+    return f"packaged_{name.replace(' ', '_')}"
+
+
+def collect(folder: Path, names: Iterable[str]) -> None:
+    """Write the data sets of other packages into files, for a machine without these packages.
+
+    The folder is then, or is copied into, the one that ZERONORM_DATA names.
+    """
+    for name in names:
+        X, y = {**PACKAGED, **PACKAGED_REGRESSION}[name]()
+        single = X.astype(np.float32)
+        is_exact = np.array_equal(single.astype(np.float64), X, equal_nan=True)
+        np.savez_compressed(folder / f"{file_name(name)}.npz", X=single if is_exact else X, y=y)
 
 
 @cache

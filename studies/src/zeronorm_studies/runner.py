@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import multiprocessing
 import os
 import time
@@ -31,6 +32,7 @@ def run_study(
     journal: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     cap_s: float | None = None,
+    limit_s: float | None = None,
     allow_missing: bool = False,
     in_process: bool | None = None,
     elsewhere: bool = False,
@@ -44,6 +46,9 @@ def run_study(
     journal : folder of finished tasks; a second run computes only the missing ones.
     n_jobs : number of processes.
     cap_s : time limit of one task in seconds; None takes that of the study. A timeout is a result.
+    limit_s : time limit of this call in seconds; tasks that it does not reach are not results, and a later call with
+        the same journal computes them. Tasks are computed trial by trial, so that a run that was stopped has as many
+        trials of every data set as possible.
     allow_missing : leave out configurations whose method is not registered, with a note on the page, instead of
         raising an error.
     in_process : compute in this process, without a time limit; by default only the quick version does.
@@ -67,20 +72,25 @@ def run_study(
     elif here:
         fresh = run_here(plan, waiting)
     else:
-        fresh = run_capped(make_plan, waiting, max(1, n_jobs), cap, late)
+        fresh = run_capped(make_plan, waiting, max(1, n_jobs), cap, late, limit_s)
     with Progress(verbose).task(study.name, len(waiting)) as advance:
         for job, result in fresh:
             results[job] = {**result, "code": code_now()}
             if store is not None:
                 store.write(keys[job], results[job])
             advance(1)
+    for job in keys:
+        if job not in results:
+            results[job] = failed_task(plan, plan.configs[job[1]], NOT_REACHED)
     rows = [row for job in keys for row in _rows(plan, job, results[job])]
     return Results(
         plan,
         rows,
         missing,
         seconds=sum(result.get("seconds", 0.0) for result in results.values()),
-        code=code_of_tasks(result.get("code", UNKNOWN) for result in results.values()),
+        code=code_of_tasks(
+            results[job].get("code", UNKNOWN) for job in keys if not _is_unreached(results[job])
+        ),
     )
 
 
@@ -96,9 +106,9 @@ def missing_configurations(plan: Plan) -> dict[str, str]:
 
 
 def _jobs(plan: Plan, missing: dict[str, str]) -> Iterator[Job]:
-    for d, data in enumerate(plan.data):
-        for trial in range(data.n_trials):
-            for a, config in enumerate(plan.configs):
+    for trial in range(max((data.n_trials for data in plan.data), default=0)):
+        for d, data in enumerate(plan.data):
+            for a, config in enumerate(plan.configs if trial < data.n_trials else ()):
                 if config.label not in missing and (config.only is None or data.label in config.only):
                     yield d, a, trial
 
@@ -120,6 +130,10 @@ def _recall(store: Journal | None, keys: dict[Job, str], cap_s: float) -> dict[J
     return results
 
 
+def _is_unreached(result: TaskResult) -> bool:
+    return bool(result["rows"][0].get("error") == NOT_REACHED)
+
+
 def _rows(plan: Plan, job: Job, result: TaskResult) -> list[dict[str, Any]]:
     data, config, trial = _members(plan, job)
     return [
@@ -134,6 +148,7 @@ Job = tuple[int, int, int]
 """Index of the data set, index of the configuration, number of the trial."""
 
 TIMEOUT = "timeout"
+NOT_REACHED = "not computed within the time limit of the run"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -172,17 +187,19 @@ def run_capped(
     n_jobs: int,
     cap_s: float,
     late: Collection[tuple[int, int]] = (),
+    limit_s: float | None = None,
 ) -> Iterator[tuple[Job, TaskResult]]:
     """Compute tasks in ``n_jobs`` processes; a task that exceeds the time limit ends as a timeout.
 
     ``make_plan`` must be a function of a module: every process makes its plan with it. ``late`` holds the pairs of
-    data set and configuration that were too slow in an earlier run.
+    data set and configuration that were too slow in an earlier run. Nothing is computed after ``limit_s`` seconds.
     """
+    end = math.inf if limit_s is None else time.perf_counter() + limit_s
     plan, waiting = make_plan(), list(reversed(jobs))
     workers = [Worker(make_plan, plan) for _ in range(min(n_jobs, len(jobs)))]
     given_up = set(late) if plan.one_timeout_is_enough else set()
     try:
-        while waiting or any(worker.job is not None for worker in workers):
+        while time.perf_counter() < end and (waiting or any(worker.job is not None for worker in workers)):
             while waiting and waiting[-1][:2] in given_up:
                 job = waiting.pop()
                 reason = f"{TIMEOUT}: an earlier trial took too long"
@@ -190,7 +207,7 @@ def run_capped(
             for worker in workers:
                 if worker.job is None and waiting and waiting[-1][:2] not in given_up:
                     worker.begin(waiting.pop())
-            for job, result in _finished(workers, plan, cap_s):
+            for job, result in _finished(workers, plan, cap_s, end):
                 if result.get("cap_s") is not None and plan.one_timeout_is_enough:
                     given_up.add(job[:2])
                 yield job, result
@@ -199,12 +216,14 @@ def run_capped(
             worker.end()
 
 
-def _finished(workers: list[Worker], plan: Plan, cap_s: float) -> Iterator[tuple[Job, TaskResult]]:
+def _finished(
+    workers: list[Worker], plan: Plan, cap_s: float, end: float
+) -> Iterator[tuple[Job, TaskResult]]:
     busy = [worker for worker in workers if worker.job is not None]
     if not busy:
         return
-    patience = min(max(0.0, worker.started + cap_s - time.perf_counter()) for worker in busy)
-    wait([worker.pipe for worker in busy], timeout=patience)
+    until = min(end, *(worker.started + cap_s for worker in busy))
+    wait([worker.pipe for worker in busy], timeout=max(0.0, until - time.perf_counter()))
     for worker in busy:
         job = worker.job
         assert job is not None

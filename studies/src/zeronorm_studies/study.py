@@ -158,6 +158,8 @@ NAMES: tuple[str, ...] = (
     "defaults-regression",
     "defaults-fresh",
     "defaults-fresh-regression",
+    "answer",
+    "answer-regression",
 )
 
 
@@ -168,6 +170,7 @@ TOGETHER = {
     "defaults-regression": ("defaults", "REGRESSION"),
     "defaults-fresh": ("defaults", "FRESH_DATA"),
     "defaults-fresh-regression": ("defaults", "FRESH_REGRESSION_DATA"),
+    "answer-regression": ("answer", "REGRESSION"),
 }
 
 

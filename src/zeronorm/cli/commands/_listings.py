@@ -36,7 +36,8 @@ def methods(
         ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Only methods for binary, multiclass, multilabel or regression.")
+        str | None,
+        typer.Option(help="Only methods for binary, multiclass, multilabel, regression or survival."),
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:

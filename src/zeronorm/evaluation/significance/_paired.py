@@ -216,7 +216,7 @@ def _paired_moments(metric: Metric, difference: FloatArray, labels: NDArray[Any]
 
     Half the square of one difference is added, divided among the classes, so that the variance is never zero.
     """
-    is_error = metric.bounds == (0.0, 1.0) and metric.outcomes != "ranks"
+    is_error = metric.bounds == (0.0, 1.0) and metric.outcomes not in ("ranks", "pairs")
     added = 1.0 if is_error else float(np.sqrt(np.mean(difference**2)))
     kinds = np.unique(labels)
     centers, variances = [], []
@@ -240,7 +240,8 @@ def _paired_overlap(metric: Metric, a: Rows, b: Rows, level: float) -> float:
         )
     # For outcomes that are not shares, the level does not show how much the methods may vary.
     varied = 4 * level * (1 - level) if metric.bounds == (0.0, 1.0) else 1.0
-    return 1 + _excess_of_selections(a, b) * float(varied ** (1.5 if metric.outcomes == "ranks" else 1.0))
+    is_area = metric.outcomes in ("ranks", "pairs")
+    return 1 + _excess_of_selections(a, b) * float(varied ** (1.5 if is_area else 1.0))
 
 
 def _excess_of_selections(a: Rows, b: Rows) -> float:

@@ -1,4 +1,4 @@
-"""Kinds of targets: two classes, several classes, several labels, real numbers.
+"""Kinds of targets: two classes, several classes, several labels, real numbers, times to an event.
 
 A new kind is a class in a file of its own, listed in ``KINDS`` and ``TASKS``. The objects that it refers to by name are
 registered in ``PREDICTORS`` (resampling.predictors.default), ``METRICS`` (resampling.metrics), ``BASELINES``
@@ -15,9 +15,12 @@ from zeronorm.selection.target._base import Target
 from zeronorm.selection.target._labels import Binary, Labels, Multiclass, NotLabelsError
 from zeronorm.selection.target._multilabel import Multilabel
 from zeronorm.selection.target._real import Real
+from zeronorm.selection.target._time_to_event import TimeToEvent
 
-KINDS: dict[str, type[Target]] = {cls.kind: cls for cls in (Binary, Multiclass, Multilabel, Real)}
-TASKS: dict[str, type[Target]] = {cls.task: cls for cls in (Labels, Real)}
+KINDS: dict[str, type[Target]] = {
+    cls.kind: cls for cls in (Binary, Multiclass, Multilabel, Real, TimeToEvent)
+}
+TASKS: dict[str, type[Target]] = {cls.task: cls for cls in (Labels, Real, TimeToEvent)}
 
 __all__ = [
     "KINDS",
@@ -29,6 +32,7 @@ __all__ = [
     "NotLabelsError",
     "Real",
     "Target",
+    "TimeToEvent",
     "target_for",
 ]
 

@@ -26,9 +26,10 @@ class Target(ABC):
 
     kind: ClassVar[str]  # name of the kind in the ``tasks`` of a method
     task: ClassVar[str]  # the parameter ``task`` of selectors, functions and the command line
-    estimator_type: ClassVar[str]  # scikit-learn's name of a predictor of such a target
+    estimator_type: ClassVar[str | None]  # scikit-learn's name of a predictor of such a target, if it has one
     has_classes: ClassVar[bool]
     is_stratified: ClassVar[bool] = False  # whether folds hold equal shares of its strata
+    needs_positive: ClassVar[bool] = False  # whether numbers in y must not be negative
 
     metrics: ClassVar[tuple[str, ...]]  # default metrics
     scoring: ClassVar[str]  # default scorer of scikit-learn
@@ -45,6 +46,11 @@ class Target(ABC):
     @abstractmethod
     def of(cls, y: NDArray[Any]) -> Target:
         """The target from values that are already checked."""
+
+    @classmethod
+    def prepared(cls, y: Any) -> Any:
+        """The y of the user as an array with one entry per sample, where scikit-learn would not accept it as it is."""
+        return y
 
     @classmethod
     def check_raw(cls, y: Any) -> None:
@@ -111,6 +117,15 @@ class Target(ABC):
         """The number of samples in each stratum, in the order of the strata."""
         strata = self.strata()
         return np.array([self.n_samples]) if strata is None else np.unique(strata, return_counts=True)[1]
+
+    def fewest_in_folds(self) -> int:
+        """The number of samples of which each fold needs some: those of the smallest stratum."""
+        return int(self.strata_sizes().min())
+
+    @classmethod
+    def check_folds(cls, y: NDArray[Any], n_folds: int) -> None:
+        """Warn of folds that are too small for their scores."""
+        return
 
     def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
         """How labels are exchanged in a permutation test; samples of one group are not independent."""

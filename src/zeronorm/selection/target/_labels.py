@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -51,6 +52,8 @@ class Labels(Target):
 
     @classmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
+        if y.dtype.names:
+            return None
         if y.dtype.kind not in "iuf":
             return f"holds text, so the task is {cls.task}."
         distinct = np.unique(y)
@@ -64,6 +67,17 @@ class Labels(Target):
 
     def columns(self) -> FloatArray:
         return np.where(self.values[:, None] == np.arange(self.n_classes)[None, :], 1.0, -1.0)
+
+    @classmethod
+    def check_folds(cls, y: NDArray[Any], n_folds: int) -> None:
+        fewest = int(np.unique(y, return_counts=True)[1].min())
+        if fewest < n_folds:
+            warnings.warn(
+                f"The smallest class has {fewest} samples for {n_folds} folds, so some folds are without it. Leave the "
+                "class out, or use fewer folds ('cv').",
+                UserWarning,
+                stacklevel=3,
+            )
 
     @classmethod
     def described(cls, n_classes: int) -> str:

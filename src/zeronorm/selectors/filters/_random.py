@@ -13,13 +13,17 @@ from zeronorm.selectors._base import BaseSelector
 @register(
     "random",
     family="filters",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Guyon et al. 2003 (rand100, rand7)",
     cost="p",
     oracle="every feature is chosen equally often",
     avoid="any use other than as the baseline of a comparison",
     # With this seed the selector happens to choose the two relevant features of the common test problem.
-    test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
+    test_params=(
+        {"random_state": 8},
+        {"random_state": 8, "task": "regression"},
+        {"random_state": 8, "task": "survival"},
+    ),
 )
 class RandomSelector(BaseSelector):
     r"""Choose features at random, each order with the same probability.
@@ -48,7 +52,7 @@ class RandomSelector(BaseSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
