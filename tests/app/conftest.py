@@ -85,6 +85,7 @@ def finished(tmp_path_factory):
         patch.setattr(_worker.signal, "signal", lambda *_: None)
         patch.setattr(runs, "launch", lambda run: _worker.main(run.folder))
         options = {"target": "state", "method": "fisher", "features": 2, "cv": 3, "permutations": 0}
-        run = context.runs.start("select", "patients.csv", str(context.tables.path("patients.csv")), options)
+        arguments = {"data": str(context.tables.path("patients.csv")), **options}
+        run = context.runs.start("select", "patients.csv", arguments)
     assert run.state == "finished", run.outcome
     return context, run

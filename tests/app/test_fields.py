@@ -87,7 +87,7 @@ def test_the_command_hands_over_the_options_of_the_page(monkeypatch):
         raise ValueError("enough")
 
     monkeypatch.setattr("zeronorm.workflow._job.run_job", spy)
-    command = command_text("select", "my data.csv", options)
+    command = command_text("select", {"data": "my data.csv", **options})
     assert run(shlex.split(command)[1:]) == 2
     assert seen["kind"] == "select"
     assert seen["data"] == "my data.csv"
@@ -99,7 +99,7 @@ def test_the_command_hands_over_the_options_of_the_page(monkeypatch):
 
 def test_the_call_in_python_holds_the_options_of_the_page():
     options = fields.options_from("select", ALL)
-    text = python_text("select", "my data.csv", options, with_model=True)
+    text = python_text("select", {"data": "my data.csv", **options}, with_model=True)
     call = ast.parse(text).body[1].value
     found = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
     assert found == {"data": "my data.csv", **options, "save_model": True}

@@ -164,24 +164,40 @@ def test_a_run_that_fails_says_why_and_can_be_tried_again(
     assert client.post(f"/runs/{run.name}/stop", json={}, headers=OURS).status_code == 400
 
 
-def test_new_samples_are_predicted_into_a_file(finished):
+def test_new_samples_are_predicted_and_scored(finished):
     context, run = finished
     client = client_of(context)
-    answer = client.post(
-        f"/runs/{run.name}/apply", json={"table": "patients.csv", "options": {}}, headers=OURS
+    given = {"table": "patients.csv", "options": {"target": "state"}}
+    name = client.post(f"/runs/{run.name}/apply", json=given, headers=OURS).json()["run"]
+    text = client.get(f"/runs/{name}").text
+    assert "on 36 new samples" in text
+    assert "zeronorm apply" in text
+    assert (
+        client.get(f"/runs/{name}/files/predictions.csv")
+        .text.splitlines()[0]
+        .startswith("sample,truth,prediction")
     )
-    found = answer.json()
-    assert (found["count"], found["columns"]) == (36, ["sample", "prediction", "decision"])
-    csv = client.get(f"/runs/{run.name}/files/{found['file']}")
-    assert csv.text.startswith("sample,prediction,decision\ns0,") or csv.text.startswith(
-        "sample,prediction,decision\r\ns0,"
-    )
+    assert client.get(f"/runs/{name}/report").status_code == 200
+
+
+def test_new_samples_without_an_outcome_are_predicted(finished):
+    context, run = finished
+    (context.tables.folder / "new.csv").write_text(table_text().replace(",state", ",other", 1))
+    given = {"table": "new.csv", "options": {}}
+    answer = client_of(context).post(f"/runs/{run.name}/apply", json=given, headers=OURS)
+    assert "36 predictions of state" in client_of(context).get(f"/runs/{answer.json()['run']}").text
+
+
+def test_new_samples_that_lack_features_are_refused_and_leave_no_run(finished):
+    context, run = finished
     (context.tables.folder / "other.csv").write_text("x,y\n1,2\n3,4\n")
-    lacking = client.post(f"/runs/{run.name}/apply", json={"table": "other.csv", "options": {}}, headers=OURS)
-    assert lacking.status_code == 400
-    assert "lack" in lacking.json()["error"]
-    wrong = {"table": "other.csv", "options": {"out": "x"}}
-    assert client.post(f"/runs/{run.name}/apply", json=wrong, headers=OURS).status_code == 400
+    before = [each.name for each in context.runs.all()]
+    for options in ({}, {"out": "x"}, {"target": "nothing"}):
+        given = {"table": "other.csv", "options": options}
+        answer = client_of(context).post(f"/runs/{run.name}/apply", json=given, headers=OURS)
+        assert answer.status_code == 400
+        assert answer.json()["error"]
+    assert [each.name for each in context.runs.all()] == before
 
 
 def test_everything_can_be_downloaded(finished):
@@ -254,7 +270,7 @@ def test_a_process_that_died_leaves_a_run_that_can_go_on(context):
     (folder / "journal").mkdir(parents=True)
     (folder / "journal" / "x.json").write_text("{}")
     (folder / RUNNING).write_text(f"{_host()} 999999999")
-    settings = {"kind": "select", "table": "t", "data": "t", "options": {}, "started": time.time() - 3600}
+    settings = {"kind": "select", "table": "t", "arguments": {"data": "t"}, "started": time.time() - 3600}
     (folder / runs.SETTINGS).write_text(json.dumps(settings))
     run = Run("dead", folder)
     assert (run.state, run.can_continue, run.n_finished) == ("stopped", True, 1)

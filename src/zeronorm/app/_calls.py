@@ -10,14 +10,26 @@ from zeronorm.app._fields import record_of
 from zeronorm.result._provenance import call_text
 from zeronorm.workflow._kinds import Option, defaults_of, options_of
 
+# The arguments that stand without a flag, in their order.
+POSITIONAL = {"apply": ("model", "data"), "test_panel": ("panel", "data")}
+LIST_FILE = "list.txt"
 
-def command_text(kind: str, data: str, options: Mapping[str, Any], *, with_model: bool = False) -> str:
+
+def command_text(kind: str, arguments: Mapping[str, Any], *, with_model: bool = False) -> str:
     """The command for a terminal."""
     declared = options_of(record_of(kind))
-    arguments = ["zeronorm", kind, data]
-    for name, value in options.items():
-        arguments += _flags(declared[name].flags_of(name)[0], declared[name], value)
-    return shlex.join([*arguments, *(["--save-model"] if with_model else [])])
+    positional = POSITIONAL.get(kind, ("data",))
+    command, before = ["zeronorm", kind.replace("_", "-")], ""
+    for name in positional:
+        value = arguments[name]
+        if isinstance(value, (list, tuple)):  # a list of names is a file for the command
+            before = f"printf '%s\\n' {shlex.join(map(str, value))} > {LIST_FILE}\n"
+            value = LIST_FILE
+        command.append(str(value))
+    for name, value in arguments.items():
+        if name not in positional:
+            command += _flags(declared[name].flags_of(name)[0], declared[name], value)
+    return before + shlex.join([*command, *(["--save-model"] if with_model else [])])
 
 
 def _flags(flag: str, option: Option, value: Any) -> list[str]:
@@ -31,8 +43,8 @@ def _flags(flag: str, option: Option, value: Any) -> list[str]:
     return [flag, str(value)]
 
 
-def python_text(kind: str, data: str, options: Mapping[str, Any], *, with_model: bool = False) -> str:
+def python_text(kind: str, arguments: Mapping[str, Any], *, with_model: bool = False) -> str:
     """The call in Python."""
-    arguments = {"data": data, **options, **({"save_model": True} if with_model else {})}
-    call = call_text(kind, arguments, defaults_of(record_of(kind)))
+    given = {**arguments, **({"save_model": True} if with_model else {})}
+    call = call_text(kind, given, defaults_of(record_of(kind)))
     return f"import zeronorm\n\nresult = {call}\nprint(result)"

@@ -12,13 +12,23 @@ from typing import Any
 from zeronorm._messages import Mention
 from zeronorm.workflow._job import RUNS
 from zeronorm.workflow._kinds import Option, Options, Size, defaults_of, options_of
+from zeronorm.workflow._options import ApplyOptions
 
 # Not for a page: they name addresses, devices and files outside of the working folder, or belong to the program.
 HIDDEN = {
     *("out", "force", "resume", "verbose", "seed", "write_table", "save_model"),
     *("device", "dask", "memory_budget", "params", "data"),
 }
-KINDS = ("select", "compare")  # of the runs that have a table
+# The kinds of run that a page of a table offers, each with its question and a sentence.
+QUESTIONS = {
+    "select": ("Which columns predict the outcome?", "Selects them and measures the error honestly."),
+    "compare": ("Which method is best for this table?", "Compares methods on the same folds."),
+    "test_panel": (
+        "Does a list of columns that I have predict it?",
+        "Measures the list beside random lists and one that is selected here.",
+    ),
+}
+KINDS = tuple(kind for kind in QUESTIONS if kind in RUNS)
 READING = ("sheet", "header_row", "decimal_comma", "transpose", "delimiter", "encoding")
 FILES = ("samples", "annotation", "feature_groups")
 # The roles of columns; those that take several columns have a list of names.
@@ -34,7 +44,11 @@ ROLES = {
     "ignore": "Leave out",
     "only": "Use only these",
 }
-QUESTION = ("method", "methods", "control", "level", "features", "rule", "metric")
+QUESTION = (
+    *("panel", "method", "methods", "control", "level", "features", "rule", "metric"),
+    *("extend", "random_lists"),
+)
+LISTS = ("panel",)  # lists of names, which the command reads from a file
 LABELS = {
     **ROLES,
     "task": "Kind of outcome",
@@ -66,6 +80,10 @@ LABELS = {
     "methods": "Methods",
     "control": "Limit false features",
     "level": "Limit",
+    "panel": "The list",
+    "extend": "Columns to add to the list",
+    "random_lists": "Random lists",
+    "missing_features": "Features that the table lacks",
 }
 EMPTY = {  # what an empty field means
     "task": "found from the outcome",
@@ -102,6 +120,9 @@ HELP = {
     "min_class_size": "Classes with fewer samples are left out.",
     "method": "The page of each method says what it does; auto compares a few inside the folds.",
     "level": "The largest share, probability or number of false features.",
+    "panel": "Names of columns, one per line.",
+    "extend": "How many columns the method adds to the list inside the folds, to see what is missing.",
+    "random_lists": "The list is compared with so many random ones of the same size.",
 }
 CHOICES = {
     "classification": "classes",
@@ -120,6 +141,8 @@ CHOICES = {
     "all": "all that improve the error",
     "between": "whole groups",
     "block": "within each group (paired samples)",
+    "survival": "a time until an event",
+    "refit": "predict them from the others",
 }
 
 
@@ -158,6 +181,8 @@ class Field:
         """The kind of field: "switch", "choice", "number", "decimal", "names", "file" or "text"."""
         if self.name in FILES:
             return "file"
+        if self.name in LISTS:
+            return "names"
         text = self.option.kind.text
         return text if text in ("switch", "choice", "number", "decimal", "names") else "text"
 
@@ -180,7 +205,7 @@ def label_of(name: str) -> str:
 
 def record_of(kind: str) -> type[Options]:
     """The options of a kind of run."""
-    found: type[Options] = RUNS[kind][0]
+    found: type[Options] = ApplyOptions if kind == "apply" else RUNS[kind][0]
     return found
 
 
@@ -234,7 +259,7 @@ def _read(field: Field, value: Any) -> Any:
     kind = field.option.kind.text
     if kind == "switch":
         return value is True or value == "true"
-    if kind == "names":
+    if field.control == "names":
         lines = value.splitlines() if isinstance(value, str) else value
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
             raise FieldError(f"“{field.label}” takes names, one per line.")

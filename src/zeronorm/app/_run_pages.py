@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -23,12 +25,12 @@ from zeronorm.app._context import Context, context_of, html, in_thread, sent_val
 from zeronorm.app._runs import Run, RunError
 from zeronorm.app._security import REPORT_POLICY
 from zeronorm.app._side_by_side import side_by_side
-from zeronorm.app._tables import safe_name
 from zeronorm.app._templates import event
+from zeronorm.workflow._cohort import run_apply
+from zeronorm.workflow._options import Caller
+from zeronorm.workflow._result import Result
 
 LOOK_S = 0.5  # between two looks at a run that is watched
-MOST_PREDICTIONS_SHOWN = 50
-OF_PREDICTION = ("id", "transpose", "decimal_comma", "delimiter", "encoding")
 
 
 def _run(request: Request) -> Run:
@@ -37,18 +39,13 @@ def _run(request: Request) -> Run:
 
 def _calls(run: Run) -> dict[str, str]:
     """The command and the call in Python that do the same as the run."""
-    settings = run.settings
-    if not settings:
+    if not run.settings:
         return {"command": "", "python": ""}
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in settings["options"].items()
-    }
-    with_model = run.file("model.json") is not None
-    asked = (settings["kind"], settings["data"], options)
+    kind, arguments = run.settings["kind"], run.arguments
+    with_model = kind == "select" and run.file("model.json") is not None
     return {
-        "command": command_text(*asked, with_model=with_model),
-        "python": python_text(*asked, with_model=with_model),
+        "command": command_text(kind, arguments, with_model=with_model),
+        "python": python_text(kind, arguments, with_model=with_model),
     }
 
 
@@ -68,33 +65,36 @@ async def run_page(request: Request) -> Response:
         result=result,
         others=others,
         tables=context.tables.names(),
-        prediction_fields=[fields.fields_of("select")[name] for name in OF_PREDICTION],
+        prediction_fields=list(fields.fields_of("apply").values()),
         calls=_calls(run),
     )
 
 
 def summary_of(run: Run) -> dict[str, Any]:
-    """The headline, the warnings and the number of features of a finished run; the problem of an unreadable one."""
-    from zeronorm.workflow._result import Result
-
-    file = run.file("result.json")
+    """The headline, the warnings and the command of a finished run; the problem of an unreadable one."""
+    file = run.file("result.json") or run.file("cohort.json")
     if file is None:
-        return {"headline": "", "warnings": [], "features": [], "command": ""}
+        return {"headline": "", "warnings": [], "command": ""}
     try:
-        result = Result.read(file)
+        found = _cohort(file) if file.name == "cohort.json" else Result.read(file)
     except ValueError as error:
-        return {
-            "headline": "The result cannot be read",
-            "warnings": [str(error)],
-            "features": [],
-            "command": "",
-        }
+        return {"headline": "The result cannot be read", "warnings": [str(error)], "command": ""}
     return {
-        "headline": result.headline,
-        "warnings": result.warnings,
-        "features": result.features,
-        "command": result.provenance.get("command", ""),
+        "headline": found.headline,
+        "warnings": found.warnings,
+        "command": found.provenance.get("command", ""),
     }
+
+
+def _cohort(file: Path) -> SimpleNamespace:
+    """What a page shows of predictions for new samples."""
+    found = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        shown = {name: found[name] for name in ("headline", "warnings", "provenance")}
+        dict(shown["provenance"]), [str(warning) for warning in shown["warnings"]]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"The file {file.name!r} is damaged. Predict the samples again.") from error
+    return SimpleNamespace(**shown)
 
 
 async def events(request: Request) -> Response:
@@ -173,39 +173,28 @@ def _archive(run: Run) -> Path:
 
 
 async def apply(request: Request) -> Response:
-    """Predict the samples of a table with the model of a run, into a file of the run."""
+    """Predict the samples of a table with the model of a run, and score them where their outcome is known."""
     run, given = _run(request), await sent_values(request)
     table, values = given.get("table"), given.get("options", {})
-    if not isinstance(table, str) or not isinstance(values, dict) or set(values) - set(OF_PREDICTION):
+    if not isinstance(table, str) or not isinstance(values, dict):
         raise fields.FieldError("The page did not send all of its fields. Reload it.")
-    options = fields.options_from("select", values)
-    return JSONResponse(await in_thread(_predicted, context_of(request), run, table, options))
+    options = fields.options_from("apply", values)
+    found = await in_thread(_predicted, context_of(request), run, table, options)
+    return JSONResponse({"run": found.name}, 201)
 
 
-def _predicted(context: Context, run: Run, table: str, options: dict[str, Any]) -> dict[str, Any]:
-    from zeronorm.result._files import write_csv
-    from zeronorm.result._models import LinearModel
-    from zeronorm.workflow._models import apply_model, read_new_samples
-
-    file = run.file("model.json")
-    if file is None:
+def _predicted(context: Context, run: Run, table: str, options: dict[str, Any]) -> Run:
+    """A new run that holds the predictions."""
+    model = run.file("model.json")
+    if model is None:
         raise RunError("This run has no model: nothing was selected, or it was run without saving one.")
-    model = LinearModel.load(file)
-    new = read_new_samples(model, context.tables.path(table), **options)
-    found = apply_model(model, new)
-    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
-    written = run.folder / f"predictions-{safe_name(table).partition('.')[0]}.csv"
-    write_csv(written, rows)
-    return {
-        "file": written.name,
-        "count": len(rows),
-        "columns": list(found),
-        "rows": [[_shown(value) for value in row.values()] for row in rows[:MOST_PREDICTIONS_SHOWN]],
-    }
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if "samples" in options:
+        options["samples"] = str(context.tables.path(options["samples"]))
+    arguments = {"model": str(model), "data": str(context.tables.path(table)), **options}
+    cohort = run_apply(arguments, Caller(command_text("apply", arguments), fields.in_labels))
+    made = context.runs.new("apply", table, arguments)
+    cohort.save(made.folder)
+    return made
 
 
 async def compared(request: Request) -> Response:

@@ -21,7 +21,6 @@ SETTINGS = "run.json"  # what the run was asked to do
 OUTCOME = "outcome.json"  # why it ended without a result
 STOP = ".zeronorm-stop"  # a file that asks the process of the run to end
 LOG = "run.log"
-PREDICTIONS = re.compile(r"predictions-[^/\\]+\.csv")
 ALIVE = ".zeronorm-alive"  # a file that the process of the run touches as long as it lives
 ALIVE_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
 STARTING, RUNNING, FINISHED, STOPPED, FAILED = "starting", "running", "finished", "stopped", "failed"
@@ -59,7 +58,7 @@ class Run:
         """How far the run is."""
         if is_running(self.folder):
             return RUNNING
-        if self.file("result.json") is not None:
+        if self.file("result.json") is not None or self.file("cohort.json") is not None:
             return FINISHED
         if self.outcome:
             return FAILED if self.outcome.get("message") else STOPPED
@@ -93,6 +92,12 @@ class Run:
         return _read_json(self.folder / SETTINGS)
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The data and the options; lists of names are tuples, as they were before they were stored."""
+        stored = self.settings.get("arguments", {})
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
+
+    @property
     def outcome(self) -> dict[str, Any]:
         """Why the run ended without a result: its message, empty after a stop."""
         return _read_json(self.folder / OUTCOME)
@@ -106,14 +111,15 @@ class Run:
 
     def file(self, name: str) -> Path | None:
         """A file of the result, if there is one; links and other names are none."""
-        is_known = name in (*RESULT_FILES, LOG) or PREDICTIONS.fullmatch(name)
+        is_known = name in (*RESULT_FILES, LOG)
         found = self.folder / name
         return found if is_known and found.is_file() and not found.is_symlink() else None
 
     def files(self) -> list[Path]:
         """All files of the result that are there."""
-        names = [*RESULT_FILES, LOG, *sorted(f.name for f in self.folder.glob("predictions-*.csv"))]
-        return [file for file in map(self.file, names) if file is not None and file.stat().st_size]
+        return [
+            file for file in map(self.file, (*RESULT_FILES, LOG)) if file is not None and file.stat().st_size
+        ]
 
     def progress(self) -> dict[str, Any]:
         """The latest step: its text, and the finished steps with their number, as far as they are known."""
@@ -172,13 +178,19 @@ class Runs:
                 return run
         raise RunError(f"There is no run {name!r}. Choose one of the list.", 404)
 
-    def start(self, kind: str, table: str, data: str, options: Mapping[str, Any]) -> Run:
+    def start(self, kind: str, table: str, arguments: Mapping[str, Any]) -> Run:
         """Store the settings of a new run in a new folder, and start its process."""
-        stem = re.sub(r"[^\w.-]+", "-", table.split(":")[-1].split(".")[0]).strip("-.") or "run"
-        run = self._new(f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")
-        settings = {"kind": kind, "table": table, "data": data, "options": options, "started": time.time()}
-        (run.folder / SETTINGS).write_text(json.dumps(settings, indent=1), encoding="utf-8")
+        run = self.new(kind, table, arguments)
         launch(run)
+        return run
+
+    def new(self, kind: str, table: str, arguments: Mapping[str, Any]) -> Run:
+        """A new run with its settings, which no process does yet."""
+        stem = re.sub(r"[^\w.-]+", "-", table.split(":")[-1].split(".")[0]).strip("-.") or "run"
+        end = "-predicted" if kind == "apply" else ""
+        run = self._new(f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}{end}")
+        settings = {"kind": kind, "table": table, "arguments": arguments, "started": time.time()}
+        (run.folder / SETTINGS).write_text(json.dumps(settings, indent=1), encoding="utf-8")
         return run
 
     def _new(self, name: str) -> Run:

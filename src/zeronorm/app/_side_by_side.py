@@ -57,7 +57,7 @@ def _result(run: Run) -> Result:
 
 
 def _options(run: Run) -> dict[str, str]:
-    return {name: str(value) for name, value in run.settings.get("options", {}).items()}
+    return {name: str(value) for name, value in run.arguments.items() if name != "data"}
 
 
 def _rows(result: Result) -> list[tuple[str, str]]:

@@ -14,7 +14,6 @@ from zeronorm.app import _fields as fields
 from zeronorm.app._calls import command_text, python_text
 from zeronorm.app._context import Context, context_of, html, in_thread, message_of, sent_values
 from zeronorm.app._tables import KNOWN_PREFIX, known_tables
-from zeronorm.workflow._kinds import Options
 from zeronorm.workflow._options import Caller, DataOptions
 from zeronorm.workflow._plan import plan
 from zeronorm.workflow._preview import Preview
@@ -80,6 +79,7 @@ async def table_page(request: Request) -> Response:
         is_known=name.startswith(KNOWN_PREFIX),
         reading={key: request.query_params.get(key, "") for key in fields.READING},
         sections=_merged(sections),
+        questions={kind: fields.QUESTIONS[kind] for kind in fields.KINDS},
         others=[other for other in context.tables.names() if other != name],
         methods=await in_thread(methods),
         metrics=await in_thread(metrics),
@@ -166,8 +166,8 @@ async def columns(request: Request) -> Response:
 # -- A run with the table -----------------------------------------------------------------------------
 
 
-def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """The kind of run, the data and the options that a page asks for."""
+def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of run, and its data with the options, that a page asks for."""
     kind, table, values = given.get("kind"), given.get("table"), given.get("options")
     if kind not in fields.KINDS or not isinstance(table, str) or not isinstance(values, dict):
         raise fields.FieldError("The page did not send all of its fields. Reload it.")
@@ -175,37 +175,41 @@ def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, str, dict[s
     for name in fields.FILES:
         if name in options:
             options[name] = str(context.tables.path(options[name]))
-    return kind, context.tables.data(table), options
+    return kind, {"data": context.tables.data(table), **options}
 
 
-def _planned(context: Context, table: str, kind: str, data: str, options: dict[str, Any]) -> dict[str, Any]:
-    record: type[Options] = fields.record_of(kind)
-    reading = {name: options[name] for name in fields.READING if name in options}
+def _planned(context: Context, table: str, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    reading = {name: arguments[name] for name in fields.READING if name in arguments}
     raw = _preview(context, table, reading).raw
-    command = command_text(kind, data, options)
-    found = plan(raw, record(**options), Caller(command, fields.in_labels))  # type: ignore[arg-type]
+    command = command_text(kind, arguments)
+    found = plan(raw, _settings(kind, arguments), Caller(command, fields.in_labels))
     return {
         "steps": found.steps,
         "notes": found.notes,
         "time": found.time,
         "command": command,
-        "python": python_text(kind, data, options),
+        "python": python_text(kind, arguments),
     }
+
+
+def _settings(kind: str, arguments: Mapping[str, Any]) -> Any:
+    """The checked options of a run."""
+    return fields.record_of(kind)(**{name: value for name, value in arguments.items() if name != "data"})
 
 
 async def planned(request: Request) -> Response:
     """What a run will do and how long it takes, or what is wrong with the fields."""
     context, given = context_of(request), await sent_values(request)
-    kind, data, options = _asked(context, given)
-    return JSONResponse(await in_thread(_planned, context, given["table"], kind, data, options))
+    kind, arguments = _asked(context, given)
+    return JSONResponse(await in_thread(_planned, context, given["table"], kind, arguments))
 
 
 async def start(request: Request) -> Response:
     """Start a run."""
     context, given = context_of(request), await sent_values(request)
-    kind, data, options = _asked(context, given)
-    fields.record_of(kind)(**options)
-    run = await in_thread(context.runs.start, kind, given["table"], data, options)
+    kind, arguments = _asked(context, given)
+    _settings(kind, arguments)
+    run = await in_thread(context.runs.start, kind, given["table"], arguments)
     return JSONResponse({"run": run.name}, 201)
 
 

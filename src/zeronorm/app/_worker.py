@@ -14,7 +14,6 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 from zeronorm._messages import rendered
 from zeronorm.app._calls import command_text
@@ -47,25 +46,13 @@ def main(folder: Path) -> int:
 
 
 def _do(run: Run) -> None:
-    settings = run.settings
-    kind, data, options = settings["kind"], settings["data"], _as_options(settings["options"])
-    arguments: dict[str, Any] = {
-        "data": data,
-        **options,
-        "out": run.folder,
-        "resume": has_journal(run.folder),
-        "verbose": True,
-    }
+    kind, asked = run.settings["kind"], run.arguments
+    arguments = {**asked, "out": run.folder, "resume": has_journal(run.folder), "verbose": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = run_job(kind, arguments, Caller(command_text(kind, data, options), in_labels))
+        result = run_job(kind, arguments, Caller(command_text(kind, asked), in_labels))
     if kind == "select" and result.model is not None:  # nothing can be saved where nothing was selected
         result.model.save(run.folder / "model.json")
-
-
-def _as_options(stored: dict[str, Any]) -> dict[str, Any]:
-    """The options with lists of names as tuples, as they were before they were stored."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
 
 
 def _message(error: Exception) -> str:

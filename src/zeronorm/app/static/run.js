@@ -57,26 +57,18 @@ for (const [id, path, text] of [["stop", "stop", "Stopping …"], ["continue", "
 const form = document.getElementById("apply");
 if (form) form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const box = document.getElementById("predictions"), file = document.getElementById("new-file").files[0];
-  box.replaceChildren(element("p", "Predicting …"));
+  const message = document.getElementById("predictions"), file = document.getElementById("new-file").files[0];
+  message.className = "";
+  message.textContent = "Predicting …";
   try {
     const table = file ? await sendFile(file, () => {}) : document.getElementById("new-table").value;
     if (!table) throw new Error("Choose a table or a file.");
-    const found = await send(`${base}/apply`, { table, options: valuesOf(form) });
-    const head = element("thead", "", [element("tr", "", found.columns.map((name) => element("th", name)))]);
-    const rows = found.rows.map((row) => element("tr", "", row.map((value) => element("td", value))));
-    const link = element("a", `Download ${found.file}`);
-    link.href = `${base}/files/${encodeURIComponent(found.file)}`;
-    link.download = "";
-    const more = found.count > found.rows.length ? ` The first ${found.rows.length} are shown.` : "";
-    box.replaceChildren(
-      element("p", `${found.count} ${found.count === 1 ? "prediction" : "predictions"}.${more} `, [link]),
-      element("table", "", [head, element("tbody", "", rows)]),
-    );
+    const options = valuesOf(form, "apply"), target = document.getElementById("field-target").value;
+    if (target) options.target = target;
+    const found = await send(`${base}/apply`, { table, options });
+    location.href = `/runs/${encodeURIComponent(found.run)}`;
   } catch (error) {
-    const problem = element("p", error.message);
-    problem.className = "problem";
-    problem.setAttribute("role", "alert");
-    box.replaceChildren(problem);
+    message.className = "problem";
+    message.textContent = error.message;
   }
 });
