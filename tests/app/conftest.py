@@ -65,7 +65,7 @@ def table(context):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Runs are done at once, without a process of their own."""
+    """WatchedRuns are done at once, without a process of their own."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.setattr(_worker.signal, "signal", lambda *_: None)
     monkeypatch.setattr(runs, "launch", lambda run: _worker.main(run.folder))

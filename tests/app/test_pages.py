@@ -13,7 +13,7 @@ from app.conftest import OURS, QUICK, client_of, table_text
 from datasets.workbooks import workbook
 from zeronorm.app import _runs as runs
 from zeronorm.app._context import Context
-from zeronorm.app._runs import Run
+from zeronorm.app._runs import WatchedRun
 from zeronorm.app._security import Access
 from zeronorm.datasets.readers import known_formats
 from zeronorm.result._folder import PROGRESS, RUNNING, _host
@@ -272,7 +272,7 @@ def test_a_process_that_died_leaves_a_run_that_can_go_on(context):
     (folder / RUNNING).write_text(f"{_host()} 999999999")
     settings = {"kind": "select", "table": "t", "arguments": {"data": "t"}, "started": time.time() - 3600}
     (folder / runs.SETTINGS).write_text(json.dumps(settings))
-    run = Run("dead", folder)
+    run = WatchedRun("dead", folder)
     assert (run.state, run.can_continue, run.n_finished) == ("stopped", True, 1)
     (folder / runs.ALIVE).touch()
     assert run.state == "starting"

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from zeronorm._messages import rendered
 from zeronorm.app._fields import FieldError, in_labels
-from zeronorm.app._runs import RunError, Runs
+from zeronorm.app._runs import RunError, WatchedRuns
 from zeronorm.app._security import Access
 from zeronorm.app._tables import MEGABYTE, Previews, TableError, Tables
 from zeronorm.app._templates import page
@@ -47,8 +47,8 @@ class Context:
         return Tables(self.folder / "tables", self.most_bytes)
 
     @property
-    def runs(self) -> Runs:
-        return Runs(self.folder / "runs", self.opened)
+    def runs(self) -> WatchedRuns:
+        return WatchedRuns(self.folder / "runs", self.opened)
 
 
 def context_of(request: Request) -> Context:

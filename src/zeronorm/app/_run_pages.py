@@ -22,7 +22,7 @@ from zeronorm.app import _fields as fields
 from zeronorm.app import _runs as runs
 from zeronorm.app._calls import command_text, python_text
 from zeronorm.app._context import Context, context_of, html, in_thread, sent_values
-from zeronorm.app._runs import Run, RunError
+from zeronorm.app._runs import RunError, WatchedRun
 from zeronorm.app._security import REPORT_POLICY
 from zeronorm.app._side_by_side import side_by_side
 from zeronorm.app._templates import event
@@ -33,11 +33,11 @@ from zeronorm.workflow._result import Result
 LOOK_S = 0.5  # between two looks at a run that is watched
 
 
-def _run(request: Request) -> Run:
+def _run(request: Request) -> WatchedRun:
     return context_of(request).runs.get(request.path_params["name"])
 
 
-def _calls(run: Run) -> dict[str, str]:
+def _calls(run: WatchedRun) -> dict[str, str]:
     """The command and the call in Python that do the same as the run."""
     if not run.settings:
         return {"command": "", "python": ""}
@@ -70,7 +70,7 @@ async def run_page(request: Request) -> Response:
     )
 
 
-def summary_of(run: Run) -> dict[str, Any]:
+def summary_of(run: WatchedRun) -> dict[str, Any]:
     """The headline, the warnings and the command of a finished run; the problem of an unreadable one."""
     file = run.file("result.json") or run.file("cohort.json")
     if file is None:
@@ -161,7 +161,7 @@ async def everything(request: Request) -> Response:
     )
 
 
-def _archive(run: Run) -> Path:
+def _archive(run: WatchedRun) -> Path:
     number, name = tempfile.mkstemp(suffix=".zip", prefix="zeronorm-")
     with os.fdopen(number, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in run.files():
@@ -183,7 +183,7 @@ async def apply(request: Request) -> Response:
     return JSONResponse({"run": found.name}, 201)
 
 
-def _predicted(context: Context, run: Run, table: str, options: dict[str, Any]) -> Run:
+def _predicted(context: Context, run: WatchedRun, table: str, options: dict[str, Any]) -> WatchedRun:
     """A new run that holds the predictions."""
     model = run.file("model.json")
     if model is None:

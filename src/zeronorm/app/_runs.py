@@ -41,7 +41,7 @@ class RunError(ValueError):
 
 
 @dataclass(frozen=True)
-class Run:
+class WatchedRun:
     """One run: a folder that holds settings, a journal, or a result.
 
     Parameters
@@ -145,7 +145,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Runs:
+class WatchedRuns:
     """The runs of a folder, and perhaps one whose folder is elsewhere.
 
     Parameters
@@ -157,9 +157,9 @@ class Runs:
     folder: Path
     opened: Path | None = None
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[WatchedRun]:
         """All runs, the latest first."""
-        found = [] if self.opened is None else [Run(self.opened.name or "result", self.opened)]
+        found = [] if self.opened is None else [WatchedRun(self.opened.name or "result", self.opened)]
         names = {run.name for run in found}
         if self.folder.is_dir():
             with os.scandir(self.folder) as entries:
@@ -168,23 +168,25 @@ class Runs:
                     for entry in entries
                     if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
                 ]
-            found += [Run(entry.name, Path(entry.path)) for entry in folders if entry.name not in names]
+            found += [
+                WatchedRun(entry.name, Path(entry.path)) for entry in folders if entry.name not in names
+            ]
         return sorted(found, key=lambda run: -run.started)
 
-    def get(self, name: str) -> Run:
+    def get(self, name: str) -> WatchedRun:
         """The run of this name."""
         for run in self.all():
             if run.name == name:
                 return run
         raise RunError(f"There is no run {name!r}. Choose one of the list.", 404)
 
-    def start(self, kind: str, table: str, arguments: Mapping[str, Any]) -> Run:
+    def start(self, kind: str, table: str, arguments: Mapping[str, Any]) -> WatchedRun:
         """Store the settings of a new run in a new folder, and start its process."""
         run = self.new(kind, table, arguments)
         launch(run)
         return run
 
-    def new(self, kind: str, table: str, arguments: Mapping[str, Any]) -> Run:
+    def new(self, kind: str, table: str, arguments: Mapping[str, Any]) -> WatchedRun:
         """A new run with its settings, which no process does yet."""
         stem = re.sub(r"[^\w.-]+", "-", table.split(":")[-1].split(".")[0]).strip("-.") or "run"
         end = "-predicted" if kind == "apply" else ""
@@ -193,7 +195,7 @@ class Runs:
         (run.folder / SETTINGS).write_text(json.dumps(settings, indent=1), encoding="utf-8")
         return run
 
-    def _new(self, name: str) -> Run:
+    def _new(self, name: str) -> WatchedRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         number = 1
         while True:
@@ -203,10 +205,10 @@ class Runs:
             except FileExistsError:
                 number += 1
                 continue
-            return Run(tried, self.folder / tried)
+            return WatchedRun(tried, self.folder / tried)
 
 
-def launch(run: Run) -> None:
+def launch(run: WatchedRun) -> None:
     """Start the process of a run; it goes on when the page is closed or the server ends."""
     (run.folder / OUTCOME).unlink(missing_ok=True)
     (run.folder / STOP).unlink(missing_ok=True)
@@ -221,7 +223,7 @@ def launch(run: Run) -> None:
         )
 
 
-def go_on(run: Run) -> None:
+def go_on(run: WatchedRun) -> None:
     """Continue a run that was stopped or that failed."""
     if not run.can_continue:
         raise RunError("This run cannot be continued: it is running, finished, or was started elsewhere.")
@@ -230,7 +232,7 @@ def go_on(run: Run) -> None:
     launch(run)
 
 
-def stop(run: Run) -> None:
+def stop(run: WatchedRun) -> None:
     """Ask the process of a run to end; its finished folds are kept."""
     if not run.can_stop:
         raise RunError("This run cannot be stopped here: it has ended, or was started elsewhere.")

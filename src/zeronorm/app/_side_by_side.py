@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zeronorm.app._fields import label_of
-from zeronorm.app._runs import Run, RunError
+from zeronorm.app._runs import RunError, WatchedRun
 from zeronorm.result._sentences import error_sentence
 from zeronorm.workflow._result import Result
 
@@ -29,7 +29,7 @@ class SideBySide:
     same_data: bool
 
 
-def side_by_side(first: Run, second: Run) -> SideBySide:
+def side_by_side(first: WatchedRun, second: WatchedRun) -> SideBySide:
     """Compare two finished runs."""
     a, b = _result(first), _result(second)
     rows = [(title, left, right) for (title, left), (_, right) in zip(_rows(a), _rows(b), strict=True)]
@@ -49,14 +49,14 @@ def side_by_side(first: Run, second: Run) -> SideBySide:
     )
 
 
-def _result(run: Run) -> Result:
+def _result(run: WatchedRun) -> Result:
     file = run.file("result.json")
     if file is None:
         raise RunError(f"The run {run.name!r} has no result yet. Choose two finished runs.")
     return Result.read(file)
 
 
-def _options(run: Run) -> dict[str, str]:
+def _options(run: WatchedRun) -> dict[str, str]:
     return {name: str(value) for name, value in run.arguments.items() if name != "data"}
 
 

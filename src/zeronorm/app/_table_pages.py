@@ -172,6 +172,8 @@ def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, dict[str, A
     if kind not in fields.KINDS or not isinstance(table, str) or not isinstance(values, dict):
         raise fields.FieldError("The page did not send all of its fields. Reload it.")
     options = fields.options_from(kind, values)
+    if kind == "test_panel" and not options.get("panel"):
+        raise fields.FieldError(f"“{fields.label_of('panel')}” is empty. Name columns, one per line.")
     for name in fields.FILES:
         if name in options:
             options[name] = str(context.tables.path(options[name]))

@@ -18,7 +18,7 @@ from pathlib import Path
 from zeronorm._messages import rendered
 from zeronorm.app._calls import command_text
 from zeronorm.app._fields import in_labels
-from zeronorm.app._runs import ALIVE, OUTCOME, STOP, Run
+from zeronorm.app._runs import ALIVE, OUTCOME, STOP, WatchedRun
 from zeronorm.result._folder import has_journal
 from zeronorm.workflow._job import run_job
 from zeronorm.workflow._options import Caller
@@ -29,7 +29,7 @@ PATIENCE_S = 20.0  # from the request to the end of a process that does not reac
 
 def main(folder: Path) -> int:
     """Do the run of a folder."""
-    run = Run(folder.name, folder)
+    run = WatchedRun(folder.name, folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in a process of the background
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     threading.Thread(target=_look_for_stop, args=(folder,), daemon=True).start()
@@ -45,7 +45,7 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _do(run: Run) -> None:
+def _do(run: WatchedRun) -> None:
     kind, asked = run.settings["kind"], run.arguments
     arguments = {**asked, "out": run.folder, "resume": has_journal(run.folder), "verbose": True}
     with warnings.catch_warnings():
@@ -61,7 +61,7 @@ def _message(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _ended(run: Run, message: str) -> int:
+def _ended(run: WatchedRun, message: str) -> int:
     (run.folder / OUTCOME).write_text(json.dumps({"message": message}), encoding="utf-8")
     return 1
 

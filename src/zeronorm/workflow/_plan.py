@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 # The estimate was 1.0 to 98 times the processor time of 30 runs: five methods on tables from 1500 × 30 to 100 × 20,000,
 # one core (2026-11-19).
 MINUTE_S, HOUR_S, MOST_MINUTES = 60, 3600, 100
+KINDS_OF_TARGET = {"survival": "a time until an event"}  # where there are no classes; others are numbers
 SHORT_S = 20  # below it, a number of seconds would promise too much
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """The steps of a run.
 
     Parameters
@@ -43,7 +44,7 @@ class Plan:
         return rough_time(self.seconds)
 
 
-def plan(data: Any, settings: SelectOptions | CompareOptions, caller: Caller) -> Plan:
+def plan(data: Any, settings: SelectOptions | CompareOptions, caller: Caller) -> RunPlan:
     """Check the options on the data as a run does, and describe the run; raises the errors of the run."""
     from zeronorm._messages import rendered
 
@@ -63,7 +64,7 @@ def plan(data: Any, settings: SelectOptions | CompareOptions, caller: Caller) ->
         _of_folds(table, settings, metric.text),
         _of_permutations(max(counts)),
     ]
-    return Plan(
+    return RunPlan(
         tuple(step for step in steps if step),
         tuple(rendered(note, caller.naming) for note in table.notes),
         seconds,
@@ -115,7 +116,7 @@ def _n_permutations(
 
 def _of_data(table: Table) -> str:
     classes = ", ".join(f"{count} {label}" for label, count in table.class_counts.items())
-    target = f" ({classes})" if classes else " (a number)"
+    target = f" ({classes})" if classes else f" ({KINDS_OF_TARGET.get(table.task, 'a number')})"
     groups = ""
     if table.sample_groups is not None:
         n_groups = len(set(table.sample_groups.astype(str).tolist()))
