@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
+from zeronorm.resampling.predictors._units import Values, transformed
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
 from zeronorm.selection.target import TASKS
 
@@ -42,6 +43,8 @@ class LinearModel:
     scheme : "single", "pairs" or "classes".
     classes : labels, empty for regression.
     fill : value of each feature that replaces missing values, if the training data had any; empty otherwise.
+    values : what is standardised: "measured", "log", "root", "rows" or "root rows" (see `transformed`).
+    unit : unit of the logarithm.
     """
 
     task: str
@@ -54,6 +57,8 @@ class LinearModel:
     scheme: str
     classes: list[Any]
     fill: list[float] = field(default_factory=list)
+    values: Values = "measured"
+    unit: float = 1.0
 
     @property
     def coefficients(self) -> list[float] | None:
@@ -62,7 +67,8 @@ class LinearModel:
 
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Decision values, one column per row of weights."""
-        standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
+        values = transformed(X, self.values, self.unit)
+        standard = (values - np.asarray(self.mean)) / np.asarray(self.scale)
         return np.asarray(self._weighed(standard) @ np.asarray(self.weights).T + np.asarray(self.intercepts))
 
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -89,6 +95,8 @@ class LinearModel:
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model as JSON."""
         content = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+        if self.values == "measured":  # as in files of earlier versions
+            del content["values"], content["unit"]
         Path(file).write_text(
             json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8"
         )

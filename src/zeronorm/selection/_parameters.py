@@ -108,6 +108,7 @@ _COMMON = {
     "always_keep": Parameter(COLUMNS, "Columns (positions or names) that are always selected."),
     "task": Parameter(None, "Whether y holds classes or real numbers. It is never inferred from y."),
     "standardize": Parameter(BOOLEAN, "Whether to scale every column to mean 0 and variance 1 first."),
+    "units": Parameter(None, "Transformation and scale of the values in which samples are compared."),
     "n_jobs": Parameter(
         WORKERS, "Number of parallel workers; None means 1, -1 all cores. The result does not depend on it."
     ),

@@ -19,6 +19,7 @@ from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
 from zeronorm.datasets._table import counted, shown, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
+from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.result._models import GaussianModel, LinearModel
 from zeronorm.selection.target import TASKS
 from zeronorm.workflow._chance import WithBaseline
@@ -47,6 +48,10 @@ def fit_model(
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
     predictor = WithBaseline.for_table(table, settings).for_selector(selector)
     fitted = predictor.fit(dense_columns(table.X, columns), table.y).estimator_
+    units: dict[str, Any] = {}
+    if isinstance(fitted, InUnits):
+        units = {"values": UNITS[fitted.units].values, "unit": fitted.unit}
+        fitted = fitted.predictor_
     is_gaussian = getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_")
     scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
@@ -59,6 +64,7 @@ def fit_model(
         scale=scaler.scale_.tolist(),
         classes=fitted.classes_.tolist() if table.target.has_classes else [],
         fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
+        **units,
         **numbers,
     )
 
