@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,14 @@ from sklearn.svm import SVC
 import zeronorm
 from zeronorm.datasets._raw import RawTable
 from zeronorm.workflow import _training as training
-from zeronorm.workflow._models import LinearModel, apply_model, fit_model, read_new_samples
+from zeronorm.workflow._models import LinearModel, fit_model, read_new_samples
 from zeronorm.workflow._procedures import Settings
 
 from .conftest import numbers, table_of
+
+
+def apply_model(model, data, **reading):
+    return zeronorm.apply(model, data, **reading).samples
 
 
 def model_of(scheme, weights, classes, task="classification"):
@@ -286,7 +290,7 @@ def test_a_model_fills_gaps_of_new_samples_and_knows_renamed_columns(gappy, tmp_
     predicted = apply_model(model, tmp_path / "d.csv")["prediction"]
     by_hand = np.where(np.isnan(X[:, columns]), model.fill, X[:, columns])
     assert predicted == model.predict(by_hand).tolist()
-    complete = LinearModel(**{**asdict(model), "fill": []})
+    complete = replace(model, fill=[])
     with pytest.raises(ValueError, match="no finite value"):
         apply_model(complete, tmp_path / "d.csv")
 

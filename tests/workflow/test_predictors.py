@@ -24,7 +24,7 @@ from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.result._models import GaussianModel
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow._inputs import DataOptions, load_data
-from zeronorm.workflow._models import LinearModel, apply_model
+from zeronorm.workflow._models import LinearModel
 from zeronorm.workflow._procedures import Settings, build_procedure, predictor_notes
 
 from .conftest import numbers, table_of
@@ -65,7 +65,7 @@ def test_the_predictor_that_auto_chooses_is_that_of_the_folds_and_of_the_model(n
     assert result.procedure["value"] < 0.2  # a linear predictor has about one half
     assert [feature.index for feature in result.selected][:2] in ([0, 1], [1, 0])
     assert isinstance(result.model, GaussianModel)
-    predicted = apply_model(result.model, X[:, [feature.index for feature in result.selected]])
+    predicted = zeronorm.apply(result.model, X[:, [feature.index for feature in result.selected]]).samples
     assert np.mean(np.asarray(predicted["prediction"]) != y) < 0.1
     assert "Gaussian kernel (C = " in result.provenance["predictor"]
 
@@ -129,7 +129,7 @@ def test_a_saved_model_of_classes_predicts_as_that_of_scikit_learn(tmp_path, n_c
     new = np.random.default_rng(5).normal(size=(40, len(columns)))
     decision = theirs.decision_function(new).reshape(40, -1)
     np.testing.assert_allclose(model.decision(new), decision, atol=1e-5 if few else 1e-6)
-    assert apply_model(model, new)["prediction"] == theirs.predict(new).tolist()
+    assert zeronorm.apply(model, new).samples["prediction"] == theirs.predict(new).tolist()
 
 
 def nonlinear(n_samples=90):

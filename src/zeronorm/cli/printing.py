@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from zeronorm._messages import rendered
 from zeronorm.cli.options import in_flags
 
 if TYPE_CHECKING:
+    from zeronorm.result._cohort import CohortData
     from zeronorm.result._record import ResultData
 
 MOST_ROWS = 30
@@ -154,6 +155,41 @@ def print_comparison(result: ResultData, folder: Path) -> None:
         heads, *rows = [[*line[:index], *line[index + 1 :]] for line in (heads, *rows)]
     print_table("Methods on the same folds; intervals are for the models fitted in these folds", heads, rows)
     _print_end(result, folder)
+
+
+def print_cohort(cohort: CohortData, out: Path | None) -> None:
+    """Print the score of the predictions, or the predictions where nothing is known or written."""
+    from zeronorm.datasets._table import counted
+    from zeronorm.result._cohort import VERDICTS
+
+    print_notes(cohort.notes)
+    rows = cohort.rows()
+    if out is None:
+        print_rows(counted(len(rows), "prediction"), rows)
+    if cohort.scores:
+        say(f"{cohort.headline}.")
+        for sentence in cohort.sentences:
+            say(sentence)
+        _print_scores(cohort, VERDICTS)
+    for warning in cohort.warnings:
+        say(f"warning: {warning}")
+    if out is not None and (out / "report.html").is_file():
+        say(f"report: {out / 'report.html'}")
+    elif out is not None:
+        say(f"{counted(len(rows), 'prediction')}: {out}")
+
+
+def _print_scores(cohort: CohortData, verdicts: Mapping[str, str]) -> None:
+    """Print the table of metrics, expected and found."""
+    from zeronorm.evaluation._summary import format_metric, metric_label
+
+    rows = []
+    for score in cohort.scores:
+        shown = [format_metric(score[name], score["metric"]) for name in ("expected", "value", "low", "high")]
+        interval = "–" if score["low"] is None else f"{shown[2]} to {shown[3]}"
+        verdict = verdicts[score["verdict"]] if score["verdict"] else "–"
+        rows.append([metric_label(score["metric"]), shown[0], shown[1], interval, verdict])
+    print_table("Expected and found", ["metric", "expected", "found", "95 % interval", "verdict"], rows)
 
 
 def print_notes(notes: Iterable[str]) -> None:

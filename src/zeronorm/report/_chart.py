@@ -194,6 +194,7 @@ class Chart:
 
     name: ClassVar[str]
     order: ClassVar[int]
+    page: ClassVar[str] = "run"
     is_wide: ClassVar[bool] = False
 
     @property
@@ -210,8 +211,8 @@ class Chart:
         return None
 
     @classmethod
-    def from_data(cls, report_data: ReportData) -> Self | None:
-        """The chart of a result; None where there is nothing to show."""
+    def from_data(cls, report_data: Any) -> Self | None:
+        """The chart of ``ReportData``, or of the ``CohortData`` of new samples; None where there is nothing to show."""
         raise NotImplementedError
 
     def picture(self) -> Picture:
@@ -248,7 +249,7 @@ C = TypeVar("C", bound=type[Chart])
 _CHARTS: dict[str, type[Chart]] = {}
 
 
-def register_chart(name: str, *, order: int) -> Callable[[C], C]:
+def register_chart(name: str, *, order: int, page: str = "run") -> Callable[[C], C]:
     """Add a chart to the report.
 
     Parameters
@@ -257,6 +258,8 @@ def register_chart(name: str, *, order: int) -> Callable[[C], C]:
         Name of the chart, which ``figure`` takes.
     order : int
         Position in the report: charts are sorted by it, in ascending order.
+    page : {"run", "cohort"}, default='run'
+        The report that shows it: that of a selection or comparison, or that of new samples.
 
     Returns
     -------
@@ -277,20 +280,21 @@ def register_chart(name: str, *, order: int) -> Callable[[C], C]:
     """
 
     def add(cls: C) -> C:
-        cls.name, cls.order = name, order
+        cls.name, cls.order, cls.page = name, order, page
         _CHARTS[name] = cls
         return cls
 
     return add
 
 
-def chart_classes() -> list[type[Chart]]:
-    """All charts, in the order of the report."""
+def chart_classes(page: str = "run") -> list[type[Chart]]:
+    """All charts of a page, in the order of the report."""
     import zeronorm.report.charts  # noqa: F401, registers them
 
     load_extensions()
 
-    return sorted(_CHARTS.values(), key=lambda cls: (cls.order, cls.name))
+    shown = [cls for cls in _CHARTS.values() if cls.page == page]
+    return sorted(shown, key=lambda cls: (cls.order, cls.name))
 
 
 def collect_figures(**at_hand: Any) -> dict[str, Any]:
@@ -300,9 +304,9 @@ def collect_figures(**at_hand: Any) -> dict[str, Any]:
     return {name: found for name, found in kept if found is not None}
 
 
-def charts_of(report_data: ReportData) -> list[Chart]:
+def charts_of(report_data: Any, page: str = "run") -> list[Chart]:
     """The charts that have something to show."""
-    found = (cls.from_data(report_data) for cls in chart_classes())
+    found = (cls.from_data(report_data) for cls in chart_classes(page))
     return [chart for chart in found if chart is not None]
 
 

@@ -111,15 +111,18 @@ def report_data_of(
 
 
 def _page(report_data: ReportData) -> str:
-    return _compiled_page().render(
-        style=Markup(_template("style.css")),
-        script=Markup(_template("script.js")),
-        **view(report_data),
+    return page("report.html.j2", **view(report_data))
+
+
+def page(template: str, **values: Any) -> str:
+    """A page with the style and the script of the report."""
+    return _compiled_page(template).render(
+        style=Markup(_template("style.css")), script=Markup(_template("script.js")), **values
     )
 
 
 @cache
-def _compiled_page() -> jinja2.Template:
+def _compiled_page(template: str) -> jinja2.Template:
     """The template of the report, compiled once per process, because compiling takes longer than rendering."""
     import jinja2
 
@@ -131,7 +134,7 @@ def _compiled_page() -> jinja2.Template:
         loader=jinja2.FunctionLoader(_template),
     )
     environment.globals.update(series_class=series_class, shape=shape, visible=visible)
-    return environment.get_template("report.html.j2")
+    return environment.get_template(template)
 
 
 def _template(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -103,7 +104,19 @@ def _final_tiles(report_data: ReportData) -> list[Tile]:
     label = f"of {result.data['n_features']} features"
     if is_largest_tried(result):
         label += "; this is the largest size tried, so more may be better"
-    return [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
+    tiles = [Tile(str(size), label), Tile(str(result.data["n_samples"]), "samples")]
+    return [*tiles, _gap_tile(result.proof)] if result.proof else tiles
+
+
+def _gap_tile(proof: dict[str, Any]) -> Tile:
+    """How much better another subset of the same size can be on these samples."""
+    if proof["status"] == "optimal":
+        return Tile("best subset", "no other subset of this size fits these samples better (proved)")
+    percent = ceil(1000.0 * proof["gap"]) / 10.0
+    return Tile(
+        f"≤ {percent:.1f} %",
+        "the most by which another subset of this size can fit these samples better (proved)",
+    )
 
 
 def is_largest_tried(result: ResultData) -> bool:
@@ -192,6 +205,18 @@ def stability_sentence(report_data: ReportData) -> str:
     )
 
 
+def proof_sentence(result: ResultData) -> str:
+    """What is proved about the selected subset, and in which objective."""
+    proof = result.proof
+    if not proof:
+        return ""
+    loss = proof["loss"].replace("_", " ")
+    return (
+        f"{proof['sentence']} The objective is ½‖w‖² + C Σ {loss} of a linear model of the standardised features with "
+        f"C = {proof['C']:.3g}, on all samples; it says nothing about new samples."
+    )
+
+
 def methods_section(report_data: ReportData) -> str:
     """What was done, in sentences for a methods section."""
     result = report_data.result
@@ -203,7 +228,7 @@ def methods_section(report_data: ReportData) -> str:
         _evaluation_sentence(report_data),
     ]
     if result.kind == "selection":
-        parts += [new_samples_sentence(report_data), stability_sentence(report_data)]
+        parts += [new_samples_sentence(report_data), stability_sentence(report_data), proof_sentence(result)]
     parts.append(_version_sentence(result))
     return " ".join(part for part in parts if part)
 

@@ -24,6 +24,8 @@ RESULT_FILES = (
     "figures.parquet",
     "report.html",
     "model.json",
+    "predictions.csv",
+    "cohort.json",
 )
 JOURNAL = "journal"
 RUNNING = ".zeronorm-running"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
+from zeronorm.evaluation._probabilities import probabilities_of
 from zeronorm.resampling.predictors._units import Values, transformed
+from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
 from zeronorm.selection.target import TASKS
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = "zeronorm-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, FORMAT_VERSION)  # files of version 1 have no probabilities, expected values and moments
 GIVE_A_MODEL = f"Give the model.json of a selection. To write one, {setting('save_model', True, 'set')}."
 
 
@@ -45,6 +49,9 @@ class LinearModel:
     fill : value of each feature that replaces missing values, if the training data had any; empty otherwise.
     values : what is standardised: "measured", "log", "root", "rows" or "root rows" (see `transformed`).
     unit : unit of the logarithm.
+    probabilities : slope and biases (one per class) from held-out decision values to probabilities; None without.
+    expected : metrics with intervals, measured on held-out samples when the features were selected; None without.
+    moments : correlations of these features and of others that can replace them; None where they were not kept.
     """
 
     task: str
@@ -59,6 +66,9 @@ class LinearModel:
     fill: list[float] = field(default_factory=list)
     values: Values = "measured"
     unit: float = 1.0
+    probabilities: dict[str, Any] | None = None
+    expected: dict[str, Any] | None = None
+    moments: Moments | None = None
 
     @property
     def coefficients(self) -> list[float] | None:
@@ -92,11 +102,63 @@ class LinearModel:
             votes[:, second] += column <= 0.0
         return np.asarray(labels[votes.argmax(axis=1)])
 
+    def class_scores(self, X: Any) -> NDArray[np.float64]:
+        """One score per class: ±half the decision value of two classes, else the sum over the pairs of a class."""
+        values, n = self.decision(X), len(self.classes)
+        if self.scheme == "single":
+            return np.asarray(values * [[-0.5, 0.5]])
+        if self.scheme == "classes":
+            return values
+        scores = np.zeros((len(values), n))
+        for column, (first, second) in zip(values.T, combinations(range(n), 2), strict=True):
+            scores[:, first] += column
+            scores[:, second] -= column
+        return scores / (n - 1)
+
+    def predict_proba(self, X: Any, *, certainty: float = 1.0) -> NDArray[np.float64]:
+        """Probabilities of the classes, in a population with the class shares of the training samples.
+
+        They come from the decision values of held-out samples (Platt 1999, with one slope and one bias per class). The
+        prediction of a model with balanced class weights treats all classes alike, so that the predicted class of
+        unequal classes is not always the most probable one. ``certainty`` below 1 moves the logits towards 0.
+        """
+        if self.probabilities is None:
+            raise ValueError(
+                "This model has no probabilities: it is a model of regression, or it was saved by an earlier version. "
+                "Select again to get a model with probabilities."
+            )
+        slope, biases = self.probabilities["slope"], self.probabilities["biases"]
+        return probabilities_of(self.class_scores(X), slope, biases, certainty)
+
+    def certainty_without(self, completion: Completion) -> float | None:
+        r"""The factor of the logits where features were filled in; None where it is not known.
+
+        With a slope a and the residual variance τ² of the score, the mean of the sigmoid over what is not known is
+        near the sigmoid of the logit times :math:`1/\sqrt{1 + \pi a^2 \tau^2 / 8}` (MacKay 1992).
+        """
+        if self.probabilities is None or self.values != "measured":
+            return None
+        scale = np.asarray(completion.moments.scale)
+        at = {name: index for index, name in enumerate(completion.moments.features)}
+        own = [self.features.index(name) for name in completion.missing]
+        units = scale[[at[name] for name in completion.missing]] / np.asarray(self.scale)[own]
+        weights = self._weights_of_scores()[:, own] * units
+        gaps = [weights[i] - weights[j] for i, j in combinations(range(len(weights)), 2)]
+        variance = float(np.mean([gap @ completion.residual @ gap for gap in gaps]))
+        return float(1 / np.sqrt(1 + np.pi * self.probabilities["slope"] ** 2 * max(0.0, variance) / 8))
+
+    def _weights_of_scores(self) -> NDArray[np.float64]:
+        """The weights of the standardised features in the score of each class."""
+        origin = replace(self, mean=[0.0] * len(self.features), scale=[1.0] * len(self.features))
+        unit = origin.class_scores(np.eye(len(self.features)))
+        return np.asarray((unit - origin.class_scores(np.zeros((1, len(self.features))))).T)
+
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model as JSON."""
-        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+        fields = {name: value for name, value in asdict(self).items() if value is not None}
         if self.values == "measured":  # as in files of earlier versions
-            del content["values"], content["unit"]
+            del fields["values"], fields["unit"]
+        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
         Path(file).write_text(
             json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8"
         )
@@ -111,7 +173,7 @@ class LinearModel:
         try:
             content = parsed(path.read_text(encoding="utf-8"))
             is_model = isinstance(content, dict) and content.get("format") == FORMAT
-            if is_model and content.get("format_version") == FORMAT_VERSION:
+            if is_model and content.get("format_version") in READABLE:
                 return _from_content(content)
         except (Mismatch, UnicodeDecodeError) as error:
             raise OptionError(
@@ -140,6 +202,10 @@ class GaussianModel(LinearModel):
         """None, because features have no weights."""
         return
 
+    def certainty_without(self, completion: Completion) -> None:
+        """None: how certain a nonlinear model is with features filled in does not follow from correlations."""
+        return
+
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(rbf_kernel(standard, np.asarray(self.support), gamma=self.gamma))
 
@@ -149,8 +215,11 @@ def _from_content(content: dict[str, Any]) -> LinearModel:
     root, is_gaussian = described("model"), "support" in content or "gamma" in content
     check(content, root["$defs"]["gaussian" if is_gaussian else "linear"], root)
     fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
+    if "moments" in fields:
+        fields["moments"] = Moments(**fields["moments"])
     model: LinearModel = (GaussianModel if is_gaussian else LinearModel)(**fields)
     _check_classes(model)
+    _check_additions(model)
     return model
 
 
@@ -172,6 +241,14 @@ def _check_classes(model: LinearModel) -> None:
             f"'weights' has {len(model.weights)} rows, but the scheme {model.scheme!r} with "
             f"{len(model.classes)} classes needs {expected}"
         )
+
+
+def _check_additions(model: LinearModel) -> None:
+    """The biases and the moments that the classes and features call for."""
+    if model.probabilities is not None and len(model.probabilities["biases"]) != len(model.classes):
+        raise Mismatch(f"'probabilities.biases' must have one value for each of {len(model.classes)} classes")
+    if model.moments is not None and model.moments.features[: len(model.features)] != model.features:
+        raise Mismatch("'moments.features' must begin with the features of the model")
 
 
 def _kind_of_label(label: Any) -> type:

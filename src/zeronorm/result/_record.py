@@ -84,6 +84,7 @@ class ResultData:
     chosen_method: str | None = None
     size: dict[str, Any] = field(default_factory=dict)
     procedure: dict[str, Any] = field(default_factory=dict)
+    proof: dict[str, Any] = field(default_factory=dict)
     table: list[dict[str, Any]] = field(default_factory=list)
     selected: list[SelectedFeature] = field(default_factory=list)
     listed: list[ListedFeature] = field(default_factory=list)

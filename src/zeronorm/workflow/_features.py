@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from zeronorm.design import Design, as_design
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.result._record import SelectedFeature
-from zeronorm.selection._sample_groups import group_codes
+from zeronorm.selection._sample_groups import group_means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,26 +62,11 @@ def univariate_effects(table: Table) -> Effects:
     effects = _effects_of(design, table.y, has_classes)
     if table.sample_groups is None:
         return effects
-    means, y = _group_means(table.sample_groups, table.y, has_classes)
+    means, y = group_means(table.sample_groups, table.y, has_classes)
     p_value = np.concatenate(
         [_effects_of(as_design(means(block)), y, has_classes).p_value for _, block in design.iter_blocks()]
     )
     return replace(effects, p_value=p_value, q_value=adjust_p_values(p_value, "benjamini-hochberg"))
-
-
-def _group_means(groups: Any, y: Any, has_classes: bool) -> tuple[Callable[[Any], Any], Any]:
-    """The function from columns to their means by group (and class), and the target of these means."""
-    codes = group_codes(groups)
-    if has_classes:
-        classes, labels = np.unique(y, return_inverse=True)
-        codes = np.unique(codes * len(classes) + labels, return_inverse=True)[1]
-    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-    starts = np.cumsum(sizes) - sizes
-
-    def means(columns: Any) -> Any:
-        return np.add.reduceat(columns[order], starts, axis=0) / sizes[:, None]
-
-    return means, y[order][starts] if has_classes else means(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
 
 
 def _effects_of(design: Design, y: Any, has_classes: bool) -> Effects:

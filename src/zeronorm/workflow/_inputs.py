@@ -135,7 +135,7 @@ def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
         given["id"] = None
     for parameter in ("target", "sample_groups"):
         if _is_array(given[parameter]):
-            values = _vector(given[parameter], raw.n_samples, parameter)
+            values = given_vector(given[parameter], raw.n_samples, parameter)
             name = str(getattr(given[parameter], "name", None) or parameter)
             name = name if name not in raw.names else f"{name} (given)"
             raw = replace(raw, targets={**raw.targets, name: values})
@@ -162,7 +162,7 @@ def _second_table(given: Any, options: DataOptions, parameter: str, row: str) ->
     )
 
 
-def _vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:
+def given_vector(values: Any, n_samples: int, parameter: str) -> NDArray[Any]:
     array = np.asarray(values)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.shape != (n_samples,):
@@ -230,7 +230,7 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
                 name,
             )
     target, name = _separate_target(options.target, source)
-    y = _vector(target, design.n_samples, "target")
+    y = given_vector(target, design.n_samples, "target")
     task, note = (options.task, "") if options.task else infer_task(y, name)
     y = check_target(y, name, task, task_was_given=options.task is not None)  # type: ignore[arg-type]
     groups = options.sample_groups
@@ -244,7 +244,7 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
         feature_names=np.asarray(names, dtype=object),
         source_columns=np.arange(design.n_features),
         target_name=name,
-        sample_groups=None if groups is None else _vector(groups, design.n_samples, "sample_groups"),
+        sample_groups=None if groups is None else given_vector(groups, design.n_samples, "sample_groups"),
         notes=(note,) if note else (),
         source=source,
     )

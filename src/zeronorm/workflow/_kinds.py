@@ -10,7 +10,7 @@ import math
 import numbers
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from zeronorm._messages import OptionError
@@ -189,6 +189,12 @@ def option(default: Any, kind: OptionKind, meaning: str, help: str = "", usage: 
     return field(default=default, metadata={"option": Option(kind, meaning, help, usage)})
 
 
+def shared(record: type[Options], name: str, **changes: Any) -> Any:
+    """Declare the option of another record as a field of this one, with changes of its texts."""
+    declared = replace(options_of(record)[name], **changes)
+    return field(default=defaults_of(record)[name], metadata={"option": declared})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """A record of options, which are checked when it is created."""
@@ -208,11 +214,14 @@ def defaults_of(record: type[Options]) -> dict[str, Any]:
     return {each.name: each.default for each in fields(record)}
 
 
-def documents(record: type[Options], data: Option) -> Callable[[F], F]:
-    """Decorator: describe ``data`` and the options of a record in the docstring of a function, as its parameters."""
+def documents(record: type[Options], data: Option, **others: Option) -> Callable[[F], F]:
+    """Decorator: describe ``data`` and the options of a record in the docstring of a function, as its parameters.
+
+    ``others`` are further parameters that are no options.
+    """
 
     def add(function: F) -> F:
-        declared = {"data": data, **options_of(record)}
+        declared = {"data": data, **others, **options_of(record)}
         lines = []
         for name, parameter in inspect.signature(function).parameters.items():
             default = "" if parameter.default is parameter.empty else f", default={parameter.default!r}"

@@ -12,20 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from zeronorm.datasets._encoding import column_medians, fill, is_text_identifier
+from zeronorm._messages import OptionError
+from zeronorm.datasets._encoding import column_medians, is_text_identifier
 from zeronorm.datasets._joining import join_samples, texts_of
 from zeronorm.datasets._numbers import with_numbers
-from zeronorm.datasets._raw import RawTable, distinct_names, no_such_column
+from zeronorm.datasets._raw import RawTable, no_such_column
 from zeronorm.datasets._table import counted, shown, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
 from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.result._models import GaussianModel, LinearModel
-from zeronorm.selection.target import TASKS
 from zeronorm.workflow._chance import WithBaseline
 from zeronorm.workflow._inputs import raw_from_data_frame
+from zeronorm.workflow._moments import moments_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from zeronorm.datasets import Table
@@ -45,9 +48,17 @@ def fit_model(
     """
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
+    model = fit_block(table, dense_columns(table.X, columns), table.y, settings, selector)
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
+    medians = column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else []
+    names = [str(table.feature_names[i]) for i in columns]
+    return replace(model, features=names, fill=medians, moments=moments_of(table, columns))
+
+
+def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = None) -> LinearModel:
+    """The predictor of a run fitted on columns without names and without missing values."""
     predictor = WithBaseline.for_table(table, settings).for_selector(selector)
-    fitted = predictor.fit(dense_columns(table.X, columns), table.y).estimator_
+    fitted = predictor.fit(X, y).estimator_
     units: dict[str, Any] = {}
     if isinstance(fitted, InUnits):
         units = {"values": UNITS[fitted.units].values, "unit": fitted.unit}
@@ -55,15 +66,14 @@ def fit_model(
     is_gaussian = getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_")
     scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
-    mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(columns.size)
+    mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(X.shape[1])
     return (GaussianModel if is_gaussian else LinearModel)(
         task=table.task,
         target=table.target_name,
-        features=[str(table.feature_names[i]) for i in columns],
+        features=[],
         mean=mean.tolist(),
         scale=scaler.scale_.tolist(),
         classes=fitted.classes_.tolist() if table.target.has_classes else [],
-        fill=column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else [],
         **units,
         **numbers,
     )
@@ -126,44 +136,6 @@ def _weights_of_pairs(model: Any) -> NDArray[np.float64]:
 # -- New samples --------------------------------------------------------------------------------------
 
 
-def apply_model(model: LinearModel, data: Any, **reading: Any) -> dict[str, Any]:
-    """Predictions for new samples: a file, a data frame, or an array with the features in order.
-
-    ``reading`` are the options of :func:`read_new_samples`, whose result is accepted as well.
-
-    Returns
-    -------
-    Columns by name: ``sample`` (where the data name them), ``prediction`` and, for two classes, ``decision``.
-    """
-    if not isinstance(data, (str, os.PathLike, RawTable)) and not hasattr(data, "columns"):
-        X = np.asarray(data, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != len(model.features):
-            raise ValueError(
-                f"The array must have the {len(model.features)} columns {', '.join(model.features[:5])} … of the "
-                f"model. Got shape {X.shape} instead."
-            )
-        samples = None
-    else:
-        raw = data if isinstance(data, RawTable) else read_new_samples(model, data, **reading)
-        raw = replace(raw, names=distinct_names(raw.names)[0])
-        check_features(raw, model)
-        X = np.column_stack([_column(raw, name) for name in model.features])
-        samples = raw.sample_ids
-    if model.fill:
-        X = fill(X, np.asarray(model.fill))
-    wrong = np.argwhere(~np.isfinite(X))
-    if wrong.size:
-        row, column = wrong[0]
-        raise ValueError(
-            f"The feature {model.features[column]!r} has no finite value in data row {row + 1}. Fill in all "
-            "features of the model."
-        )
-    found: dict[str, Any] = {"prediction": model.predict(X).tolist()}
-    if TASKS[model.task].has_classes and model.scheme == "single":
-        found["decision"] = model.decision(X)[:, 0].tolist()
-    return found if samples is None else {"sample": [str(name) for name in samples], **found}
-
-
 def read_new_samples(
     model: LinearModel,
     data: Any,
@@ -172,6 +144,7 @@ def read_new_samples(
     id: str | None = None,
     transpose: bool = False,
     delimiter: str | None = None,
+    with_columns: Sequence[str] = (),
     **text: Any,
 ) -> RawTable:
     """The columns of new samples with their names, from a file or a data frame.
@@ -184,16 +157,17 @@ def read_new_samples(
     id : column with the names of the samples; None finds it.
     transpose : whether the samples of ``data`` are in columns.
     delimiter : character between two cells of ``data``.
+    with_columns : other columns that are needed, such as the target.
     **text : how the texts of both files are written: ``decimal_comma``, ``encoding``.
     """
     raw = _read(data, transpose=transpose, delimiter=delimiter, **text)
-    features = set(model.features)
+    features = {*model.features, *(() if model.moments is None else model.moments.features)}
     raw = with_numbers(raw, [position for position, name in enumerate(raw.names) if name in features])
     if samples is None:
-        return _with_names(raw, id)
+        return _with_names(raw, id, with_columns)
     sheet = _read(samples, **text)
-    needed = set(model.features)
-    needed.update(column for feature in model.features for column, _ in _columns_and_levels(feature))
+    needed = {*features, *with_columns}
+    needed.update(column for feature in features for column, _ in _columns_and_levels(feature))
     return join_samples(raw, sheet, id, [name for name in sheet.names if name in needed])
 
 
@@ -205,14 +179,18 @@ def _read(data: Any, **reading: Any) -> RawTable:
     )
 
 
-def _with_names(raw: RawTable, id: str | None) -> RawTable:
-    """The table with names of samples from the column ``id``, or from the first text column that looks like names."""
+def _with_names(raw: RawTable, id: str | None, others: Sequence[str]) -> RawTable:
+    """The table with names of samples from the column ``id``, or from the first text column that looks like names.
+
+    The columns ``others`` hold something else.
+    """
     if id is not None and id not in raw.names:
         raise no_such_column(raw.names, id, "id", "the new data")
     if id is not None:
         columns = [raw.names.index(id)]
     elif raw.sample_ids is None:
-        columns = [index for index in sorted(raw.texts) if is_text_identifier(raw.texts[index])]
+        free = [index for index in sorted(raw.texts) if raw.names[index] not in others]
+        columns = [index for index in free if is_text_identifier(raw.texts[index])]
     else:
         columns = []
     return replace(raw, sample_ids=texts_of(raw, columns[0])) if columns else raw
@@ -224,22 +202,26 @@ def _columns_and_levels(feature: str) -> list[tuple[str, str]]:
     return [(feature[:cut], feature[cut + 1 :]) for cut in cuts]
 
 
-def check_features(raw: RawTable, model: LinearModel) -> None:
-    """Raise an error that names all features of the model that the new data lack, with similar names they have."""
-    lost = [name for name in model.features if _place(raw, name) is None]
+def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
+    """Raise an error that names all features of the model that the new data lack, with similar names they have.
+
+    ``advice`` is added to its remedy.
+    """
+    lost = [name for name in model.features if place_of(raw, name) is None]
     if not lost:
         return
     known = raw.names[:MOST_COMPARED]
     similar = {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in lost[:MOST_SHOWN]}
     hints = [f"{shown(found[0])} for {shown(name)}" for name, found in similar.items() if found]
     hint = f" They have {', '.join(hints)}: the same feature with another name?" if hints else ""
-    raise ValueError(
+    raise OptionError(
         f"The new data lack {len(lost)} of the {counted(len(model.features), 'feature')} of the model: "
         f"{shown_list(lost, MOST_SHOWN)}.{hint} Add the columns, or rename those that hold these features."
+        f"{advice}"
     )
 
 
-def _place(raw: RawTable, name: str) -> tuple[int, str | None] | None:
+def place_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
     """The column of a feature and, where it is one level of a text column, this level; None if there is none."""
     if name in raw.names:
         return raw.names.index(name), None
@@ -250,9 +232,9 @@ def _place(raw: RawTable, name: str) -> tuple[int, str | None] | None:
     return None
 
 
-def _column(raw: RawTable, name: str) -> NDArray[np.float64]:
+def column_of(raw: RawTable, name: str) -> NDArray[np.float64]:
     """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
-    place = _place(raw, name)
+    place = place_of(raw, name)
     if place is None:
         raise KeyError(name)
     index, level = place

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from zeronorm._messages import Mention, Naming, OptionError, parameter, setting
@@ -26,6 +27,7 @@ from zeronorm.workflow._kinds import (
     WholeNumber,
     defaults_of,
     option,
+    shared,
 )
 
 SWITCH, NAMES = OptionKind("bool", "switch"), Names("str or list of str", "names")
@@ -494,3 +496,86 @@ class CompareOptions(RunOptions):
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",
     )
+
+
+DATA_OF_APPLY = Option(
+    OptionKind("path, data frame or array-like"),
+    "The new samples: a file or a data frame, whose columns are found by name, or an array with the features of the "
+    "model in order.",
+    "File with new samples. Its columns are found by name.",
+    "DATA",
+)
+MODEL = Option(
+    OptionKind("path, Result or model"),
+    "The model: ``result.model`` of a selection, the result itself, or the path of its model.json or of the folder.",
+    "model.json of `select --save-model`, or its folder.",
+    "MODEL",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyOptions(Options):
+    """The options of ``apply``."""
+
+    target: Any = option(
+        None,
+        OptionKind("str, array-like or None"),
+        "The true values, to score the predictions: name of a column, or an array. Samples without a value are "
+        "predicted and not scored. None predicts only.",
+        "Column with the true values, to score the predictions and write a report.",
+        "-t COLUMN",
+    )
+    samples: Any = shared(
+        DataOptions, "samples", help="Second file with columns that are needed, one row per sample."
+    )
+    id: str | None = shared(DataOptions, "id")
+    sample_groups: Any = option(
+        None,
+        OptionKind("str, array-like or None"),
+        "Column or array of groups of samples (patients, batches), which are not independent: intervals allow for "
+        "them.",
+        "Column of groups of samples (patient, batch); intervals allow for them.",
+        "--groups --sample-groups COLUMN",
+    )
+    missing_features: str = option(
+        "error",
+        OneOf('{"error", "refit"}', "choice", values=("error", "refit")),
+        'What to do if the new data lack features of the model. "refit" fills them in by the best linear prediction '
+        "from the other features and from others that the model knows to be correlated with them.",
+        "What to do if features of the model are missing. refit: predict them from the others and from correlated "
+        "ones.",
+    )
+    transpose: bool = shared(DataOptions, "transpose")
+    delimiter: str | None = shared(DataOptions, "delimiter")
+    decimal_comma: bool = shared(DataOptions, "decimal_comma")
+    encoding: str | None = shared(DataOptions, "encoding")
+    out: Any = option(
+        None,
+        OptionKind("path or None", "path"),
+        "A .csv file for the predictions, or, with ``target``, a folder for predictions.csv, cohort.json and "
+        "report.html.",
+        "CSV file for the predictions; or, with --target, a folder for predictions.csv, cohort.json and report.html. "
+        "Default: print to the terminal.",
+        "-o FILE|FOLDER",
+    )
+    force: bool = shared(RunOptions, "force")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading the files."""
+        names = ("samples", "id", "transpose", "delimiter", "decimal_comma", "encoding")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def is_file(self) -> bool:
+        """Whether ``out`` is a file for the predictions and not a folder."""
+        return self.target is None or str(self.out).lower().endswith(".csv")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.out is not None and self.is_file and Path(self.out).exists() and not self.force:
+            raise OptionError(
+                f"names {str(self.out)!r}, which exists. Choose another file, or {setting('force', True, 'set')} to "
+                "replace it.",
+                "out",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,16 +101,21 @@ def write_result(result: Result, folder: Path, *, with_model: bool) -> None:
 
 
 def write_report(result: Result, path: Path, *, force: bool) -> Path:
-    """Write the HTML report; a file that cannot be completed is not left behind."""
+    """Write the HTML report of a result."""
     from zeronorm.report._html import render_report
 
+    return write_page(lambda: render_report(result, result.records), path, force=force)
+
+
+def write_page(render: Callable[[], str], path: Path, *, force: bool) -> Path:
+    """Write an HTML page to a file, or as report.html into a folder; no part of a page is left behind."""
     file = path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
     if file.exists() and not force:
         raise OptionError(
             f"{str(file)!r} exists. Choose another path ({parameter('out')}), or {setting('force', True, 'set')} to "
             "replace it."
         )
-    text = render_report(result, result.records)
+    text = render()
     temporary = file.parent / f".report-{os.getpid()}.part"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

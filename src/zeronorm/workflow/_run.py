@@ -10,9 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zeronorm.workflow._kinds import documents
-from zeronorm.workflow._options import DATA, CompareOptions, SelectOptions
+from zeronorm.workflow._options import (
+    DATA,
+    DATA_OF_APPLY,
+    MODEL,
+    ApplyOptions,
+    CompareOptions,
+    SelectOptions,
+)
 
 if TYPE_CHECKING:
+    from zeronorm.workflow._cohort import Cohort
     from zeronorm.workflow._result import Result
 
 
@@ -163,3 +171,49 @@ def compare(
     from zeronorm.workflow._job import run_job
 
     return run_job("compare", arguments)
+
+
+@documents(ApplyOptions, DATA_OF_APPLY, model=MODEL)
+def apply(
+    model: Any,
+    data: Any,
+    target: Any = None,
+    *,
+    samples: Any = None,
+    id: str | None = None,
+    sample_groups: Any = None,
+    missing_features: str = "error",
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    encoding: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Cohort:
+    """Predict new samples with a saved model and, where their outcome is known, score the predictions.
+
+    The score is compared with the error that the selection promised, which is stored in the model.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    Cohort
+        Predictions, probabilities of the classes, scores with intervals, calibration and warnings.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> from zeronorm.datasets import make_linear_toy
+    >>> X, y, _ = make_linear_toy(100, random_state=0)
+    >>> result = zeronorm.select(X[:60], y[:60], method="fisher", features=2, permutations=0)
+    >>> cohort = zeronorm.apply(result.model, X[60:, [feature.index for feature in result.selected]], y[60:])
+    >>> cohort.scores[0]["verdict"]
+    'compatible'
+    """
+    arguments = dict(locals())
+    from zeronorm.workflow._cohort import run_apply
+
+    return run_apply(arguments)

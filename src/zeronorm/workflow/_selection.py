@@ -21,9 +21,11 @@ from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._descriptions import RULES, describe_data, describe_method, messages_of
 from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
+from zeronorm.workflow._held_out import held_out_fields
 from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Settings
+from zeronorm.workflow._proof import proved_gap
 from zeronorm.workflow._result import Result
 
 if TYPE_CHECKING:
@@ -134,6 +136,8 @@ def _selection_result(
     frequencies = selection_frequencies(records, fitted.label, table.n_features)
     listed = _listed(job, fitted, found, dict(frequencies.shares))
     model = fit_model(table, fitted.columns, settings, selector=fitted.selector, with_gaps=job.table)
+    if model is not None:
+        model = replace(model, **held_out_fields(job, records, fitted.label, fitted.selector))
     q_values = getattr(fitted.selector, "q_values_", None)
     selected = describe_selected(
         table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values, listed
@@ -152,6 +156,7 @@ def _selection_result(
         chosen_method=fitted.label,
         size=size,
         procedure=found,
+        proof=proved_gap(table, fitted.columns, fitted.innermost),
         selected=selected,
         listed=listed,
         names={index: str(table.feature_names[index]) for index in sorted(named)},

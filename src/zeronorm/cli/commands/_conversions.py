@@ -9,7 +9,7 @@ import typer
 
 from zeronorm.cli import options as o
 from zeronorm.workflow._kinds import options_of
-from zeronorm.workflow._options import DataOptions
+from zeronorm.workflow._options import DATA_OF_APPLY, MODEL, ApplyOptions, DataOptions
 
 NOT_OF_PACK = ("annotation", "feature_groups", "keep", "random_state")
 OF_PACK = o.examples(
@@ -28,6 +28,7 @@ def add_to(app: typer.Typer) -> None:
         epilog=o.examples(
             "zeronorm apply result/model.json new.csv --out predictions.csv",
             "zeronorm apply result new.tsv --transpose --samples patients.xlsx --id sample",
+            "zeronorm apply result second-cohort.csv --target outcome --out second-cohort",
         ),
     )(apply)
 
@@ -103,60 +104,28 @@ def report(
     say(f"report: {file}")
 
 
-@o.takes(DataOptions, ["id", "transpose", "delimiter", "decimal_comma", "encoding"])
+@o.takes(ApplyOptions, list(options_of(ApplyOptions)))
 def apply(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="model.json of `select --save-model`, or its folder.", show_default=False
-        ),
-    ],
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(metavar=MODEL.usage, help=MODEL.help, show_default=False)],
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="File with new samples. Its columns are found by name.", show_default=False
-        ),
+        Path, typer.Argument(metavar=DATA_OF_APPLY.usage, help=DATA_OF_APPLY.help, show_default=False)
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            parser=o.path,
-            metavar="FILE",
-            help="CSV file to write. Default: print to the terminal.",
-        ),
-    ] = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Second file with columns that the model needs, one row per sample."
-        ),
-    ] = None,
     options: Any = None,
-    force: o.Force = False,
     as_json: o.AsJson = False,
 ) -> None:
-    """Predict the target of new samples with a saved model."""
-    from zeronorm.cli.printing import print_json, print_notes, print_rows, say
-    from zeronorm.datasets._table import counted
-    from zeronorm.result._files import write_csv
-    from zeronorm.result._models import LinearModel
-    from zeronorm.workflow._models import apply_model, read_new_samples
+    """Predict the target of new samples with a saved model, and score the predictions where it is known.
 
-    if out is not None:
-        _check_free(out, force)
-    loaded = LinearModel.load(model)
-    new = read_new_samples(loaded, data, samples=samples, **options)
+    With --target the predictions are compared with the true values, and their error with the one that the selection
+    promised.
+    """
+    from zeronorm.cli.printing import print_cohort, print_json
+    from zeronorm.workflow._cohort import run_apply
+
+    cohort = run_apply({"model": model, "data": data, **options}, context.obj)
     if not as_json:
-        print_notes(new.notes)
-    found = apply_model(loaded, new)
-    rows = [dict(zip(found, cells, strict=True)) for cells in zip(*found.values(), strict=True)]
-    if out is not None:
-        write_csv(out, rows)
-        if not as_json:
-            say(f"{counted(len(rows), 'prediction')}: {out}")
-    elif as_json:
-        print_json(rows)
-    else:
-        print_rows(counted(len(rows), "prediction"), rows)
+        print_cohort(cohort, options["out"])
+    elif options["target"] is not None:
+        print_json({**cohort.to_dict(), "samples": cohort.rows()})
+    elif options["out"] is None:
+        print_json(cohort.rows())

@@ -46,6 +46,7 @@ AREA_EXCESS = 0.1  # added for areas
 AGREED_EXCESS, DISAGREED_PER_FOLD = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_FOLD, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
 EXPLAINED_OVERLAP, EXPLAINED_PER_FOLD, LARGEST_EXPLAINED = 1.7, 0.15, 6.0  # the whole factor for R²
+INDEPENDENT_EXPLAINED = 1.2  # for R² on new samples, where no training sets overlap (docs/trust)
 JACKKNIFE_OVERLAP = 3.0  # the whole factor for other functions of a real target and its predictions
 LABEL_ERRORS = (
     1.0  # for functions of labels the factor is that of an error rate, this many standard errors higher
@@ -306,6 +307,7 @@ def _overlap(
     """
     n_folds, averaged, most = number_of_folds(rows), 0.0, np.inf
     excess = min(LARGEST_EXCESS, EXCESS_PER_FOLD * n_folds + of_areas * AREA_EXCESS)
+    excess = excess if has_training_samples(rows) else 0.0
     if pooled.by_repeat is not None:
         within = pooled.by_repeat.var(axis=0, ddof=1)
         varied = sum(float(within[inside].mean()) / int(inside.sum()) for inside in members)
@@ -388,15 +390,23 @@ def placements(row: Row) -> FloatArray:
     """For every sample, the share of correctly ordered samples of the other class in the same test fold."""
     truth, decision = np.asarray(row["truth"]), np.asarray(row["decision"], dtype=np.float64)
     positive = truth == np.unique(truth)[-1]
-    above = decision[positive][:, None] - decision[~positive][None, :]
-    ordered = (above > 0) + 0.5 * (above == 0)
     found = np.empty(truth.size)
-    found[positive], found[~positive] = ordered.mean(axis=1), ordered.mean(axis=0)
+    found[positive] = _share_below(decision[positive], decision[~positive])
+    found[~positive] = 1.0 - _share_below(decision[~positive], decision[positive])
     return found
+
+
+def _share_below(values: FloatArray, others: FloatArray) -> FloatArray:
+    """For every value the share of the others that are below it; equal ones count one half."""
+    ordered = np.sort(others)
+    counts = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return np.asarray(counts / (2.0 * others.size))
 
 
 def _residual_overlap(rows: Sequence[Row]) -> float:
     """The factor for overlapping training sets in means of residuals."""
+    if not has_training_samples(rows):
+        return 1.0
     return 1 + min(LARGEST_RESIDUAL, RESIDUAL_EXCESS + RESIDUAL_PER_FOLD * number_of_folds(rows))
 
 
@@ -431,7 +441,9 @@ def _explained_interval(pooled: PooledOutcomes, rows: Sequence[Row], confidence:
     share = PooledOutcomes(
         pooled.mean / left_over - variation / variation.mean(), pooled.labels, None, pooled.groups
     )
-    factor = min(LARGEST_EXPLAINED, EXPLAINED_OVERLAP + EXPLAINED_PER_FOLD * number_of_folds(rows))
+    factor = INDEPENDENT_EXPLAINED
+    if has_training_samples(rows):
+        factor = min(LARGEST_EXPLAINED, EXPLAINED_OVERLAP + EXPLAINED_PER_FOLD * number_of_folds(rows))
     n_units = pooled.n if pooled.groups is None else np.unique(pooled.groups).size
     error = np.sqrt(factor * share.clustering * float(share.mean.var(ddof=1)) / pooled.n)
     half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1) * error)
@@ -453,7 +465,7 @@ def _jackknife_interval(metric: Metric, rows: Sequence[Row], confidence: float) 
         for name in ("truth", "predictions", _unit_column(rows))
     )
     _, codes = np.unique(units, return_inverse=True)
-    overlap = JACKKNIFE_OVERLAP
+    overlap = JACKKNIFE_OVERLAP if has_training_samples(rows) else 1.0
     if np.isin(predictions, truth).all():
         overlap = _label_overlap(float(np.mean(truth != predictions)), int(codes.max()) + 1, rows)
         truth, predictions, codes = _with_pseudo_samples(truth, predictions, codes)
@@ -480,7 +492,7 @@ def _label_overlap(error: float, n: int, rows: Sequence[Row]) -> float:
     """The factor of error rates, at the limit of the error of independent samples that is nearer to one half."""
     p = (error * n + PSEUDO_ERRORS) / (n + 2 * PSEUDO_ERRORS)
     p = min(0.5, min(p, 1 - p) + LABEL_ERRORS * float(np.sqrt(p * (1 - p) / n)))
-    excess = min(LARGEST_EXCESS, EXCESS_PER_FOLD * number_of_folds(rows))
+    excess = min(LARGEST_EXCESS, EXCESS_PER_FOLD * number_of_folds(rows)) * has_training_samples(rows)
     return float(1 + excess * (4 * p * (1 - p)) ** 1.5)
 
 
@@ -527,6 +539,11 @@ def number_of_folds(rows: Sequence[Row]) -> float:
     """Number of test folds in one repetition of cross-validation."""
     n_folds = 1 + float(np.mean([row["n_train"] for row in rows]) / np.mean([row["n_test"] for row in rows]))
     return round(n_folds, 6)  # ten folds of unequal size are ten
+
+
+def has_training_samples(rows: Sequence[Row]) -> bool:
+    """Whether the samples were divided into training and test samples; not so for one model on new samples."""
+    return any(row["n_train"] > 0 for row in rows)
 
 
 def ratio_of_folds(rows: Sequence[Row]) -> float:

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm.resampling._metrics import Metric
+from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedRidge
 from zeronorm.selection.target import Target
@@ -73,9 +74,14 @@ def _ridge(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
     return make_pipeline(StandardScaler(with_mean=False), Ridge()) if is_sparse else StandardizedRidge()
 
 
+def _cox(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
+    return RidgeCox()
+
+
 # Functions from the number of samples, whether the columns are sparse and the class weights to a predictor, by the name
 # in the target.
 PREDICTORS: dict[str, Callable[[int, bool, ClassWeight], Any]] = {
+    "cox": _cox,
     "gaussian svm": _gaussian_svm,
     "gaussian svr": _gaussian_svr,
     "linear svm": _linear_svm,
