@@ -15,7 +15,8 @@ from zeronorm.engines.pipeline_choice._nonlinear import standard_errors_ahead
 from zeronorm.resampling._folds import FoldPlan
 from zeronorm.resampling._scored_paths import score_paths
 from zeronorm.resampling._splits import Split
-from zeronorm.resampling.predictors._standardized import OnStandardized
+from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
+from zeronorm.resampling.predictors._ridge import StandardizedTunedRidge
 from zeronorm.resampling.predictors._units import UNITS, InUnits, UnitsName, transformed, unit_of
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, Progress
@@ -108,7 +109,8 @@ def chosen_units(
     """
     usual = ProblemInUnits(problem)
     X = values_of(problem.design)
-    if X is None or not isinstance(plan.estimator, OnStandardized) or len(splits) < 2:
+    is_known = isinstance(plan.estimator, (StandardizedSVC, StandardizedTunedRidge))
+    if X is None or not is_known or len(splits) < 2:
         return usual
     sizes = sizes_of_race(problem.n_features)
 

@@ -28,7 +28,7 @@ from zeronorm.selection._kinds import count, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
+from zeronorm.selection.target import Labels, Real, TimeToEvent
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import fit_inside
 from zeronorm.solvers.linear import prefers_gram, svm_loss
@@ -39,6 +39,7 @@ from zeronorm.solvers.linear import prefers_gram, svm_loss
 DEFAULT_METHODS = {
     Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
     Real.task: ("fisher", "arom", "lasso", "rfe"),
+    TimeToEvent.task: ("cox-score",),
 }
 ADJUSTED = {"l1-svm": "logistic-lasso"}  # what stands for a method that cannot have covariates
 SHORTLIST = 100  # features that are ranked again jointly; 60 and 200 are nearly as good on the tuning data
