@@ -21,7 +21,7 @@ UnitsName = Literal["standardized", "common", "log", "root", "rows", "root rows"
 
 
 @dataclass(frozen=True)
-class Units:
+class SampleUnits:
     """How the values are transformed, and whether each column has its own scale or all have a common one.
 
     ``text`` describes the units after the words "on the".
@@ -37,13 +37,13 @@ class Units:
         return self.values in ("log", "root", "root rows")
 
 
-UNITS: dict[UnitsName, Units] = {
-    "standardized": Units("measured", False, "standardised features"),
-    "common": Units("measured", True, "features with one common scale"),
-    "log": Units("log", False, "standardised logarithms log(1 + x/u) of the features"),
-    "root": Units("root", False, "standardised square roots of the features"),
-    "rows": Units("rows", True, "features divided by the length of each sample"),
-    "root rows": Units(
+UNITS: dict[UnitsName, SampleUnits] = {
+    "standardized": SampleUnits("measured", False, "standardised features"),
+    "common": SampleUnits("measured", True, "features with one common scale"),
+    "log": SampleUnits("log", False, "standardised logarithms log(1 + x/u) of the features"),
+    "root": SampleUnits("root", False, "standardised square roots of the features"),
+    "rows": SampleUnits("rows", True, "features divided by the length of each sample"),
+    "root rows": SampleUnits(
         "root rows", True, "square roots of the features divided by their length in each sample"
     ),
 }
