@@ -51,6 +51,9 @@ Check = Callable[[Any], None]
 # Checks that a method cannot pass, with the reason: its mathematics, or a known defect. A selector of another package
 # lists them in its attribute ``_unkept_checks``, a mapping from the name of the check to the reason.
 UNKEPT_CHECKS: dict[tuple[str, str], str] = {
+    ("CoxLasso", "check_weights_equal_duplicates"): (
+        "with Efron's treatment a duplicated event is tied with its copy, and an event of weight two is tied with none"
+    ),
     ("KnockoffSelector", "check_flipping_signs_changes_nothing"): (
         "knockoffs are drawn at random, and the draw for a mirrored column is not the mirrored draw"
     ),
