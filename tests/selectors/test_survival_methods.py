@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from oracles.risk_sets import gradient_and_hessian, negative_log_likelihood
+from small_problems import problem_of
 from zeronorm import AROM, RFE, Grafting, SVMWeights
-from zeronorm.design import as_design
 from zeronorm.models import CoxRegression
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.solvers._cox import CoupledCox
@@ -71,7 +71,7 @@ def test_factors_are_the_absolute_weights_of_the_model_before():
 def test_grafting_reaches_the_lasso_solution():
     X, y = survival(p=30)
     selector = Grafting(task="survival", penalty_l1=0.08).fit(X, y)
-    models = CoupledCox(as_design(X), RiskSets(y["time"], y["event"], np.ones(50)), 1e-10)
+    models = CoupledCox(problem_of(y, X, "survival"), RiskSets(y["time"], y["event"], np.ones(50)), 1e-10)
     models.solve(np.full(30, 0.08))
     np.testing.assert_allclose(selector.coef_, models.weights()[0], atol=1e-6)
     assert selector.intercept_ == 0.0

@@ -106,6 +106,11 @@ _COMMON = {
         "None: each feature is selected separately.",
     ),
     "always_keep": Parameter(COLUMNS, "Columns (positions or names) that are always selected."),
+    "adjust": Parameter(
+        COLUMNS,
+        "Covariates: columns (positions or names) that are in every model without penalty, such as age or a batch. "
+        "They are not selected and not counted; features are selected for what they add to them.",
+    ),
     "task": Parameter(
         None, "Whether y holds classes, real numbers, or times and events. It is never inferred from y."
     ),

@@ -16,8 +16,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.selection._problem import Problem
 from zeronorm.solvers._lasso import descend_coordinates
-from zeronorm.solvers._logistic import CoupledModels, L1Model, _WorkingSet
+from zeronorm.solvers._logistic import CoupledModels, L1Model, _WorkingSet, with_covariates
 from zeronorm.solvers.linear._cox import RiskSets, RiskSetsAt
 
 MOST_CROSSINGS = 3  # of zero, before coordinate descent finds the signs again
@@ -28,11 +29,11 @@ LEAST_CURVATURE = 1e-12  # relative to the largest: keeps weights finite along w
 class L1Cox(L1Model):
     """The problem for one set of times and events; the weights of ``sets`` sum to one."""
 
-    def __init__(self, design: Design, sets: RiskSets, tol: float) -> None:
+    def __init__(self, design: Design, sets: RiskSets, tol: float, n_free: int = 0) -> None:
         self.sets = sets
         self._here = sets.at(np.zeros(design.n_samples))
         self._decisions = np.empty(0)
-        super().__init__(design, 0.0, tol)
+        super().__init__(design, 0.0, tol, n_free)
 
     def _at(self, f: FloatArray) -> RiskSetsAt:
         """The risk sets at these predictions, computed once for the loss and its derivatives."""
@@ -102,5 +103,7 @@ def _solve_for_signs(Q: FloatArray, q: FloatArray, a: FloatArray) -> None:
 class CoupledCox(CoupledModels):
     """One Cox model, to be solved for descending penalties."""
 
-    def __init__(self, design: Design, sets: RiskSets, tol: float) -> None:
-        super().__init__([L1Cox(design, replace(sets, weight=sets.weight / sets.weight.sum()), tol)])
+    def __init__(self, problem: Problem, sets: RiskSets, tol: float) -> None:
+        design, n_free = with_covariates(problem)
+        sets = replace(sets, weight=sets.weight / sets.weight.sum())
+        super().__init__([L1Cox(design, sets, tol, n_free)])

@@ -40,6 +40,7 @@ FEWER_VALUES = (
     2  # where the stored values times this are fewer than Gram entries, passes over them are faster
 )
 ROUGHLY = 0.1
+FREE_PENALTY = 1e-7  # of covariates, relative to the largest slope: practically none
 LASSO_TOL = 1e-12
 LASSO_MAX_ITER = 5000
 
@@ -69,17 +70,25 @@ class L1Model(ABC):
     ----------
     bias_alone : the bias of the model without features.
     tol : largest violation of the optimality conditions, relative to the largest derivative at zero weights.
+    n_free : number of last columns, the covariates, that have practically no penalty; they are in every solution.
     """
 
-    def __init__(self, design: Design, bias_alone: float, tol: float) -> None:
+    def __init__(self, design: Design, bias_alone: float, tol: float, n_free: int = 0) -> None:
         self.design = design
         self.bias_alone = bias_alone
         nothing = np.empty(0, dtype=np.intp)
         self.empty = self._solution(nothing, np.empty(0), bias_alone, np.zeros(design.n_samples), True)
-        self.first_slope = design.transpose_dot(self.empty.residual)
-        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
+        self.n_features, self._free_penalty = design.n_features - n_free, np.empty(0)
         self._bounds = GradientBounds(design)
         self._last: tuple[IntArray, _WorkingSet] | None = None
+        slope = design.transpose_dot(self.empty.residual)
+        if n_free:
+            largest = max(float(np.abs(slope).max(initial=0.0)), np.finfo(float).tiny)
+            self._free_penalty, self.tol = np.full(n_free, FREE_PENALTY * largest), tol * largest
+            self.empty = self.solve(np.full(self.n_features, np.inf), self.empty)
+            slope = design.transpose_dot(self.empty.residual)
+        self.first_slope = slope[: self.n_features]
+        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
     @abstractmethod
@@ -104,6 +113,7 @@ class L1Model(ABC):
 
     def solve(self, penalty: FloatArray, start: SparseModel) -> SparseModel:
         """Solve for these penalties of the features, from ``start``."""
+        penalty = np.append(penalty, self._free_penalty)
         current = start
         columns, weights, bias = start.columns, start.weights, start.bias
         for _ in range(MAX_ROUNDS):
@@ -194,11 +204,13 @@ class L1Logistic(L1Model):
     share : weight of each sample; they sum to one.
     """
 
-    def __init__(self, design: Design, sign: FloatArray, share: FloatArray, tol: float) -> None:
+    def __init__(
+        self, design: Design, sign: FloatArray, share: FloatArray, tol: float, n_free: int = 0
+    ) -> None:
         self.sign = sign
         self.share = share
         positive = float(share[sign > 0].sum())
-        super().__init__(design, float(np.log(positive / (1.0 - positive))), tol)
+        super().__init__(design, float(np.log(positive / (1.0 - positive))), tol, n_free)
 
     def _loss(self, f: FloatArray) -> float:
         return float(self.share @ LOSS.value(f, self.sign))
@@ -319,12 +331,19 @@ def sample_shares(problem: Problem) -> FloatArray:
     return np.asarray(weight / weight.sum())
 
 
+def with_covariates(problem: Problem) -> tuple[Design, int]:
+    """The features, with the covariates as last columns, and the number of these."""
+    if problem.adjust is None:
+        return problem.design, 0
+    return problem.with_basis(), problem.adjust.rank
+
+
 class CoupledModels:
     """Sparse models with their current solutions; each solution is the start of the next."""
 
     def __init__(self, models: Sequence[L1Model]) -> None:
         self.models = models
-        self.n_features = models[0].design.n_features
+        self.n_features = models[0].n_features
         self.solutions: list[SparseModel] = [model.empty for model in self.models]
         self.all_converged = True
         self.n_solved = 0
@@ -344,13 +363,17 @@ class CoupledModels:
 
     @property
     def norm(self) -> float:
-        """The sum of all absolute weights."""
-        return sum(solution.norm for solution in self.solutions)
+        """The sum of the absolute weights of all features."""
+        return sum(
+            float(np.abs(solution.weights[solution.columns < self.n_features]).sum())
+            for solution in self.solutions
+        )
 
     @property
     def support(self) -> IntArray:
         """Features with a weight in any model."""
-        return np.unique(np.concatenate([solution.columns for solution in self.solutions]))
+        found = np.unique(np.concatenate([solution.columns for solution in self.solutions]))
+        return found[found < self.n_features]
 
     def solve(self, penalty: FloatArray) -> None:
         """Solve all models for one penalty per feature."""
@@ -363,14 +386,16 @@ class CoupledModels:
         """Absolute weight of each feature, summed over the models."""
         total = np.zeros(self.n_features)
         for solution in self.solutions:
-            total[solution.columns] += np.abs(solution.weights)
+            is_feature = solution.columns < self.n_features
+            total[solution.columns[is_feature]] += np.abs(solution.weights[is_feature])
         return total
 
     def weights(self) -> FloatArray:
         """Weights, one row per model."""
         rows = np.zeros((len(self.solutions), self.n_features))
         for row, solution in zip(rows, self.solutions, strict=True):
-            row[solution.columns] = solution.weights
+            is_feature = solution.columns < self.n_features
+            row[solution.columns[is_feature]] = solution.weights[is_feature]
         return rows
 
     def bias(self) -> FloatArray:
@@ -386,4 +411,5 @@ class CoupledLogistic(CoupledModels):
 
     def __init__(self, problem: Problem, tol: float) -> None:
         share, targets = sample_shares(problem), np.ascontiguousarray(problem.target.columns().T)
-        super().__init__([L1Logistic(problem.design, sign, share, tol) for sign in targets])
+        design, n_free = with_covariates(problem)
+        super().__init__([L1Logistic(design, sign, share, tol, n_free) for sign in targets])

@@ -32,8 +32,8 @@ from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSoluti
     test_params=(
         {},
         {"task": "regression", "penalty_l0": 1e-3},
-        {"task": "survival"},
         {"loss": "squared_hinge", "penalty_l1": 0.02, "penalty_l2": 0.01},
+        {"task": "survival"},
     ),
 )
 class Grafting(WeightedSelector):

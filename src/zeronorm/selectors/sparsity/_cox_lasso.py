@@ -93,6 +93,7 @@ class CoxLasso(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -104,11 +105,12 @@ class CoxLasso(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies could share a weight in any way
-        models = CoupledCox(merged.design, risk_sets_of(merged, self.ties), float(self.tol))
+        models = CoupledCox(merged, risk_sets_of(merged, self.ties), float(self.tol))
         walk = follow_penalties(models, distinct, problem, int(self.n_alphas), self.norm_bound)
         self.coef_ = scatter_columns(distinct, problem.n_features, models.weights()[0])
         self.penalty_ = walk.penalties[-1]
