@@ -2,8 +2,8 @@
 Would more patients help?
 =========================
 
-``learning_curve`` repeats the whole procedure, with the selection inside, on growing parts of the samples, and predicts the
-error for two and four times as many.
+``learning_curve`` repeats the whole procedure, with the selection inside, on growing parts of the samples, and predicts
+the error for two and four times as many.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Which other genes would do as well?
 ===================================
 
-The selected genes are one of many lists. ``substitutes`` finds the genes that can stand in for each of them, and says where
-the samples are too few to tell.
+The selected genes are one of many lists. ``substitutes`` finds the genes that can stand in for each of them, and says
+where the samples are too few to tell.
 """
 
 # %%
