@@ -36,6 +36,8 @@ class Result(ResultData):
     procedure : dict, default={}
         The whole procedure on the outer folds: metric, value with interval (for the models fitted in
         these folds), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
+    proof : dict, default={}
+        How much better another set of the same size could fit these samples, where that is proved.
     table : list of dict, default=[]
         The same for each method of a comparison.
     selected : list of SelectedFeature, default=[]
