@@ -176,6 +176,16 @@ def test_sample_groups_and_missing_values(tmp_path):
     assert found.explain("g7").p_value is not None
 
 
+def test_a_comparison_knows_the_frequencies_only(folder):
+    compared = zeronorm.compare(folder / "data.csv", "state", methods=["fisher", "golub"], features=2)
+    found = compared.explain("other")
+    assert found.is_selected is None
+    assert found.frequency["fisher"] == 1.0
+    assert "a comparison has no list" in str(found)
+    with pytest.raises(ValueError, match="A comparison has no selected features"):
+        compared.substitutes()
+
+
 def test_the_command_explains(folder, capsys):
     assert run(["explain", str(folder / "run"), "CD8A"]) == 0
     assert "CD8A is not selected." in capsys.readouterr().out

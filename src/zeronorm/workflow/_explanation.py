@@ -36,7 +36,7 @@ class Explanation:
     Parameters
     ----------
     name : the feature.
-    is_selected : whether it is in the list.
+    is_selected : whether it is in the list; None for a comparison, which has none.
     n_features : number of all features.
     ranks : its rank by the method of the run and, for a consensus, by each of its methods.
     frequency : share of the outer folds in which each method of the run selected it.
@@ -54,7 +54,7 @@ class Explanation:
     """
 
     name: str
-    is_selected: bool
+    is_selected: bool | None
     n_features: int
     ranks: dict[str, int] = field(default_factory=dict)
     frequency: dict[str, float] = field(default_factory=dict)
@@ -84,7 +84,12 @@ class Explanation:
 
     def sentences(self) -> list[str]:
         """The answer in words."""
-        state = "is selected" if self.is_selected else "is not selected"
+        states = {
+            True: "is selected",
+            False: "is not selected",
+            None: "was compared; a comparison has no list",
+        }
+        state = states[self.is_selected]
         found = [
             f"{self.name} {state}.",
             self._of_ranks(),
@@ -188,7 +193,7 @@ def _from_records(result: ResultData, name: str, why: str = "") -> Explanation:
         raise _unknown_name(
             name,
             list(dict.fromkeys((*result.features, *indices))),
-            f"Without the data only the {len(indices)} features that appear in the report are known. {why} They have",
+            f"Without the data only the {len(indices)} features that appear in the report are known{f' ({why})' * bool(why)}. They have",
         )
     index = selected.index if selected is not None else indices[name]
     common: dict[str, Any] = {
@@ -196,7 +201,7 @@ def _from_records(result: ResultData, name: str, why: str = "") -> Explanation:
         "n_features": result.data["n_features"],
     }
     if selected is None:
-        return Explanation(name, False, unknown=(NO_RANK,), **common)
+        return Explanation(name, False if result.kind == "selection" else None, unknown=(NO_RANK,), **common)
     return Explanation(
         name,
         True,
