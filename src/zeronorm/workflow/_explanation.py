@@ -193,7 +193,8 @@ def _from_records(result: ResultData, name: str, why: str = "") -> Explanation:
         raise _unknown_name(
             name,
             list(dict.fromkeys((*result.features, *indices))),
-            f"Without the data only the {len(indices)} features that appear in the report are known{f' ({why})' * bool(why)}. They have",
+            f"Without the data only the {len(indices)} features that appear in the report are known. {why}".strip()
+            + " They have",
         )
     index = selected.index if selected is not None else indices[name]
     common: dict[str, Any] = {
