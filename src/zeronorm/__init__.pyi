@@ -1,6 +1,8 @@
 from zeronorm.design import as_design as as_design
 from zeronorm.engines.certificates._gap import optimality_gap as optimality_gap
 from zeronorm.evaluation._protocol import evaluate as evaluate
+from zeronorm.evaluation.learning._curve import learning_curve as learning_curve
+from zeronorm.evaluation.stand_ins._substitutes import substitutes as substitutes
 from zeronorm.selection._path import SelectionPath as SelectionPath
 from zeronorm.selectors.filters._cox_score import CoxScore as CoxScore  # cox-score
 from zeronorm.selectors.filters._fcbf import FCBF as FCBF  # fcbf
@@ -40,6 +42,7 @@ from zeronorm.selectors.scaling._max_entropy_discrimination import MaxEntropyDis
 from zeronorm.selectors.scaling._radius_margin_scaling import RadiusMarginScaling as RadiusMarginScaling  # radius-margin-scaling
 from zeronorm.selectors.sparsity._arom import AROM as AROM  # arom
 from zeronorm.selectors.sparsity._best_subset import BestSubset as BestSubset  # best-subset
+from zeronorm.selectors.sparsity._cox_lasso import CoxLasso as CoxLasso  # cox-lasso
 from zeronorm.selectors.sparsity._fsv import FSV as FSV  # fsv
 from zeronorm.selectors.sparsity._l1_svm import L1SVM as L1SVM  # l1-svm
 from zeronorm.selectors.sparsity._lasso import LassoSelector as LassoSelector  # lasso

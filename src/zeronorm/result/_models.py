@@ -17,12 +17,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._probabilities import probabilities_of
+from zeronorm.resampling.predictors._units import Values, transformed
+from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 FORMAT = "zeronorm-model"
 FORMAT_VERSION = 2
@@ -36,7 +38,7 @@ class LinearModel:
 
     Parameters
     ----------
-    task : "classification" or "regression".
+    task : "classification", "regression" or "survival".
     target : name of the target.
     features : names of the features, in the order of the weights.
     mean, scale : the standardisation of each feature.
@@ -46,6 +48,8 @@ class LinearModel:
     scheme : "single", "pairs" or "classes".
     classes : labels, empty for regression.
     fill : value of each feature that replaces missing values, if the training data had any; empty otherwise.
+    values : what is standardised: "measured", "log", "root", "rows" or "root rows" (see `transformed`).
+    unit : unit of the logarithm.
     probabilities : slope and biases (one per class) from held-out decision values to probabilities; None without.
     expected : metrics with intervals, measured on held-out samples when the features were selected; None without.
     moments : correlations of these features and of others that can replace them; None where they were not kept.
@@ -61,6 +65,8 @@ class LinearModel:
     scheme: str
     classes: list[Any]
     fill: list[float] = field(default_factory=list)
+    values: Values = "measured"
+    unit: float = 1.0
     probabilities: dict[str, Any] | None = None
     expected: dict[str, Any] | None = None
     moments: Moments | None = None
@@ -72,7 +78,8 @@ class LinearModel:
 
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Decision values, one column per row of weights."""
-        standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
+        values = transformed(X, self.values, self.unit)
+        standard = (values - np.asarray(self.mean)) / np.asarray(self.scale)
         return np.asarray(self._weighed(standard) @ np.asarray(self.weights).T + np.asarray(self.intercepts))
 
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -130,7 +137,7 @@ class LinearModel:
         With a slope a and the residual variance τ² of the score, the mean of the sigmoid over what is not known is
         near the sigmoid of the logit times :math:`1/\sqrt{1 + \pi a^2 \tau^2 / 8}` (MacKay 1992).
         """
-        if self.probabilities is None:
+        if self.probabilities is None or self.values != "measured":
             return None
         scale = np.asarray(completion.moments.scale)
         at = {name: index for index, name in enumerate(completion.moments.features)}
@@ -150,6 +157,8 @@ class LinearModel:
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model as JSON."""
         fields = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.values == "measured":  # as in files of earlier versions
+            del fields["values"], fields["unit"]
         content = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
         Path(file).write_text(
             json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8"
@@ -202,14 +211,43 @@ class GaussianModel(LinearModel):
         return np.asarray(rbf_kernel(standard, np.asarray(self.support), gamma=self.gamma))
 
 
+@dataclass(frozen=True)
+class SurvivalModel(LinearModel):
+    """Cox regression on standardised features: predictions are log risks, relative to a mean sample.
+
+    Parameters
+    ----------
+    times, hazard : the cumulative hazard of a mean sample at the times of events, in ascending order.
+    """
+
+    times: list[float] = field(default_factory=list)
+    hazard: list[float] = field(default_factory=list)
+
+    def survival(self, X: Any, times: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities that the event has not happened at some times: one row for each sample."""
+        hazard = StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)(times)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), hazard)))
+
+    def median_time(self, X: Any) -> NDArray[np.float64]:
+        """The time by which the event happens with probability one half; NaN where that is after all known times."""
+        curves = self.survival(X, self.times)
+        reached = curves <= 0.5
+        first = np.asarray(self.times)[reached.argmax(axis=1)]
+        return np.where(reached.any(axis=1), first, np.nan)
+
+
 def _from_content(content: dict[str, Any]) -> LinearModel:
     """The model with these fields, if they are as the schema describes them; Mismatch otherwise."""
-    root, is_gaussian = described("model"), "support" in content or "gamma" in content
-    check(content, root["$defs"]["gaussian" if is_gaussian else "linear"], root)
+    kind = "gaussian" if "support" in content or "gamma" in content else "linear"
+    kind = "survival" if content.get("task") == TimeToEvent.task else kind
+    root = described("model")
+    check(content, root["$defs"][kind], root)
     fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
     if "moments" in fields:
         fields["moments"] = Moments(**fields["moments"])
-    model: LinearModel = (GaussianModel if is_gaussian else LinearModel)(**fields)
+    classes = {"gaussian": GaussianModel, "linear": LinearModel, "survival": SurvivalModel}
+    model: LinearModel = classes[kind](**fields)
     _check_classes(model)
     _check_additions(model)
     return model

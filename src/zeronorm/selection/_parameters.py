@@ -106,10 +106,16 @@ _COMMON = {
         "None: each feature is selected separately.",
     ),
     "always_keep": Parameter(COLUMNS, "Columns (positions or names) that are always selected."),
+    "adjust": Parameter(
+        COLUMNS,
+        "Covariates: columns (positions or names) that are in every model without penalty, such as age or a batch. "
+        "They are not selected and not counted; features are selected for what they add to them.",
+    ),
     "task": Parameter(
         None, "Whether y holds classes, real numbers, or times and events. It is never inferred from y."
     ),
     "standardize": Parameter(BOOLEAN, "Whether to scale every column to mean 0 and variance 1 first."),
+    "units": Parameter(None, "Transformation and scale of the values in which samples are compared."),
     "n_jobs": Parameter(
         WORKERS, "Number of parallel workers; None means 1, -1 all cores. The result does not depend on it."
     ),

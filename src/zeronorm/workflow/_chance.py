@@ -19,6 +19,7 @@ from zeronorm.evaluation._records import columns_of
 from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.registry import get_method
 from zeronorm.resampling._fitted_path import chosen_predictor
+from zeronorm.resampling.predictors._kaplan_meier import KaplanMeier
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import RunBar
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 BASELINE = "baseline"
-BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
+BASELINES: dict[str, Any] = {
+    "most frequent class": DummyClassifier(strategy="most_frequent"),
+    "mean": DummyRegressor(),
+    "kaplan-meier": KaplanMeier(),
+}
 # Seconds that permutations may take when the user does not set their number, and rough times of one fit, measured on
 # permuted targets (2026-11-16, one core). The time is estimated and not measured, so that a seed determines the result.
 AFFORDABLE_SECONDS = 20.0
@@ -59,12 +64,12 @@ def _wrapped_has(name: str) -> Any:
 
 
 class WithBaseline(BaseEstimator):
-    """A predictor that, given no feature at all, predicts the most frequent class or the mean target.
+    """A predictor that, given no feature at all, predicts the most frequent class, the mean target or equal risks.
 
     Parameters
     ----------
     estimator : the predictor with features.
-    task : "classification" or "regression".
+    task : "classification", "regression" or "survival".
     fills : whether the predictor fills missing values.
     follows_selector : whether a predictor that the selector has chosen together with its features is used instead.
     """
@@ -119,6 +124,11 @@ class WithBaseline(BaseEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities."""
         return self.estimator_.predict_proba(X)
+
+    @available_if(_wrapped_has("predict_survival_function"))
+    def predict_survival_function(self, X: Any, times: Any) -> Any:
+        """Probabilities that the event has not happened at some times."""
+        return self.estimator_.predict_survival_function(X, times)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -199,7 +209,7 @@ def permutation_count(
     """
     if settings.permutations != "auto":
         return int(settings.permutations)
-    seconds = _estimated_seconds(table, settings, sizes, method)
+    seconds = estimated_seconds(table, settings, sizes, method)
     count = next((count for count in COUNTS if count * seconds <= AFFORDABLE_SECONDS), 0)
     if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
         return COUNTS[-1]
@@ -211,7 +221,7 @@ def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: s
     fewest = COUNTS[-1]
     if settings.permutations != "auto" or n_made:
         return []
-    seconds = fewest * _estimated_seconds(table, settings, sizes, method)
+    seconds = fewest * estimated_seconds(table, settings, sizes, method)
     if seconds <= AFFORDABLE_SECONDS:
         return []
     time = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
@@ -224,7 +234,7 @@ def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: s
     ]
 
 
-def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
+def estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
     """Estimated seconds of the whole procedure on one target; auto fits each of its candidates."""
     is_auto = method == "auto"
     n_splits = settings.cv * settings.repeats

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._cost import automatic_C
+from zeronorm.engines._cox_scores import risk_sets_of
 from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
@@ -23,11 +24,12 @@ from zeronorm.engines.elimination._smooth_models import least_missed_last
 from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._fitted_path import fitted_path
+from zeronorm.selection._covariates import Covariates, in_residual_deviations
 from zeronorm.selection._kinds import count, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
+from zeronorm.selection.target import Labels, Real, TimeToEvent
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import fit_inside
 from zeronorm.solvers.linear import prefers_gram, svm_loss
@@ -38,7 +40,9 @@ from zeronorm.solvers.linear import prefers_gram, svm_loss
 DEFAULT_METHODS = {
     Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
     Real.task: ("fisher", "arom", "lasso", "rfe"),
+    TimeToEvent.task: ("cox-score",),
 }
+ADJUSTED = {"l1-svm": "logistic-lasso"}  # what stands for a method that cannot have covariates
 SHORTLIST = 100  # features that are ranked again jointly; 60 and 200 are nearly as good on the tuning data
 # The C for the shortlist is found on the samples that also chose the shortlist, so it is too large: the penalty is
 # multiplied by these factors, chosen on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and
@@ -53,7 +57,7 @@ MUCH_WORK = 2e8
     "consensus",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Dwork et al. 2001 (rank aggregation); Saeys, Abeel & Van de Peer 2008",
     cost="the sum of its methods, times the number of halves if there are any",
     oracle="the aggregation by hand, and ridge regressions fitted again without each feature",
@@ -80,7 +84,8 @@ class Consensus(SplittingSelector):
     by :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features
     and :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one with the best leave-one-out error. For a
     real target with no more samples than features it is 300 times that, since few samples estimate it poorly; near
-    copies may then have neighbouring ranks. Columns that are equal up to sign, shift and scale (1 - g and g, Fahrenheit
+    copies may then have neighbouring ranks. Times to an event are replaced by their martingale residuals, the first
+    step towards Cox's model. Columns that are equal up to sign, shift and scale (1 - g and g, Fahrenheit
     and Celsius) carry the same information: the second one is ranked behind the first m.
 
     With ``weights="stability"`` the weight of a selector is the overlap of the sets of its q best features on
@@ -94,7 +99,8 @@ class Consensus(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: fisher, arom and rfe, with l1-svm for classes and lasso for a real target.
+        None: fisher, arom and rfe, with l1-svm for classes and lasso for a real target; cox-score for times to an
+        event.
     n_features_to_select
         None: half of the features.
     weights
@@ -153,10 +159,11 @@ class Consensus(SplittingSelector):
         n_subsamples: int = 0,
         subset_size: int | None = None,
         refine: int | Literal["auto"] = "auto",
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -172,12 +179,14 @@ class Consensus(SplittingSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
         named = self._named_selectors(quick_elimination(problem))
+        refuse_own_adjust(self, named)
         p = problem.n_features
         self.subset_size_ = max(1, round(p**0.5)) if self.subset_size is None else min(self.subset_size, p)
         parts = self._samples(problem)
@@ -193,7 +202,7 @@ class Consensus(SplittingSelector):
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
         costs = []
         with problem.progress.task("Ranking", len(tasks)) as advance:
-            data = problem.design, target, problem.sample_groups
+            data = problem.design, target, problem.sample_groups, problem.adjust
             fits = (delayed(_rank)(selector, *data, *rest) for selector, *rest in tasks)
             for i, (rank, has_converged, cost) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
@@ -264,7 +273,8 @@ class Consensus(SplittingSelector):
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_candidates(self.task, elimination)
+            names = default_methods(self.task, is_adjusted=self.adjust is not None)
+            return default_candidates(self.task, elimination, names)
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
@@ -300,15 +310,20 @@ class Consensus(SplittingSelector):
 def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
     """The path with its first features ranked again by a joint elimination; the scores stay with the ranks.
 
-    In a ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.
+    Times to an event are replaced by martingale residuals: events minus expected events without any feature. In a
+    ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.
     """
+    if problem.target.kind == TimeToEvent.kind:
+        problem = replace(problem, target=Real.of(null_residuals(problem)))
     first = path.order[:n_refined]
     standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
+    if problem.adjust is not None:
+        standardized = in_residual_deviations(standardized, problem.adjust)
     distinct = distinct_columns(first_copies(standardized))
-    design = standardized.take(distinct)
+    design = replace(problem, design=standardized.take(distinct)).residual_design()
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     targets = problem.target.around_zero().columns()
-    targets = targets - np.average(targets, axis=0, weights=weight)
+    targets = problem.residuals(targets - np.average(targets, axis=0, weights=weight))
     cost = automatic_C(replace(problem, design=design)).raw
     are_few = not problem.target.has_classes and problem.n_samples <= problem.n_features
     factor = PENALTY_OF_FEW if are_few else PENALTY
@@ -320,6 +335,28 @@ def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionP
     scores = path.scores.copy()
     scores[order[:n_refined]] = path.scores[first]
     return replace(path, order=order, scores=scores)
+
+
+def default_methods(task: str, *, is_adjusted: bool) -> tuple[str, ...]:
+    """The names of the default methods; with covariates only those that can have them."""
+    names: tuple[str, ...] = DEFAULT_METHODS[task]
+    return tuple(ADJUSTED.get(name, name) for name in names) if is_adjusted else names
+
+
+def refuse_own_adjust(selector: Any, named: Sequence[tuple[str, Any]]) -> None:
+    """Raise an error for selectors in a list that have covariates of their own."""
+    for name, member in named:
+        if getattr(member, "adjust", None) is not None:
+            raise ValueError(
+                f"The selector {name!r} of {type(selector).__name__} has a parameter 'adjust' of its own. Set it on "
+                f"{type(selector).__name__}, which adjusts all of its selectors."
+            )
+
+
+def null_residuals(problem: Problem) -> FloatArray:
+    """The martingale residuals of a target of times to an event: events minus those expected without any feature."""
+    sets = risk_sets_of(problem)
+    return -sets.at(np.zeros(problem.n_samples)).gradient()
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:
@@ -363,6 +400,7 @@ def _rank(
     design: Design,
     target: NDArray[Any],
     groups: NDArray[Any] | None,
+    adjust: Covariates | None,
     rows: IntArray | None,
     rng: np.random.Generator,
     shared: SharedValues,
@@ -371,7 +409,8 @@ def _rank(
     if rows is not None:  # other rows share only the C
         design, target, shared = design.take_rows(rows), target[rows], SharedValues(shared.C)
         groups = None if groups is None else groups[rows]
-    fitted = fit_inside(selector, design, target, rng, groups, shared)
+        adjust = None if adjust is None else adjust.take(rows)
+    fitted = fit_inside(selector, design, target, rng, groups, shared, adjust)
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged, _C_found(fitted)
 
