@@ -104,6 +104,8 @@ EMPTY = {  # what an empty field means
     "feature_groups": "none",
 }
 HELP = {
+    "time": "For survival data, instead of an outcome, together with whether the event happened.",
+    "event": "1, true or dead; COLUMN=VALUE names the value of the event.",
     "samples": "One row per sample, with the outcome; it is joined by the names of the samples.",
     "annotation": "One row per feature, such as symbols and titles of genes, for the report.",
     "keep": "Names of columns, one per line. AFFX* stands for all names that begin with AFFX.",
