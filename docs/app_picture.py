@@ -42,7 +42,15 @@ def main(picture: Path) -> None:
     """Start the page, open the table, write the picture."""
     folder = Path(tempfile.mkdtemp())
     (folder / "patients.csv").write_text(table_text(), encoding="utf-8")
-    command = [sys.executable, "-m", "zeronorm.cli._main", "app", "--no-browser", "--folder", str(folder / "runs")]
+    command = [
+        sys.executable,
+        "-m",
+        "zeronorm.cli._main",
+        "app",
+        "--no-browser",
+        "--folder",
+        str(folder / "runs"),
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     link = re.search(r"http\S+", server.stdout.readline())
@@ -64,7 +72,9 @@ def main(picture: Path) -> None:
         browser.execute_script("document.activeElement.blur()")
         height = browser.execute_script("return document.documentElement.scrollHeight")
         clip = {"x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1}
-        shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+        shot = browser.execute_cdp_cmd(
+            "Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True}
+        )
         picture.write_bytes(base64.b64decode(shot["data"]))
     finally:
         browser.quit()
