@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -213,7 +214,7 @@ def launch(run: WatchedRun) -> None:
     (run.folder / OUTCOME).unlink(missing_ok=True)
     (run.folder / STOP).unlink(missing_ok=True)
     with (run.folder / LOG).open("ab") as log:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}._worker", str(run.folder)],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -221,6 +222,8 @@ def launch(run: WatchedRun) -> None:
             cwd=run.folder,
             start_new_session=True,
         )
+    # A process that has ended counts as running until somebody waits for it.
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
 def go_on(run: WatchedRun) -> None:
