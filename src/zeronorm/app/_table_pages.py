@@ -26,6 +26,7 @@ MOST_SUGGESTED = 300  # names of columns for fields that take one
 async def first_page(request: Request) -> Response:
     """Tables to start with, and all runs."""
     context, known = context_of(request), known_tables()
+    found = context.runs.all()
     return html(
         "first.html.j2",
         title="Start",
@@ -33,7 +34,8 @@ async def first_page(request: Request) -> Response:
         bundled=[entry for entry in known if entry["where"].startswith("with")],
         others=[entry for entry in known if not entry["where"].startswith("with")],
         known_prefix=KNOWN_PREFIX,
-        runs=context.runs.all(),
+        runs=found,
+        finished=[run for run in found if not run.is_active and run.file("result.json")],
         folder=str(context.folder),
         most_megabytes=context.most_bytes >> 20,
     )
