@@ -298,5 +298,5 @@ def test_a_process_that_died_leaves_a_run_that_can_go_on(context):
     (folder / runs.SETTINGS).write_text(json.dumps(settings))
     run = WatchedRun("dead", folder)
     assert (run.state, run.can_continue, run.n_finished) == ("stopped", True, 1)
-    (folder / runs.ALIVE).touch()
+    (folder / runs.HEARTBEAT).touch()
     assert run.state == "starting"

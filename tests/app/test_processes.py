@@ -39,7 +39,7 @@ def test_a_run_goes_on_after_a_crash_and_after_a_stop_and_gives_the_same_result(
     until(lambda: run.n_finished >= 3)
     assert run.state == "running"
     os.kill(int((run.folder / RUNNING).read_text().split()[1]), signal.SIGKILL)
-    os.utime(run.folder / runs.ALIVE, (0, 0))  # as if it had been killed a while ago
+    os.utime(run.folder / runs.HEARTBEAT, (0, 0))  # as if it had been killed a while ago
     until(lambda: not is_running(run.folder))
     settings = json.loads((run.folder / runs.SETTINGS).read_text())
     (run.folder / runs.SETTINGS).write_text(json.dumps({**settings, "started": 0}))
@@ -55,7 +55,7 @@ def test_a_run_goes_on_after_a_crash_and_after_a_stop_and_gives_the_same_result(
     assert f"{run.n_finished} finished folds" in client.get(f"/runs/{run.name}").text
 
     assert client.post(f"/runs/{run.name}/continue", json={}, headers=OURS).status_code == 200
-    until(lambda: run.state == "finished" and not (run.folder / runs.ALIVE).exists())
+    until(lambda: run.state == "finished" and not (run.folder / runs.HEARTBEAT).exists())
     found, expected = Result.load(run.folder), zeronorm.select(**arguments)
     assert found.features == expected.features
     assert found.records["predictions"].to_list() == expected.records["predictions"].to_list()

@@ -22,8 +22,8 @@ SETTINGS = "run.json"  # what the run was asked to do
 OUTCOME = "outcome.json"  # why it ended without a result
 STOP = ".zeronorm-stop"  # a file that asks the process of the run to end
 LOG = "run.log"
-ALIVE = ".zeronorm-alive"  # a file that the process of the run touches as long as it lives
-ALIVE_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
+HEARTBEAT = ".zeronorm-heartbeat"  # a file that the process of the run touches as long as it lives
+HEARTBEAT_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
 STARTING, RUNNING, FINISHED, STOPPED, FAILED = "starting", "running", "finished", "stopped", "failed"
 
 
@@ -70,8 +70,8 @@ class WatchedRun:
         """Whether a process was started a moment ago or lives: it holds the folder after it has read the data."""
         seen = [float(self.settings.get("started", 0))]
         with suppress(OSError):
-            seen.append((self.folder / ALIVE).stat().st_mtime)
-        return time.time() - max(seen) < ALIVE_S
+            seen.append((self.folder / HEARTBEAT).stat().st_mtime)
+        return time.time() - max(seen) < HEARTBEAT_S
 
     @property
     def is_active(self) -> bool:

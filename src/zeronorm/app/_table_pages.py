@@ -51,24 +51,24 @@ async def receive(request: Request) -> Response:
     return JSONResponse({"table": name}, 201)
 
 
-def _reading(request: Request) -> dict[str, Any]:
+def _file_options(request: Request) -> dict[str, Any]:
     """The options that say how a table is read, from the address of a page."""
-    given = {name: request.query_params[name] for name in fields.READING if name in request.query_params}
+    given = {name: request.query_params[name] for name in fields.FILE_OPTIONS if name in request.query_params}
     return fields.options_from("select", given)
 
 
-def _preview(context: Context, name: str, reading: Mapping[str, Any]) -> Preview:
-    return context.previews.get(context.tables.data(name), DataOptions(**reading))
+def _preview(context: Context, name: str, file_options: Mapping[str, Any]) -> Preview:
+    return context.previews.get(context.tables.data(name), DataOptions(**file_options))
 
 
 async def table_page(request: Request) -> Response:
     """A table as it was read, and the fields of a run with it."""
     context, name = context_of(request), request.path_params["name"]
-    reading = _reading(request)
+    file_options = _file_options(request)
     shown: dict[str, Any] = {"preview": None, "problem": "", "sheets": ()}
     context.tables.data(name)
     try:
-        found = await in_thread(_preview, context, name, reading)
+        found = await in_thread(_preview, context, name, file_options)
     except (ValueError, OSError) as error:  # the page still offers other ways to read it
         shown |= {"problem": message_of(error), "sheets": await in_thread(_sheets, context, name)}
     else:
@@ -79,7 +79,7 @@ async def table_page(request: Request) -> Response:
         title=name.removeprefix(KNOWN_PREFIX),
         name=name,
         is_known=name.startswith(KNOWN_PREFIX),
-        reading={key: request.query_params.get(key, "") for key in fields.READING},
+        file_options={key: request.query_params.get(key, "") for key in fields.FILE_OPTIONS},
         sections=_merged(sections),
         questions={kind: fields.QUESTIONS[kind] for kind in fields.KINDS},
         others=[other for other in context.tables.names() if other != name],
@@ -148,7 +148,7 @@ def metrics() -> list[tuple[str, str]]:
 async def columns(request: Request) -> Response:
     """Some of the columns: those whose names hold a text."""
     context, name = context_of(request), request.path_params["name"]
-    found = await in_thread(_preview, context, name, _reading(request))
+    found = await in_thread(_preview, context, name, _file_options(request))
     wanted = request.query_params.get("q", "").casefold()
     number = request.query_params.get("page", "1")
     start = (int(number) - 1 if number.isdecimal() and len(number) < 9 else 0) * COLUMNS_PER_PAGE
@@ -183,8 +183,8 @@ def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, dict[str, A
 
 
 def _planned(context: Context, table: str, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    reading = {name: arguments[name] for name in fields.READING if name in arguments}
-    raw = _preview(context, table, reading).raw
+    file_options = {name: arguments[name] for name in fields.FILE_OPTIONS if name in arguments}
+    raw = _preview(context, table, file_options).raw
     command = command_text(kind, arguments)
     found = plan(raw, _settings(kind, arguments), Caller(command, fields.in_labels))
     return {
