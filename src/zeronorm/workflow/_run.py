@@ -185,6 +185,8 @@ def apply(
     data: Any,
     target: Any = None,
     *,
+    time: Any = None,
+    event: Any = None,
     samples: Any = None,
     id: str | None = None,
     sample_groups: Any = None,
