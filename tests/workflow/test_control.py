@@ -50,6 +50,16 @@ def test_two_classes_and_real_targets_have_dummies(task):
     assert "the 60 features" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("n", "lacking"), [(40, "too few for knockoffs"), (600, "find fewer of samples in groups")]
+)
+def test_samples_in_groups_have_half_samples(n, lacking):
+    found = chosen(noise(n, 60), two(n // 4).repeat(4), "fdr", sample_groups=np.arange(n) // 4)
+    assert (found.method, found.selector.bound) == ("stability-selection", "integrated")
+    assert "dummies find hardly any feature" in found.reason
+    assert lacking in found.reason
+
+
 def test_several_classes_have_knockoffs_where_the_samples_suffice():
     found = chosen(noise(150, 40), np.arange(150) % 3, "fdr")
     assert found.method == "knockoff-selector"

@@ -2,11 +2,11 @@
 
 False discovery rate (``control="fdr"``), the first that applies:
 
-1. Two classes or a real target: dummies. They take two to five passes over the data at any width, and correlated
-   features are weighed against each other.
-2. Several classes, enough samples for 1/level features, and up to ``MOST_SECONDS`` for one fit: knockoffs. They keep
-   1/level features or none.
-3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for few samples.
+1. Two classes or a real target, and independent samples: dummies. They take two to five passes over the data at any
+   width, and correlated features are weighed against each other. With sample groups they find hardly anything.
+2. Independent samples of several classes, enough of them for 1/level features, and up to ``MOST_SECONDS`` for one fit:
+   knockoffs. They keep 1/level features or none.
+3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for sample groups and few samples.
 4. Otherwise probes with the correction of Benjamini and Hochberg: a few passes over the data.
 
 Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from zeronorm._messages import OptionError, setting
 from zeronorm.engines.knockoffs._filter import samples_needed
 from zeronorm.registry import get_method
+from zeronorm.selection.target import TimeToEvent
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -123,6 +124,8 @@ def choose_construction(table: Table, options: SelectOptions) -> Construction:
             f"expected number of {level:g} false features limits nothing. Lower it.",
             "level",
         )
+    if table.target.kind == TimeToEvent.kind:
+        return _for_times(table, control, level)
     return CHOICES[control](facts_of(table), table.task, level)
 
 
@@ -136,7 +139,8 @@ def facts_of(table: Table) -> Facts:
 
 
 def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
-    if facts.kind != "multiclass":
+    is_grouped = facts.n_units < facts.n_samples
+    if facts.kind != "multiclass" and not is_grouped:
         return Construction(
             "dummy-selector",
             get_method("dummy-selector").cls(level=level, task=task),
@@ -144,9 +148,14 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
             "each other",
             NO_EFFECT,
         )
-    cause = "the target has several classes"
+    cause = (
+        "the target has several classes"
+        if facts.kind == "multiclass"
+        else "dummies find hardly any feature of samples in groups"
+    )
     needed = samples_needed(facts.n_features, math.ceil(1.0 / level - 1e-9))
-    if facts.n_units >= needed and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
+    is_enough = facts.n_units >= needed and not is_grouped
+    if is_enough and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
         return Construction(
             "knockoff-selector",
             get_method("knockoff-selector").cls(level=level, task=task),
@@ -154,17 +163,18 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
             f"(about {math.ceil(needed)})",
             NO_EFFECT,
         )
-    lacking = (
-        f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
-        if facts.n_units < needed
-        else f"knockoffs of {facts.n_features} features take too long"
-    )
+    if is_enough:
+        lacking = f"knockoffs of {facts.n_features} features take too long"
+    elif facts.n_units < needed:
+        lacking = f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
+    else:
+        lacking = "knockoffs find fewer of samples in groups than half-samples do"
     if facts.n_values * SECONDS_OF_HALF * FITS_OF_INTEGRATED > MOST_SECONDS:
         return Construction(
             "probe-selector",
             _probes(task, level, "fdr"),
             f"{cause}, {lacking}, and so do {FITS_OF_INTEGRATED} fits on half-samples"
-            if facts.n_units >= needed
+            if is_enough
             else f"{cause}, {lacking}, and {FITS_OF_INTEGRATED} fits on half-samples take too long",
             UNRELATED,
         )
@@ -214,6 +224,15 @@ def _for_expected_number(facts: Facts, task: str, level: float) -> Construction:
         f"halves of {facts.n_units} independent samples are large enough, and features that act together are found",
         RARELY_CHOSEN,
     )
+
+
+def _for_times(table: Table, control: str, level: float) -> Construction:
+    probes = {"fdr": (level, "fdr"), "fwer": (level, "fwer"), "expected": (level / table.n_features, "rate")}
+    selector = get_method("probe-selector").cls(
+        get_method("cox-score").cls(), level=probes[control][0], control=probes[control][1]
+    )
+    reason = "probes give each feature a p-value for any target, while dummies and knockoffs need classes or numbers"
+    return Construction("probe-selector", selector, reason, UNRELATED)
 
 
 def _probes(task: str, level: float, control: str) -> Any:

@@ -16,6 +16,7 @@ from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 # Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
-PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso", "cox-score")
+PREFERRED = ("zeronorm-svm", "cox-score", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Parameters of a selector that are set by options of the run.
@@ -116,6 +117,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
 def _described_choice(chosen: Any) -> str:
     """A predictor of auto in a few words."""
+    if isinstance(chosen, InUnits):
+        return f"{_described_choice(chosen.predictor)} on the {UNITS[chosen.units].text}"
     if isinstance(chosen, RidgeCox):
         return f"{RIDGE_COX} (C = {chosen.C:g})"
     if not hasattr(chosen, "kernel"):
@@ -161,12 +164,12 @@ def default_method(table: Table) -> str:
 
 def default_notes(table: Table) -> list[str]:
     """A note on what is done if no method is named."""
+    from zeronorm.selectors.meta._auto import consensus_text
+
     methods = candidates(table)
     if not methods:
         return []
-    names = (
-        f"the consensus of {', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
-    )
+    names = consensus_text(methods)
     nonlinear = (
         ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
         if table.target.has_classes
