@@ -160,6 +160,7 @@ NAMES: tuple[str, ...] = (
     "defaults-fresh-regression",
     "answer",
     "answer-regression",
+    "zero-norm-gap",
 )
 # Declared, but without a page yet: a run writes it, and the name then moves up.
 NOT_RUN: tuple[str, ...] = ("challenge-resplits",)
