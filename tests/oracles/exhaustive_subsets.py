@@ -78,6 +78,22 @@ def best_by_trying_all(X, targets, cost, loss, size, groups=None, forced=()):
     return best, chosen
 
 
+def best_in_closed_form(X, y, cost, size, forced=()):
+    """The same for the squared error and single features: P(S) = ½ y'Cy - ½ r'(G + I)⁻¹ r, columns and y centred."""
+    centre = cost / cost.sum()
+    X, y = X - centre @ X, y - centre @ y
+    gram, product = (X.T * cost) @ X, X.T @ (cost * y)
+    total, best, chosen = 0.5 * float(cost @ y**2), np.inf, None
+    for m in range(len(forced), size + 1):
+        some = np.array([c for c in combinations(range(X.shape[1]), m) if set(forced) <= set(c)], dtype=int)
+        ridged = gram[some[:, :, None], some[:, None, :]] + np.eye(m)
+        gains = np.sum(product[some] * np.linalg.solve(ridged, product[some][..., None])[..., 0], axis=1)
+        found = total - 0.5 * gains
+        if found.min() < best:
+            best, chosen = float(found.min()), some[int(found.argmin())]
+    return best, chosen
+
+
 def random_problem(rng, loss, *, n=None, p=None, classes=2):
     """Correlated columns, targets of one or more models, costs."""
     n, p = n or int(rng.integers(6, 25)), p or int(rng.integers(2, 7))

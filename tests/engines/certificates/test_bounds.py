@@ -7,9 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
+from oracles.exhaustive_subsets import (
+    LOSSES,
+    best_by_trying_all,
+    best_in_closed_form,
+    objective_of,
+    random_problem,
+)
 from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Units, on_exact_grid
 from zeronorm.engines.certificates._conjugates import DUAL_LOSSES
+from zeronorm.engines.certificates._refit import refit
 
 
 def candidates_of(units, size, forced=()):
@@ -59,6 +66,36 @@ def test_no_subset_is_below_a_bound():
 @pytest.mark.slow
 def test_no_subset_is_below_a_bound_in_500_problems():
     assert violations(500, seed=2) == []
+
+
+def violations_of_squared_error(n_problems, seed):
+    """The same with 12 to 20 features, where the best subset is known in closed form."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(n_problems):
+        p = int(rng.integers(12, 21))
+        X, targets, cost = random_problem(rng, "squared_error", p=p)
+        size = int(rng.integers(1, 5 if p < 17 else 4))
+        best, chosen = best_in_closed_form(X, targets[:, 0], cost, size)
+        objective, units = objective_of(X, targets, cost, "squared_error"), Units.of(p, None)
+        at_best = objective.dual_at(X[:, chosen] @ refit(objective, chosen).weights)
+        for alpha in (random_alpha(rng, targets, cost), at_best):
+            dual, family = DualBound.at(objective, units, alpha), candidates_of(units, size)
+            within, without = dual.with_and_without(family)
+            held = np.isin(np.arange(p), chosen)
+            bounds = [dual.over(family), *within[held], *without[~held & family.free]]
+            if max(bounds) > best * (1 + 1e-12) + 1e-14:
+                found.append((number, best, bounds))
+    return found
+
+
+def test_no_subset_of_up_to_twenty_features_is_below_a_bound():
+    assert violations_of_squared_error(60, seed=9) == []
+
+
+@pytest.mark.slow
+def test_no_subset_of_up_to_twenty_features_is_below_a_bound_in_1000_problems():
+    assert violations_of_squared_error(1000, seed=10) == []
 
 
 def exact_bound(X, alpha, targets, cost, loss, size):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracles.exhaustive_subsets import LOSSES, best_by_trying_all, objective_of, random_problem
+from oracles.exhaustive_subsets import (
+    LOSSES,
+    best_by_trying_all,
+    best_in_closed_form,
+    objective_of,
+    random_problem,
+)
 from zeronorm.engines.certificates._branching import Limits, ProofStatus, SubsetProof
 from zeronorm.engines.certificates._certificate import all_subsets
 from zeronorm.engines.certificates._refit import refit
@@ -34,6 +40,45 @@ def test_it_finds_and_proves_what_an_exhaustive_search_finds(loss):
         assert proof.status is ProofStatus.OPTIMAL
         assert proof.best.objective == pytest.approx(best, rel=1e-5)
         assert proof.bound <= best * (1 + 1e-7) + 1e-12
+
+
+def test_the_two_exhaustive_searches_agree():
+    rng = np.random.default_rng(2)
+    for forced in ((), (2,)):
+        X, targets, cost = random_problem(rng, "squared_error", p=5)
+        by_training, _ = best_by_trying_all(X, targets, cost, "squared_error", 3, forced=forced)
+        assert best_in_closed_form(X, targets[:, 0], cost, 3, forced)[0] == pytest.approx(
+            by_training, rel=1e-8
+        )
+
+
+def assert_proved(proof, best, rounding):
+    """The search found the optimum, and no bound that it ever had was above it."""
+    assert proof.status is ProofStatus.OPTIMAL
+    assert proof.best.objective == pytest.approx(best, rel=1e-5)
+    bounds = [proof.bound, proof.root.bound, *(bound for _, bound, _ in proof.history)]
+    assert max(bounds) <= best * (1 + rounding) + 1e-12
+
+
+def test_no_bound_of_a_search_is_above_the_best_of_up_to_twenty_features():
+    rng = np.random.default_rng(7)
+    for number in range(40):
+        p = int(rng.integers(12, 21))
+        X, targets, cost = random_problem(rng, "squared_error", n=int(rng.integers(10, 40)), p=p)
+        forced = () if number % 4 else (int(rng.integers(p)),)
+        size = int(rng.integers(1, 5 if p < 17 else 4))
+        best, _ = best_in_closed_form(X, targets[:, 0], cost, size, forced)
+        proof = searched(objective_of(X, targets, cost, "squared_error"), size, forced=forced)
+        assert_proved(proof, best, rounding=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_no_bound_of_a_search_is_above_the_best_pair_of_twelve_features(loss):
+    rng = np.random.default_rng(8)
+    for _ in range(1 if loss == "hinge" else 3):
+        X, targets, cost = random_problem(rng, loss, n=20, p=12)
+        best, _ = best_by_trying_all(X, targets, cost, loss, 2)
+        assert_proved(searched(objective_of(X, targets, cost, loss), 2), best, rounding=1e-7)
 
 
 def wide_problem(n=40, p=300, seed=0):
