@@ -147,7 +147,8 @@ def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
     from zeronorm.datasets._joining import join_samples
 
     samples = _second_table(options.samples, options, "samples", "sample")
-    return join_samples(raw, samples, options.id, (*options.keep, *options.only, *options.categorical))
+    wanted = (*options.keep, *options.only, *options.categorical, *options.adjust)
+    return join_samples(raw, samples, options.id, wanted)
 
 
 def _second_table(given: Any, options: DataOptions, parameter: str, row: str) -> RawTable:
@@ -212,6 +213,8 @@ def _is_number(dtype: Any) -> bool:
 def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     """The table of data that are not loaded into memory: numbers only, without missing values."""
     from zeronorm.datasets import Table
+    from zeronorm.datasets._assemble import covariates_apart
+    from zeronorm.datasets._raw import matching
     from zeronorm.datasets._table import check_target, infer_task
 
     for name in (
@@ -237,12 +240,17 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     names = design.feature_names
     if names is None:
         names = np.asarray([f"x{i}" for i in range(1, design.n_features + 1)], dtype=object)
+    chosen = [p for wanted in options.adjust for p in matching([str(n) for n in names], wanted, "adjust")]
+    covariates = np.unique(np.asarray(chosen, dtype=np.intp))
+    kept = np.delete(np.arange(design.n_features), covariates)
     return Table(
-        X=design,
+        X=design.take(kept) if covariates.size else design,
         y=y,
         task=task,  # type: ignore[arg-type]
-        feature_names=np.asarray(names, dtype=object),
-        source_columns=np.arange(design.n_features),
+        feature_names=np.asarray(names, dtype=object)[kept],
+        source_columns=kept,
+        adjusted_for=options.adjust,
+        **covariates_apart(design, [str(n) for n in names], covariates),
         target_name=name,
         sample_groups=None if groups is None else given_vector(groups, design.n_samples, "sample_groups"),
         notes=(note,) if note else (),

@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 
 from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
-from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.registry import MethodInfo, all_methods, get_method, methods_with
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
 from zeronorm.workflow._inputs import kept_columns
@@ -31,6 +31,7 @@ SET_BY_THE_RUN = {
     "task": "task",
     "feature_groups": "feature_groups",
     "always_keep": "keep",
+    "adjust": "adjust",
     "random_state": "random_state",
 }
 # Meta-methods that choose the number of features themselves, by a bound on false selections.
@@ -170,7 +171,8 @@ def candidates(table: Table) -> list[str]:
     from zeronorm.selectors.meta._auto import names_of_candidates
 
     usable = usable_methods(table)
-    return [name for name in names_of_candidates(table.task) if name in usable]
+    names = names_of_candidates(table.task, is_adjusted=table.covariates is not None)
+    return [name for name in names if name in usable]
 
 
 def _single_method(table: Table) -> str:
@@ -249,20 +251,34 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
         "task": table.task,
         "feature_groups": table.feature_groups,
         "always_keep": keep or None,
+        "adjust": covariates_of(table),
     }
     for needed, name, given in (
         ("always_keep", "keep", bool(keep)),
         ("feature_groups", "feature_groups", settings.has_own_groups),
+        ("adjust", "adjust", table.covariates is not None),
     ):
         if given and needed not in known:
             raise OptionError(
-                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method.",
+                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method"
+                f"{': ' + _names_with(needed, table) if needed == 'adjust' else ''}.",
                 name,
             )
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
         wanted["step"] = 0.1
     chosen = {key: value for key, value in wanted.items() if value is not None and key in known}
     return selector.set_params(**{**chosen, **own})
+
+
+def covariates_of(table: Table) -> list[int] | None:
+    """The parameter ``adjust`` of selectors that are fitted on features and covariates; None without covariates."""
+    return table.positions_of_covariates.tolist() if table.covariates is not None else None
+
+
+def _names_with(parameter_name: str, table: Table) -> str:
+    """Names of the methods that have a parameter and support the task."""
+    usable = usable_methods(table)
+    return ", ".join(info.name for info in methods_with(parameter_name) if info.name in ("auto", *usable))
 
 
 def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -344,6 +360,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         scoring=scorer_name(table, settings),
         always_keep=keep or None,
         feature_groups=table.feature_groups,
+        adjust=covariates_of(table),
     )
 
 
@@ -355,6 +372,11 @@ def _error_control_procedure(
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)
+    if table.covariates is not None and info.name in WITHOUT_SELECTOR:
+        raise OptionError(
+            f"does not apply to the method {info.name!r}. Use probe-selector or stability-selection instead.",
+            "adjust",
+        )
     if "selector" not in own and info.name in WITHOUT_SELECTOR:
         return _configured(info, info.cls(task=table.task), own, settings)
     wrapped = str(own.pop("selector", _single_method(table)))
