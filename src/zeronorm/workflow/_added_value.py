@@ -83,9 +83,10 @@ def measure_added(
         "p_value": None,
         "n_permutations": 0,
     }
-    if means[label] is None or means[COVARIATES] is None:
+    both, alone = means[label], means[COVARIATES]
+    if both is None or alone is None:
         return found
-    found["difference"] = means[label] - means[COVARIATES]
+    found["difference"] = both - alone
     pair = [own_rows_of(parts[name], name) for name in (label, COVARIATES)]
     try:
         row = columns_of(compare_methods(_joined(pair), metric, reference=COVARIATES))
@@ -107,7 +108,7 @@ def _mean(columns: Mapping[str, list[Any]], label: str, metric: str) -> float | 
 # -- The test -----------------------------------------------------------------------------------------
 
 
-def test_added(
+def with_test(
     found: dict[str, Any],
     label: str,
     procedure: Any,

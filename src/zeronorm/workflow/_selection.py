@@ -118,7 +118,7 @@ def _measure_added(
     count = chance.permutation_count(table, settings, sizes, label, is_only_test=is_only_test)
     _expect(job, count)
     if count:
-        value = added.test_added(
+        value = added.with_test(
             value, label, procedure, table, settings, count, journal=job.journal, bar=job.bar
         )
     test = {name: value[name] for name in ("p_value", "n_permutations")}
