@@ -49,10 +49,13 @@ def covariate_records(table: Table, settings: Settings, y: Any = None) -> Any:
 
 
 def feature_records(name: str, table: Table, settings: Settings, sizes: list[int]) -> Any:
-    """Records of the procedure on the features alone, on the same folds."""
+    """Records of the procedure on the features alone, on the same folds and with the same predictor."""
     plain = without_covariates(table)
-    procedure = procedures.build_procedure(name, plain, settings, sizes, settings.params)
-    return training.evaluate_procedures({FEATURES: procedure}, plain, replace(settings, verbose=False), [])
+    same = replace(
+        settings, predictor=procedures.predictor_of(table, settings), save_model=False, verbose=False
+    )
+    procedure = procedures.build_procedure(name, plain, same, sizes, settings.params)
+    return training.evaluate_procedures({FEATURES: procedure}, plain, same, [])
 
 
 def without_covariates(table: Table) -> Table:

@@ -84,7 +84,7 @@ class WithBaseline(BaseEstimator):
     @classmethod
     def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
         """The predictor of the run, which fills missing values if the table has any."""
-        follows = procedures.follows_selector(settings)
+        follows = procedures.follows_selector(table, settings)
         return cls(procedures.predictor_of(table, settings), table.task, bool(table.n_missing), follows)
 
     def for_selector(self, selector: Any) -> WithBaseline:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from zeronorm._messages import OptionError
@@ -89,7 +90,7 @@ def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
     """The scaler and the weights of a fitted linear predictor."""
     scaler, model = _parts(fitted)
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    by_class = "classes" if isinstance(model, LinearSVC) else "pairs"
+    by_class = "classes" if isinstance(model, (LinearSVC, LogisticRegression)) else "pairs"
     return scaler, {
         "weights": weights.tolist(),
         "intercepts": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),

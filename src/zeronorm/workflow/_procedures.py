@@ -14,7 +14,12 @@ from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method, methods_with
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
-from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors._default import (
+    class_weight_for,
+    default_estimator,
+    estimator_beside_covariates,
+    gaussian_estimator,
+)
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
 
@@ -63,7 +68,8 @@ def predictor_of(table: Table, settings: Settings) -> Any:
         return settings.predictor
     metric = metrics_of(table, settings)[0]
     if settings.predictor in ("auto", "linear"):
-        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
+        usual = default_estimator if table.covariates is None else estimator_beside_covariates
+        return usual(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
             f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "
@@ -73,9 +79,9 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     return gaussian_estimator(table.target, is_sparse=is_sparse, metric=metric)
 
 
-def follows_selector(settings: Settings) -> bool:
-    """Whether a predictor that a method chooses together with its features is used."""
-    return isinstance(settings.predictor, str) and settings.predictor == "auto"
+def follows_selector(table: Table, settings: Settings) -> bool:
+    """Whether a predictor that a method chooses together with its features is used; beside covariates it is not."""
+    return table.covariates is None and isinstance(settings.predictor, str) and settings.predictor == "auto"
 
 
 def described_predictor(table: Table, settings: Settings, chosen: Any = None) -> str:
@@ -83,7 +89,7 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
     ``chosen`` is the predictor that the method has chosen together with its features on all samples.
     """
-    if follows_selector(settings) and chosen is not None:
+    if follows_selector(table, settings) and chosen is not None:
         return f"{_described_choice(chosen)}, a choice that was repeated in every fold,"
     if not isinstance(settings.predictor, str):
         return " ".join(repr(settings.predictor).split())
@@ -94,6 +100,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
             else "ridge regression"
         )
     kind = "a linear support vector machine"
+    if table.covariates is not None:
+        kind = "logistic regression"
     if settings.predictor == "gaussian":
         kind = "a support vector machine with a Gaussian kernel"
     metric = metrics_of(table, settings)[0]
@@ -131,7 +139,7 @@ def predictor_notes(settings: Settings) -> list[str]:
 
 def _scorer(table: Table, settings: Settings) -> Any:
     """The predictor for choices inside the folds; None for the default, which the selector creates itself."""
-    return None if follows_selector(settings) else predictor_of(table, settings)
+    return None if follows_selector(table, settings) else predictor_of(table, settings)
 
 
 # -- Methods by name ----------------------------------------------------------------------------------
@@ -249,7 +257,7 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
     wanted: dict[str, Any] = {
         "n_features_to_select": settings.features,
         "task": table.task,
-        "feature_groups": table.feature_groups,
+        "feature_groups": _groups_of_columns(table),
         "always_keep": keep or None,
         "adjust": covariates_of(table),
     }
@@ -273,6 +281,14 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
 def covariates_of(table: Table) -> list[int] | None:
     """The parameter ``adjust`` of selectors that are fitted on features and covariates; None without covariates."""
     return table.positions_of_covariates.tolist() if table.covariates is not None else None
+
+
+def _groups_of_columns(table: Table) -> Any:
+    """The groups of features, with a group of its own for each covariate."""
+    groups = table.feature_groups
+    if groups is None or table.covariates is None:
+        return groups
+    return np.concatenate([groups, groups.max() + 1 + np.arange(len(table.covariate_names))])
 
 
 def _names_with(parameter_name: str, table: Table) -> str:
@@ -359,7 +375,7 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         sizes=None if settings.max_features is None else sizes,
         scoring=scorer_name(table, settings),
         always_keep=keep or None,
-        feature_groups=table.feature_groups,
+        feature_groups=_groups_of_columns(table),
         adjust=covariates_of(table),
     )
 
