@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from zeronorm.datasets import Table
     from zeronorm.selection._problem import RunBar
-    from zeronorm.workflow._options import Settings
+    from zeronorm.workflow._options import SelectOptions, Settings
 
 COVARIATES, FEATURES = "covariates alone", "features alone"
 
@@ -48,7 +48,7 @@ def covariate_records(table: Table, settings: Settings, y: Any = None) -> Any:
     )
 
 
-def feature_records(name: str, table: Table, settings: Settings, sizes: list[int]) -> Any:
+def feature_records(name: str, table: Table, settings: SelectOptions, sizes: list[int]) -> Any:
     """Records of the procedure on the features alone, on the same folds and with the same predictor."""
     plain = without_covariates(table)
     same = replace(
