@@ -180,6 +180,17 @@ def test_errors(options, message):
         zeronorm.select(messy(), "ill", **{"adjust": "age", "cv": 3, "permutations": 0, **options})
 
 
+def test_times_to_an_event_have_no_covariates():
+    frame = messy().assign(died=1, days=np.arange(1.0, N + 1))
+    with pytest.raises(OptionError, match="does not apply to times to an event"):
+        zeronorm.select(frame, time="days", event="died", adjust="age", ignore=["ill"], cv=3)
+
+
+def test_comparison_makes_no_permutations():
+    with pytest.raises(OptionError, match="select tests what the features"):
+        zeronorm.compare(messy(), "ill", adjust="age", cv=3, permutations=3)
+
+
 def test_more_covariates_than_samples():
     rng = np.random.default_rng(0)
     pd = pytest.importorskip("pandas")

@@ -42,6 +42,8 @@ class CoxRegression(CheckedParameters, RidgeCox):
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Log hazard ratios for one unit of each feature.
+    mean_, scale_ : ndarray of shape (n_features_in_,)
+        Means and standard deviations of the features.
     event_times_ : ndarray
         Distinct times of events.
     baseline_hazard_ : ndarray

@@ -58,7 +58,8 @@ class RidgeCox(BaseEstimator):  # type: ignore[misc]
         found = solve(problem, design, tol=SOLUTION_TOL)
         self.n_iter_ = max(1, found.n_iter)
         self.coef_: FloatArray = found.weights[:, 0] / design.affine.scale
-        self._centre = float(design.affine.mean @ self.coef_)
+        self.mean_, self.scale_ = np.asarray(design.affine.mean), np.asarray(design.affine.scale)
+        self._centre = float(self.mean_ @ self.coef_)
         sets = RiskSets(target.time, target.event, np.ones(len(y)), "breslow").at(self.predict(X))
         times = target.time[sets.sets.order][sets.sets.deaths]
         self._hazard = StepFunction(times, np.cumsum(np.exp(-sets.log_denominator)), 0.0)

@@ -19,6 +19,10 @@ from zeronorm.selection.target import Target
 
 LARGEST_KERNEL_PROBLEM = 5000
 MOST_STEPS = 1000  # of a logistic regression
+# C of Cox regression on selected features. In twelve simulated settings (80 to 500 samples, 3 to 30 of 300 to 1000
+# features selected by their scores) and on two data sets the concordance of 0.1 was within 0.015 of the best of 0.01 to
+# 3, and its calibration slope, 0.6 to 1.3 in the simulations, the nearest to 1.
+COST_OF_SURVIVAL = 0.1
 ClassWeight = Literal["balanced"] | None
 
 
@@ -90,7 +94,7 @@ def _ridge(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
 
 
 def _cox(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
-    return RidgeCox()
+    return RidgeCox(COST_OF_SURVIVAL)
 
 
 # Functions from the number of samples, whether the columns are sparse and the class weights to a predictor, by the name
