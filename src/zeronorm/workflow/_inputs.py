@@ -474,8 +474,8 @@ def check_covariates(table: Table, options: Any) -> None:
         )
     if hasattr(options, "methods") and options.permutations:
         raise OptionError(
-            f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one of "
-            "them out; select tests what the features of one method add.",
+            f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one "
+            "of them out; select tests what the features of one method add.",
             "adjust",
         )
 
