@@ -21,6 +21,7 @@ from zeronorm.resampling.predictors._default import (
     estimator_beside_covariates,
     gaussian_estimator,
 )
+from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 # Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
-PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso", "cox-score")
+PREFERRED = ("zeronorm-svm", "cox-score", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Parameters of a selector that are set by options of the run.
@@ -125,6 +126,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
 def _described_choice(chosen: Any) -> str:
     """A predictor of auto in a few words."""
+    if isinstance(chosen, InUnits):
+        return f"{_described_choice(chosen.predictor)} on the {UNITS[chosen.units].text}"
     if isinstance(chosen, RidgeCox):
         return f"{RIDGE_COX} (C = {chosen.C:g})"
     if not hasattr(chosen, "kernel"):
