@@ -64,21 +64,22 @@ def without_covariates(table: Table) -> Table:
 
 
 def measure_added(
-    label: str, records: Any, table: Table, settings: Settings, features: Any
+    label: str, records: Any, table: Table, settings: Settings, features: Any = None
 ) -> dict[str, Any]:
-    """The metric of covariates, features and both, and the difference of both and the covariates with its interval."""
+    """The metric of covariates, features and both, and the difference of both and the covariates with its interval.
+
+    ``features`` are the records of the features alone; without them their metric is None.
+    """
     metric = procedures.primary_metric_of(table, settings)
-    parts = {
-        COVARIATES: columns_of(covariate_records(table, settings)),
-        FEATURES: columns_of(features),
-        label: columns_of(records),
-    }
+    parts = {COVARIATES: columns_of(covariate_records(table, settings)), label: columns_of(records)}
+    if features is not None:
+        parts[FEATURES] = columns_of(features)
     means = {name: _mean(columns, name, metric) for name, columns in parts.items()}
     found: dict[str, Any] = {
         "covariates": list(table.adjusted_for),
         "n_columns": len(table.covariate_names),
         "covariates_alone": means[COVARIATES],
-        "features_alone": means[FEATURES],
+        "features_alone": means.get(FEATURES),
         "both": means[label],
         "difference": None,
         "low": None,
