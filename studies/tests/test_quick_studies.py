@@ -42,7 +42,7 @@ def test_every_study_tells_its_source_cost_and_choices():
         assert study.expectations
 
 
-@pytest.mark.parametrize("name", (*NAMES, *NOT_RUN))
+@pytest.mark.parametrize("name", [*NAMES, *NOT_RUN])
 def test_expectations_refer_to_configurations_of_the_full_plan(name):
     study = get_study(name)
     plan = study.full()

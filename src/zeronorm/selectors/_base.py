@@ -97,7 +97,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     n_features_to_select: int | float | None
 
     _adjusted: NDArray[np.intp] = NO_COLUMNS  # positions of the covariates in X
-    _adjusts_times: ClassVar[bool] = False  # whether times to an event can have covariates
 
     # -- for methods to implement ---------------------------------------------------------------
 
@@ -245,11 +244,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             self._check_adjusted()
             check_room(adjust, type(self).__name__)
         target = self._encode_target(y)
-        if adjust is not None and isinstance(target, TimeToEvent) and not self._adjusts_times:
-            raise ValueError(
-                f"The 'adjust' parameter of {type(self).__name__} does not apply to task='survival'. Leave it out, or "
-                "select for the time with task='regression' where no time is censored."
-            )
         if how := getattr(self, "standardize", False):
             design = shared.standardized(design, sample_weight, how=how)
             if adjust is not None:

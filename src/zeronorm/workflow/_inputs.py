@@ -473,6 +473,12 @@ def check_covariates(table: Table, options: Any) -> None:
             f"({parameter('keep', 'object')}).",
             "adjust",
         )
+    if getattr(options, "substitutes", False):
+        raise OptionError(
+            f"does not apply together with {setting('substitutes', True)}: substitutes are found for features alone. "
+            "Leave one of them out.",
+            "adjust",
+        )
     if hasattr(options, "methods") and options.permutations:
         raise OptionError(
             f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one "

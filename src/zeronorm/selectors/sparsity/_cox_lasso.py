@@ -81,8 +81,6 @@ class CoxLasso(WeightedSelector):
     [0, 1]
     """
 
-    _adjusts_times = True
-
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
