@@ -96,8 +96,8 @@ def _refuse_covariates(run: FinishedRun) -> None:
     """Raise an error for a run beside covariates."""
     if run.table.covariates is not None:
         raise OptionError(
-            "does not apply together with substitutes, which are found for features alone. Run the selection without it "
-            "to see them.",
+            "does not apply together with substitutes, which are found for features alone. Run the selection without "
+            "it to see them.",
             "adjust",
         )
 
