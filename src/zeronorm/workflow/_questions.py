@@ -33,6 +33,10 @@ NOT_STORED = (
     "substitutes", "verbose", "write_table",
 )  # fmt: skip
 PLAIN = (bool, int, float, str)
+NOT_SOUGHT = (
+    "No substitutes were sought, because no feature was selected or the procedure is not shown to predict better than "
+    "chance."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,21 @@ class FinishedRun:
 def finished_run(job: Any, fitted: Any) -> FinishedRun:
     """The run, from the parts of ``select``."""
     return FinishedRun(job.table, job.whole, job.settings, fitted.procedure, fitted.columns, fitted.selector)
+
+
+def check_answerable(table: Table, settings: Any) -> None:
+    """Raise an error, before any work, for a question that these data do not answer."""
+    from zeronorm.evaluation.learning._curve import N_SIZES
+    from zeronorm.evaluation.learning._subsets import shares_for
+    from zeronorm.evaluation.stand_ins._substitutes import SERVED
+
+    for name in ("substitutes", "learning_curve"):
+        if getattr(settings, name) and table.task not in SERVED:
+            raise OptionError(
+                f"supports classes and real numbers. The task is {table.task}; leave the option out.", name
+            )
+    if settings.learning_curve:
+        shares_for(table.y, table.sample_groups, type(table.target), N_SIZES)
 
 
 def predictor_of_swaps(run: FinishedRun) -> Any:

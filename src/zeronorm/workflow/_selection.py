@@ -28,7 +28,14 @@ from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Settings
 from zeronorm.workflow._proof import proved_gap
-from zeronorm.workflow._questions import FinishedRun, finished_run, learning_curve_of, substitutes_of
+from zeronorm.workflow._questions import (
+    NOT_SOUGHT,
+    FinishedRun,
+    check_answerable,
+    finished_run,
+    learning_curve_of,
+    substitutes_of,
+)
 from zeronorm.workflow._result import Result
 
 if TYPE_CHECKING:
@@ -58,6 +65,7 @@ class Fitted:
 
 def select_features(job: Job) -> Result:
     table, settings = job.table, job.settings
+    check_answerable(table, settings)
     sizes = procedures.sizes_to_try(table, settings)
     _refuse_control_of_covariates(job)
     construction = control.choose_construction(job.whole, settings) if settings.control else None
@@ -80,7 +88,8 @@ def select_features(job: Job) -> Result:
     if job.settings.write_table is not None:
         files.write_table(table, fitted.columns, Path(job.settings.write_table))
     result = _selection_result(job, fitted, records, found, sizes, messages_of(caught))
-    return replace(result, run=run, **answers)
+    notes = [*result.notes, *answers.pop("notes", [])]
+    return replace(result, run=run, notes=notes, **answers)
 
 
 def _answers(job: Job, run: FinishedRun, found: dict[str, Any]) -> dict[str, Any]:
@@ -89,6 +98,8 @@ def _answers(job: Job, run: FinishedRun, found: dict[str, Any]) -> dict[str, Any
     if job.settings.substitutes and run.columns.size and found["beats_chance"] is not False:
         job.bar.say("Substitutes")
         answers["stored_substitutes"] = substitutes_of(run).to_dict()
+    elif job.settings.substitutes:
+        answers["notes"] = [NOT_SOUGHT]
     if job.settings.learning_curve:
         curve = learning_curve_of(run, journal=job.journal, bar=job.bar)
         answers["stored_learning_curve"] = curve.to_dict()
