@@ -53,6 +53,7 @@ from zeronorm.workflow._result import Result as Result
 from zeronorm.workflow._run import apply as apply
 from zeronorm.workflow._run import compare as compare
 from zeronorm.workflow._run import select as select
+from zeronorm.workflow._run import test_panel as test_panel
 
 __version__: str
 

@@ -240,6 +240,7 @@ EXTRA_EXPORTS = {
         "apply": "zeronorm.workflow._run",
         "compare": "zeronorm.workflow._run",
         "select": "zeronorm.workflow._run",
+        "test_panel": "zeronorm.workflow._run",
     }
 }
 PACKAGE_OF_KIND = {

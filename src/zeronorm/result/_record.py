@@ -85,6 +85,7 @@ class ResultData:
     size: dict[str, Any] = field(default_factory=dict)
     procedure: dict[str, Any] = field(default_factory=dict)
     proof: dict[str, Any] = field(default_factory=dict)
+    panel: dict[str, Any] = field(default_factory=dict)
     table: list[dict[str, Any]] = field(default_factory=list)
     selected: list[SelectedFeature] = field(default_factory=list)
     listed: list[ListedFeature] = field(default_factory=list)
