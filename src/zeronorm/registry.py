@@ -236,6 +236,7 @@ EXTRA_EXPORTS = {
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",
+        "Cohort": "zeronorm.workflow._cohort",
         "Result": "zeronorm.workflow._result",
         "apply": "zeronorm.workflow._run",
         "compare": "zeronorm.workflow._run",

@@ -23,7 +23,7 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False)
 class CohortData:
-    """The predictions for new samples as plain values; see ``zeronorm.workflow.Cohort``."""
+    """The predictions for new samples as plain values; see ``zeronorm.Cohort``."""
 
     data: dict[str, Any]
     scores: list[dict[str, Any]] = field(default_factory=list)
