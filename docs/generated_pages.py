@@ -32,7 +32,8 @@ NAMES_OF_REGISTRY = ("register", "all_methods", "get_method", "MethodInfo")
 def write_pages(docs: Path) -> None:
     """Write all generated pages except the method cards."""
     (docs / "api").mkdir(exist_ok=True)
-    (docs / "api" / "index.rst").write_text(api(), encoding="utf-8")
+    for name, text in api().items():
+        (docs / "api" / f"{name}.rst").write_text(text, encoding="utf-8")
     (docs / "api" / "commands.rst").write_text(commands(), encoding="utf-8")
     (docs / "parameters.rst").write_text(parameters(), encoding="utf-8")
     (docs / "papers.rst").write_text(papers(docs / "studies"), encoding="utf-8")
@@ -51,23 +52,40 @@ def heading(text: str, mark: str = "=") -> list[str]:
 # -- API ----------------------------------------------------------------------------------------------
 
 
-def api() -> str:
-    """The page of all public names: links to methods, documentation of the others."""
+def api() -> dict[str, str]:
+    """The pages of all public names by file name: an overview, and one page per class or function.
+
+    Methods have pages of their own; the overview links to them.
+    """
     lines = heading("API reference")
     lines += ["Public names are those on this page and on the :doc:`commands </api/commands>` page.", ""]
-    lines += [".. toctree::", "   :hidden:", "", "   commands", ""]
     lines += [*heading("Methods", "-"), *_methods_by_package()]
     methods = {method.cls for method in all_methods()}
     documented: list[Any] = []
+    pages: dict[str, str] = {}
     for package, title in PACKAGES.items():
-        lines += [*heading(f"{package}: {title}", "-"), f".. currentmodule:: {package}", ""]
+        rows = []
         for name in _public_names(package):
             found = getattr(importlib.import_module(package), name)
             if any(found is other for other in documented) or (inspect.isclass(found) and found in methods):
                 continue
             documented.append(found)
-            lines += _entry(package, name, found)
-    return "\n".join(lines)
+            full = f"{package}.{name}"
+            pages[full] = "\n".join(
+                [*heading(full), f".. currentmodule:: {package}", "", *_entry(full, found)]
+            )
+            rows.append([f":doc:`{name} </api/{full}>`", _first_sentence(found)])
+        if rows:
+            lines += [*heading(f"{package}: {title}", "-"), *table(["name", "what it is or does"], rows)]
+    lines += [".. toctree::", "   :hidden:", "", "   commands", *(f"   {full}" for full in pages), ""]
+    return {"index": "\n".join(lines), **pages}
+
+
+def _first_sentence(found: Any) -> str:
+    """The first line of the docstring; nothing for a plain value, whose type has a docstring of its own."""
+    is_plain = not (inspect.isclass(found) or callable(found) or inspect.ismodule(found))
+    text = "" if is_plain else inspect.getdoc(found) or ""
+    return text.partition("\n")[0].rstrip(".")
 
 
 def _methods_by_package() -> list[str]:
@@ -91,8 +109,7 @@ def _public_names(package: str) -> list[str]:
     return list(importlib.import_module(package).__all__)
 
 
-def _entry(package: str, name: str, found: Any) -> list[str]:
-    full = f"{package}.{name}"
+def _entry(full: str, found: Any) -> list[str]:
     if inspect.isclass(found):
         return [f".. autoclass:: {full}", "   :members:", ""]
     if callable(found):

@@ -1,4 +1,4 @@
-"""Draw docs/images/report-annotated.png: the report of ``zeronorm demo`` with numbers that start.rst explains.
+"""Draw the report of ``zeronorm demo``: its head for the first page, and the whole with numbers for start.rst.
 
 Run ``zeronorm demo --out demo-report``, then ``python docs/report_picture.py demo-report/report.html`` (needs chromium
 and its driver).
@@ -44,10 +44,13 @@ selectors.forEach((selector, i) => {
 });
 return document.querySelector('#methods-title').closest('section').getBoundingClientRect().top + scrollY;
 """
+END_OF_FIRST_FIGURE = """
+return document.querySelector('[data-figure]').getBoundingClientRect().bottom + scrollY + 12;
+"""
 
 
-def main(report: Path, picture: Path) -> None:
-    """Open the report, number its elements and write the picture."""
+def main(report: Path, pictures: Path) -> None:
+    """Open the report, write a picture of its head, then number its elements and write a picture of all."""
     options = ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
@@ -57,15 +60,21 @@ def main(report: Path, picture: Path) -> None:
         size = {"width": WIDTH, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(report.resolve().as_uri())
+        _save(browser, browser.execute_script(END_OF_FIRST_FIGURE), pictures / "report-top.png")
         height = browser.execute_script(NUMBERED % json.dumps(PARTS))
-        clip = {"x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1}
-        request = {"captureBeyondViewport": True, "clip": clip}
-        shot = browser.execute_cdp_cmd("Page.captureScreenshot", request)
+        _save(browser, height, pictures / "report-annotated.png")
     finally:
         browser.quit()
+
+
+def _save(browser: Chrome, height: float, picture: Path) -> None:
+    """Write the page down to this height as a picture."""
+    clip = {"x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1}
+    request = {"captureBeyondViewport": True, "clip": clip}
+    shot = browser.execute_cdp_cmd("Page.captureScreenshot", request)
     drawing = Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
     drawing.quantize(64, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(__file__).parent / "images" / "report-annotated.png")
+    main(Path(sys.argv[1]), Path(__file__).parent / "images")

@@ -128,7 +128,10 @@ def test_generated_pages_are_complete(cards):
     page = generated_pages.commands()
     assert all(f"zeronorm {command.name}" in page for command in app.registered_commands if command.name)
     assert "zeronorm study" in page
-    assert "API reference" in generated_pages.api()
+    api = generated_pages.api()
+    assert "API reference" in api["index"]
+    assert all(f"/api/{name}>`" in api["index"] for name in api if name != "index")
+    assert {"zeronorm.select", "zeronorm.evaluation.Metric", "zeronorm.testing.check_selector"} <= set(api)
     parameters = generated_pages.parameters()
     rows = re.findall(r"^   \* - ``(\w+)``\n     - (.+)\n     - (.+)$", parameters, re.MULTILINE)
     shown = {name: meaning.replace("\\_", "_") for name, _, meaning in rows}

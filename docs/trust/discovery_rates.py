@@ -1,10 +1,11 @@
 """False discovery rate and power of DummySelector, StabilitySelection and KnockoffSelector beside other packages.
 
-``python docs/trust/discovery_rates.py --sets 20 --methods DummySelector --most-values 1000000`` adds to
-``discovery_rates.csv`` until every setting with at most that many values of X has 20 data sets for each of the
-methods; a run that is interrupted is continued by the next one. All methods get the same data sets and the same level.
-The packages come with ``pip install zeronorm[bench]``; those that are not installed are left out. They know no sample
-groups, so they run on independent samples only. ``--summary`` prints, for each method, the settings above the level.
+``python docs/trust/discovery_rates.py --sets 20 --processes 16 --seconds 400 --draws draws.csv`` appends one line for
+each data set and method to ``draws.csv``, and can be interrupted and continued: every setting gets its first data set
+before any gets its second. ``--summary`` makes ``discovery_rates.csv`` of such files and prints, for each method, the
+settings above the level. All methods get the same data sets and the same level. The packages come with ``pip install
+zeronorm[bench]``; those that are not installed are left out. They know no sample groups, so they run on independent
+samples only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import csv
 import io
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from importlib.util import find_spec
@@ -22,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from discovery_settings import DataSet, Setting, draw_data, settings
+from parallel_tasks import results
 
 from zeronorm import DummySelector, KnockoffSelector, StabilitySelection
 from zeronorm.registry import get_method
@@ -113,12 +116,128 @@ METHODS: dict[str, Select] = {
 PEERS = tuple(name for name in METHODS if name[0].islower())  # named after their packages
 
 
+# Largest n p of a method, and after how many data sets of DummySelector it gets one: all of them share the time.
+MOST_VALUES = {"KnockoffSelector": 600_000, "StabilitySelection": 200_000}
+TURNS = {"KnockoffSelector": 2, "StabilitySelection": 4}
+MOST_KNOCKOFFS = 1000  # columns
+
+
+# -- One data set -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One method on one data set; the names are those of the columns of the file of draws.
+
+    ``selected`` is -1 if the method did not end in time, and -2 if it raised an error.
+    """
+
+    columns: str
+    target: str
+    patients: str
+    n: int
+    features: int
+    relevant: int
+    snr: float
+    method: str
+    seed: int
+    selected: int
+    false: int
+    seconds: float
+
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """The setting and the method."""
+        return astuple(self)[:8]
+
+
+Task = tuple[int, str, int]  # number of the setting, method, seed
+
+
+def tasks(chosen: Iterable[int], methods: Iterable[str], sets: int) -> list[Task]:
+    """All tasks, the first data sets of all settings before the second ones; long ones begin first."""
+    table = settings()
+    found = [
+        (number, method, seed)
+        for number in chosen
+        for method in methods
+        for seed in range(sets // TURNS.get(method, 1))
+        if _suits(table[number], method)
+    ]
+    return sorted(
+        found,
+        key=lambda one: (one[2] * TURNS.get(one[1], 1), -table[one[0]].n * table[one[0]].p, one[0], one[1]),
+    )
+
+
+def _suits(setting: Setting, method: str) -> bool:
+    if setting.n * setting.p > MOST_VALUES.get(method, 10**9):
+        return False
+    if method in PEERS and (setting.is_repeated or find_spec(method) is None):
+        return False
+    return method != "KnockoffSelector" or setting.p <= MOST_KNOCKOFFS
+
+
+def run_task(task: Task) -> tuple[int, int, float]:
+    """Number of selected and of false features, processor seconds."""
+    number, method, seed = task
+    setting = settings()[number]
+    data = draw_data(setting, (number, seed))
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no power, no convergence, and what the other packages warn of
+        chosen = METHODS[method](data, setting.is_class, seed)
+    seconds = time.process_time() - start
+    return int(chosen.size), int(np.sum(~np.isin(chosen, data.relevant))), round(seconds, 3)
+
+
+def draw_of(task: Task, result: object) -> Draw:
+    """The line for the result of a task."""
+    number, method, seed = task
+    one = settings()[number]
+    target = "classes" if one.is_class else "real"
+    patients = "3 to 5 samples each" if one.is_repeated else "one sample each"
+    figures = result if isinstance(result, tuple) else (-1 if result is None else -2, 0, 0.0)
+    return Draw(one.columns, target, patients, one.n, one.p, one.relevant, one.snr, method, seed, *figures)
+
+
+def read(file: Path, kind: type) -> list:
+    """The rows of a file, as records of this kind; none if there is no file."""
+    if not file.exists():
+        return []
+    convert = {"int": int, "float": float, "str": str}
+    with file.open(encoding="utf-8", newline="") as stream:
+        return [
+            kind(*(convert[str(field.type)](line[field.name]) for field in fields(kind)))
+            for line in csv.DictReader(stream)
+            if None not in line.values()  # the last line of an interrupted run
+        ]
+
+
+def run(
+    todo: list[Task], file: Path, n_processes: int, seconds: float, task_seconds: float
+) -> Iterator[Draw]:
+    """Run the tasks that the file does not hold yet; append and yield each draw."""
+    done = {(one.setting, one.seed) for one in read(file, Draw)}
+    left = [task for task in todo if ((one := draw_of(task, None)).setting, one.seed) not in done]
+    is_new = not file.exists()
+    with file.open("a", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        if is_new:
+            writer.writerow([field.name for field in fields(Draw)])
+        for task, result in results(run_task, left, n_processes, seconds, task_seconds):
+            draw = draw_of(task, result)
+            writer.writerow(astuple(draw))
+            stream.flush()
+            yield draw
+
+
 # -- The table ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Row:
-    """Figures of one method in one setting; the names are those of the columns of the file."""
+    """Figures of one method in one setting; the names are those of the columns of the published file."""
 
     columns: str
     target: str
@@ -129,6 +248,7 @@ class Row:
     snr: float
     method: str
     sets: int
+    failed: int
     rate: float
     rate_error: float
     power: float
@@ -136,140 +256,118 @@ class Row:
     seconds: float
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """The setting and the method."""
-        return astuple(self)[:8]
-
-    @property
     def exceeds(self) -> bool:
         """Whether the rate is above the level by more than two standard errors."""
         return self.rate > LEVEL + BOUND * self.rate_error
 
 
-def read(file: Path = FILE) -> dict[tuple[object, ...], Row]:
-    """The rows of a file, if there is one."""
-    if not file.exists():
-        return {}
-    kinds = {"int": int, "float": float, "str": str}
-    with file.open(encoding="utf-8", newline="") as stream:
-        rows = [
-            Row(*(kinds[str(field.type)](line[field.name]) for field in fields(Row)))
-            for line in csv.DictReader(stream)
-        ]
-    return {row.key: row for row in rows}
+def row_of(draws: list[Draw]) -> Row:
+    """The row of the draws of one setting and method; what did not end or raised an error is counted beside."""
+    ended = [one for one in draws if one.selected >= 0]
+    rates = [one.false / max(one.selected, 1) for one in ended]
+    powers = [(one.selected - one.false) / one.relevant for one in ended]
+    seconds = float(np.mean([one.seconds for one in ended])) if ended else 0.0
+    figures = (*_mean_and_error(rates), *_mean_and_error(powers), seconds)
+    return Row(
+        *draws[0].setting, len(ended), len(draws) - len(ended), *(round(value, 4) for value in figures)
+    )  # type: ignore[arg-type]
 
 
-def write(rows: Iterable[Row], file: Path = FILE) -> None:
-    """Write all rows, so that an interruption leaves the old or the new file."""
-    names = [field.name for field in fields(Row)]
-    beside = file.with_suffix(".new")
-    with beside.open("w", encoding="utf-8", newline="") as stream:
+def _mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Mean and standard error; that of fewer than two values is 1."""
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
+    return (float(np.mean(values)) if values else 0.0), error
+
+
+def tabulate(draws: Iterable[Draw], file: Path = FILE) -> list[Row]:
+    """Write the rows of all settings and methods."""
+    by_setting: dict[tuple[object, ...], dict[int, Draw]] = defaultdict(dict)
+    for draw in draws:
+        by_setting[draw.setting][draw.seed] = draw
+    rows = [row_of(list(found.values())) for _, found in sorted(by_setting.items(), key=str)]
+    with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(astuple(row) for row in sorted(rows, key=lambda row: [str(x) for x in row.key]))
-    beside.replace(file)
+        writer.writerow([field.name for field in fields(Row)])
+        writer.writerows(astuple(row) for row in rows)
+    return rows
 
 
-def key_of(setting: Setting, method: str) -> tuple[object, ...]:
-    """The key of a row."""
-    target = "classes" if setting.is_class else "real"
-    patients = "3 to 5 samples each" if setting.is_repeated else "one sample each"
-    sizes = (setting.n, setting.p, setting.relevant, setting.snr)
-    return (setting.columns, target, patients, *sizes, method)
-
-
-def one_set(setting: Setting, number: int, method: str, seed: int) -> tuple[float, float, float]:
-    """Share of false features, share of the relevant ones that were found, processor seconds."""
-    data = draw_data(setting, (number, seed))
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # no power, no convergence, and what the other packages warn of
-        chosen = METHODS[method](data, setting.is_class, seed)
-    seconds = time.process_time() - start
-    false = float(np.mean(~np.isin(chosen, data.relevant))) if chosen.size else 0.0
-    return false, float(np.isin(data.relevant, chosen).mean()), seconds
-
-
-def added(row: Row | None, key: tuple[object, ...], found: list[tuple[float, float, float]]) -> Row:
-    """A row with further data sets; means and standard errors are pooled."""
-    rates, powers, seconds = np.asarray(found).T
-    count = len(found)
-    if row is None:
-        figures = (*_mean_and_error(rates), *_mean_and_error(powers), float(seconds.mean()))
-    else:
-        old = row.sets
-        count += old
-        figures = (
-            *_pooled(row.rate, row.rate_error, old, rates),
-            *_pooled(row.power, row.power_error, old, powers),
-            (old * row.seconds + float(seconds.sum())) / count,
-        )
-    return Row(*key, count, *(round(value, 4) for value in figures))  # type: ignore[arg-type]
-
-
-def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    return float(values.mean()), float(values.std() / np.sqrt(values.size))
-
-
-def _pooled(mean: float, error: float, count: int, values: np.ndarray) -> tuple[float, float]:
-    both = count + values.size
-    total = (count * mean + values.sum()) / both
-    square = (count * (error**2 * count + mean**2) + np.sum(values**2)) / both
-    return float(total), float(np.sqrt(max(square - total**2, 0.0) / both))
-
-
-def run(sets: int, methods: list[str], chosen: Iterable[Setting], file: Path = FILE) -> Iterator[Row]:
-    """Add data sets until every setting has ``sets`` of them, smaller settings first; yields each row."""
-    numbers = {setting: number for number, setting in enumerate(settings())}
-    for setting in sorted(chosen, key=lambda one: (one.n * one.p, numbers[one])):
-        for method in methods:
-            if method in PEERS and (setting.is_repeated or find_spec(method) is None):
-                continue
-            rows, key = read(file), key_of(setting, method)
-            done = rows[key].sets if key in rows else 0
-            if done >= sets:
-                continue
-            found = [one_set(setting, numbers[setting], method, seed) for seed in range(done, sets)]
-            row = added(rows.get(key), key, found)
-            write((read(file) | {key: row}).values(), file)
-            yield row
-
-
-def summary(rows: Iterable[Row]) -> Iterator[str]:
-    """For each method: settings, those above the level, mean rate and power; then the settings above."""
-    rows = list(rows)
+def summary(rows: list[Row]) -> Iterator[str]:
+    """For each method and kind of samples: settings, those above the level, mean rate and power; then those above."""
     for method in METHODS:
-        own = [row for row in rows if row.method == method]
-        if own:
-            above = [row for row in own if row.exceeds]
-            rates, powers = (np.mean([getattr(row, name) for row in own]) for name in ("rate", "power"))
-            yield f"{method}: {len(own)} settings, {len(above)} above, rate {rates:.3f}, power {powers:.3f}"
-            yield from (f"  {row}" for row in above)
+        for patients in sorted({row.patients for row in rows}):
+            own = [row for row in rows if (row.method, row.patients) == (method, patients) and row.sets > 1]
+            if own:
+                above = [row for row in own if row.exceeds]
+                rates, powers = (np.mean([getattr(row, name) for row in own]) for name in ("rate", "power"))
+                yield (
+                    f"{method}, {patients}: {len(own)} settings, {len(above)} above, rate {rates:.3f}, "
+                    f"power {powers:.3f}"
+                )
+                yield from (f"  {row}" for row in above)
+    yield from _against_peers(rows)
+
+
+def _against_peers(rows: list[Row]) -> Iterator[str]:
+    """For each other package: mean power of DummySelector in the settings in which both ended."""
+    key = {(*astuple(row)[:7], row.method): row for row in rows}
+    for method in PEERS:
+        pairs = [
+            (row, key[(*astuple(row)[:7], "DummySelector")])
+            for row in rows
+            if row.method == method and (*astuple(row)[:7], "DummySelector") in key and row.sets > 1
+        ]
+        if pairs:
+            theirs, ours = (np.mean([pair[side].power for pair in pairs]) for side in (0, 1))
+            kept = [pair for pair in pairs if not pair[0].exceeds]
+            theirs_kept, ours_kept = (
+                np.mean([pair[side].power for pair in kept]) if kept else 0.0 for side in (0, 1)
+            )
+            yield (
+                f"{method}: {len(pairs)} settings, power {theirs:.3f}, DummySelector {ours:.3f}; "
+                f"{len(kept)} within the level, power {theirs_kept:.3f}, DummySelector {ours_kept:.3f}"
+            )
+
+
+def _warm_up(methods: Iterable[str]) -> None:
+    """Compile the kernels once, before the processes begin."""
+    for method in methods:
+        if method not in PEERS:
+            for number in (0, 1, settings().index(next(one for one in settings() if one.is_repeated))):
+                run_task((number, method, 0))
 
 
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--sets", type=int, default=20, help="data sets per setting and method")
+    parser.add_argument("--sets", type=int, default=20, help="data sets per setting")
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--columns", nargs="*", help="kinds of columns; all if none is given")
     parser.add_argument("--most-values", type=int, default=10**9, help="largest n times p")
     parser.add_argument("--patients", choices=["one", "repeated", "both"], default="both")
-    parser.add_argument("--summary", action="store_true", help="only read the table")
-    parser.add_argument("--file", type=Path, default=FILE)
-    arguments = parser.parse_args()
-    if arguments.summary:
-        print("\n".join(summary(read(arguments.file).values())))
-        return
-    chosen = [
-        one
-        for one in settings()
-        if one.n * one.p <= arguments.most_values
-        and (not arguments.columns or one.columns in arguments.columns)
-        and (arguments.patients == "both" or one.is_repeated == (arguments.patients == "repeated"))
-    ]
-    for row in run(arguments.sets, arguments.methods, chosen, arguments.file):
-        print(*astuple(row), flush=True)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="after which the run ends")
+    parser.add_argument("--task-seconds", type=float, default=120.0, help="after which one fit is ended")
+    parser.add_argument("--draws", type=Path, nargs="+", default=[FILE.with_name("draws.csv")])
+    parser.add_argument("--summary", action="store_true", help="make the table of these draws, run nothing")
+    parser.add_argument("--file", type=Path, default=FILE, help="the table")
+    options = parser.parse_args()
+    start = time.monotonic()
+    if not options.summary:
+        chosen = [
+            number
+            for number, one in enumerate(settings())
+            if one.n * one.p <= options.most_values
+            and (not options.columns or one.columns in options.columns)
+            and (options.patients == "both" or one.is_repeated == (options.patients == "repeated"))
+        ]
+        _warm_up(options.methods)
+        todo = tasks(chosen, options.methods, options.sets)
+        left = options.seconds - (time.monotonic() - start)
+        count = sum(1 for _ in run(todo, options.draws[0], options.processes, left, options.task_seconds))
+        print(f"{count} of {len(todo)} tasks", flush=True)
+    draws = [draw for file in options.draws for draw in read(file, Draw)]
+    print("\n".join(summary(tabulate(draws, options.file))))
 
 
 if __name__ == "__main__":

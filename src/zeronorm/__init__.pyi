@@ -1,7 +1,10 @@
 from zeronorm.design import as_design as as_design
 from zeronorm.engines.certificates._gap import optimality_gap as optimality_gap
 from zeronorm.evaluation._protocol import evaluate as evaluate
+from zeronorm.evaluation.learning._curve import learning_curve as learning_curve
+from zeronorm.evaluation.stand_ins._substitutes import substitutes as substitutes
 from zeronorm.selection._path import SelectionPath as SelectionPath
+from zeronorm.selectors.filters._cox_score import CoxScore as CoxScore  # cox-score
 from zeronorm.selectors.filters._fcbf import FCBF as FCBF  # fcbf
 from zeronorm.selectors.filters._fisher import FisherScore as FisherScore  # fisher
 from zeronorm.selectors.filters._gflip import GFlip as GFlip  # gflip

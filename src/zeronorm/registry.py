@@ -128,6 +128,15 @@ def all_methods(kind: str | None = None, *, task: str | None = None) -> list[Met
     return sorted(wanted, key=lambda m: (m.kind, m.family, m.name))
 
 
+def methods_with(parameter: str) -> list[MethodInfo]:
+    """The selectors whose constructor has a parameter of this name."""
+    return [
+        info
+        for info in all_methods()
+        if info.kind in ("selector", "meta") and parameter in inspect.signature(info.cls).parameters
+    ]
+
+
 def names_in_sources() -> list[str]:
     """Names of the methods of this package, without the time that importing them takes."""
     from zeronorm._index import METHODS
@@ -233,6 +242,8 @@ def _documented_parameters(doc: str) -> dict[str, tuple[str, str]]:
 EXTRA_EXPORTS = {
     "zeronorm": {
         "evaluate": "zeronorm.evaluation._protocol",
+        "learning_curve": "zeronorm.evaluation.learning._curve",
+        "substitutes": "zeronorm.evaluation.stand_ins._substitutes",
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",

@@ -1,5 +1,7 @@
 """Virtual dummies, forward paths among them, and the estimate of false discoveries."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,12 +15,15 @@ from zeronorm.engines._dummy_calibration import (
     best_selection,
     deflated_occurrences,
     false_shares,
+    most_relevant,
     occurrence_table,
     voting_levels,
+    widest,
 )
-from zeronorm.engines._dummy_neighbours import NEIGHBOUR, NeighbourWeights, effective_samples
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, LeastAngleExperiment, advance
+from zeronorm.engines._dummy_relevance import MOST_CANDIDATES, effective_samples, relevance_probabilities
 from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
+from zeronorm.engines._inclusion import SLABS, inclusion_probabilities
 from zeronorm.engines._virtual_dummies import DummyPool, GroupedDummies, UniformDummies
 
 N, P = 60, 40
@@ -202,27 +207,13 @@ def test_the_best_selection_has_most_within_the_level():
     assert best_selection(rounds, 0.01).q_values.min() == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("level", [0.02, 0.06, 0.1, 0.2, 0.35])
-def test_the_best_weighted_selection_is_that_of_all_stops_and_votes(level):
-    rng = np.random.default_rng(int(100 * level))
-    for _ in range(20):
-        votes = voting_levels(10)
-        rounds = [
-            Round(t, 10, rng.integers(0, 11, 12) / 10, rng.uniform(-0.2, 1.0, 12), votes) for t in (1, 2, 3)
-        ]
-        weights = rng.random(12) ** 0.2
-        most = 0
-        for one in rounds:
-            for vote in votes:
-                above = one.occurrences > vote
-                false = np.sort((1 - np.clip(one.deflated, 0, 1) * weights)[above])
-                means = [false[: k + 1].mean() for k in range(false.size)]
-                most = max(most, sum(mean <= level for mean in means))
-        found = best_selection(rounds, level, lambda above, weights=weights: weights[above])
-        assert found.kept.size == most
-        assert np.array_equal(np.flatnonzero(found.q_values <= level), found.kept)
-        false = 1 - np.clip(found.round.deflated, 0, 1)[found.kept] * weights[found.kept]
-        assert found.false_share == pytest.approx(false.mean() if most else 0.0)
+def test_two_paths_are_joined_by_the_larger_occurrences():
+    rounds = made_rounds()
+    other = Round(1, 40, np.array([0.1, 1.0, 0.7]), np.array([0.0, 0.99, 0.5]), rounds[0].votes)
+    joined = widest([rounds, [other]])
+    assert (joined.stop_after, joined.n_dummies) == (2, 10)
+    assert joined.occurrences.tolist() == [0.9, 1.0, 0.9]
+    assert joined.deflated.tolist() == [0.95, 0.99, 0.83]
 
 
 def test_dummies_become_more_until_the_estimate_is_within_the_level():
@@ -239,63 +230,107 @@ def test_dummies_become_more_until_the_estimate_is_within_the_level():
     assert calls[-1] == 6 or rounds[0].at_reference() <= 0.05
 
 
-# -- neighbours -----------------------------------------------------------------------------------------
+# -- relevance ------------------------------------------------------------------------------------------
 
 
-def correlated(seed, n=80, p=30):
-    """Columns in blocks of five, correlated by 0.7, of unit length."""
-    rng = np.random.default_rng(seed)
-    X = np.repeat(rng.normal(size=(n, p // 5)), 5, axis=1) * np.sqrt(0.7) + np.sqrt(0.3) * rng.normal(
-        size=(n, p)
-    )
-    X -= X.mean(axis=0)
-    X /= np.linalg.norm(X, axis=0)
-    y = 4 * X[:, 0] + 3 * X[:, 7] + 0.4 * rng.normal(size=n)
-    return X, y - y.mean()
+def unit(X):
+    X = X - X.mean(axis=0)
+    return X / np.linalg.norm(X, axis=0)
 
 
-def test_the_weights_are_those_of_fits_with_each_neighbour_in_turn():
-    for seed in range(5):
-        X, y = correlated(seed)
-        kept = np.array([0, 1, 8, 20])
-        weights = NeighbourWeights(X, y, 79.0)(kept)
-        for position, j in enumerate(kept):
-            others = np.setdiff1d(kept, [j])
-            near = np.setdiff1d(np.flatnonzero(np.abs(X[:, j] @ X) >= NEIGHBOUR), kept)
-            left = []
-            for i in (j, *near):
-                both = X[:, [*others, i]]
-                left.append(np.sum((y - both @ np.linalg.lstsq(both, y, rcond=None)[0]) ** 2))
-            odds = (np.array(left) / left[0]) ** (-(79.0 - kept.size) / 2)
-            assert weights[position] == pytest.approx(1.0 / odds.sum(), rel=1e-8)
+def enumerated(X, y, n, n_features):
+    """The probabilities by a sum over all models, each with its own fit."""
+    m = X.shape[1]
+    logs, members = [], []
+    for size in range(m + 1):
+        count = np.log(size + 1) + sum(np.log((n_features - i) / (i + 1)) for i in range(size))
+        for chosen in combinations(range(m), size):
+            own = X[:, list(chosen)]
+            for tau_sq in SLABS * n:
+                covariance = np.eye(len(y)) + tau_sq * own @ own.T  # of y, in units of the noise
+                log_det = np.linalg.slogdet(covariance)[1]
+                rest = y @ np.linalg.solve(covariance, y)
+                logs.append(-0.5 * log_det - 0.5 * n * np.log(rest) - count)
+                members.append(np.isin(np.arange(m), chosen))
+    weights = np.exp(np.array(logs) - max(logs))
+    return weights @ np.array(members) / weights.sum()
 
 
-def test_weights_are_calibrated_where_one_of_a_block_is_relevant():
-    """Among features with a weight near w a share of about w is relevant."""
+@pytest.mark.parametrize("start", [[], [1, 2]])
+def test_inclusion_probabilities_are_those_of_all_models(start):
     rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 7))
+    X[:, 1] = X[:, 0] + 0.3 * rng.normal(size=40)
+    X[:, 2] = X[:, 0] + X[:, 3] + 0.5 * rng.normal(size=40)
+    X = unit(X)
+    y = unit((3 * X[:, [0]] + 2 * X[:, [3]] + 1.5 * X[:, [6]]) + 0.35 * rng.normal(size=(40, 1)))[:, 0]
+    found = inclusion_probabilities(X, y, 40.0, 30, np.array(start, dtype=int), np.random.default_rng(1))
+    wanted = enumerated(X, y, 40.0, 30)
+    assert np.ptp(wanted) > 0.8
+    assert np.abs(found - wanted).max() < 0.05
+
+
+def correlated(rng, n=80, p=20):
+    """Columns in blocks of five, correlated by 0.7, of unit length."""
+    shared = np.repeat(rng.normal(size=(n, p // 5)), 5, axis=1)
+    return unit(np.sqrt(0.7) * shared + np.sqrt(0.3) * rng.normal(size=(n, p)))
+
+
+def test_relevance_is_calibrated_on_data_of_its_model():
+    """Among columns with a probability near w a share of about w is relevant."""
+    rng = np.random.default_rng(0)
+    prior = 1.0 / np.arange(1, 22)
     weights, hits = [], []
-    for seed in range(400):
-        X, _ = correlated(seed, p=10)
-        relevant = int(rng.integers(10))
-        y = 4.0 * X[:, relevant] + rng.normal(size=80) * 0.9
-        y -= y.mean()
-        best = int(np.argmax(np.abs(X.T @ y)))
-        weights.append(float(NeighbourWeights(X, y, 79.0)(np.array([best]))[0]))
-        hits.append(best == relevant)
-    weights, hits = np.array(weights), np.array(hits)
-    assert 0.1 < np.mean(hits) < 0.9
-    for low, high in ((0.2, 0.6), (0.6, 1.0)):
+    for _ in range(80):
+        X = correlated(rng)
+        relevant = rng.permutation(20)[: rng.choice(21, p=prior / prior.sum())]
+        effects = rng.normal(size=relevant.size) * np.sqrt(rng.choice(SLABS[:6]) * 79)
+        y = X[:, relevant] @ effects + rng.normal(size=80)
+        weights.append(relevance_probabilities(X, y - y.mean(), 79.0, 20, np.arange(0), rng))
+        hits.append(np.isin(np.arange(20), relevant))
+    weights, hits = np.concatenate(weights), np.concatenate(hits)
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
         inside = (weights > low) & (weights <= high)
-        error = np.sqrt(0.25 / inside.sum())
-        assert abs(hits[inside].mean() - weights[inside].mean()) < 3 * error
+        assert inside.sum() > 40
+        assert abs(hits[inside].mean() - weights[inside].mean()) < 3 * np.sqrt(0.25 / inside.sum())
 
 
-def test_copies_share_their_weight_and_dependent_sets_have_none():
-    X, y = correlated(0)
+def test_copies_share_their_relevance_and_few_samples_show_none():
+    X = correlated(np.random.default_rng(0))
     X = np.column_stack([X, X[:, 0]])
-    assert NeighbourWeights(X, y, 79.0)(np.array([0]))[0] <= 0.5
-    assert (NeighbourWeights(X, y, 79.0)(np.array([0, 30])) == 0).all()
-    assert (NeighbourWeights(X, y, 2.0)(np.array([0, 7])) == 0).all()  # too few samples to tell
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=80)
+    for size in (0.0, 0.01, 0.3):
+        y = 4 * X[:, 0] + size * (noise - noise.mean())
+        shares = relevance_probabilities(X, y, 79.0, 21, np.array([0]), rng)
+        assert np.abs(shares[[0, 20]] - 0.5).max() < 0.15
+        assert shares[1:20].max() < 0.2
+    assert (relevance_probabilities(X, y, 1.0, 21, np.array([0]), rng) == 0).all()
+
+
+def test_candidates_hold_what_may_stand_for_an_entered_column():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 900))
+    X[:, 5] = X[:, 700] + 0.5 * rng.normal(size=60)  # hidden behind the effect of column 1
+    X = unit(X)
+    y = 10 * X[:, 1] + X[:, 700]
+    found = relevance_probabilities(X, y, 59.0, 900, np.array([1, 5]), rng)
+    assert np.count_nonzero(found) == MOST_CANDIDATES
+    assert (found[[1, 700]] > 0.9).all()
+    assert found[5] < 0.1
+
+
+def test_the_most_relevant_are_kept_within_the_level():
+    one = Round(2, 40, np.array([1.0, 0.9, 0.5, 0.8, 0.6]), np.ones(5), voting_levels(10))
+    found = most_relevant(one, np.array([0.95, 0.7, 1.0, 0.45, 0.9]), 0.2)
+    assert found.kept.tolist() == [
+        0,
+        1,
+        4,
+    ]  # the third did not enter often enough, the fourth is rather irrelevant
+    assert found.false_share == pytest.approx((0.05 + 0.1 + 0.3) / 3)
+    assert found.q_values.tolist() == pytest.approx([0.05, 0.15, 1.0, 1.0, 0.075])
+    assert most_relevant(one, np.array([0.95, 0.7, 1.0, 0.45, 0.9]), 0.04).kept.size == 0
 
 
 def test_the_number_of_independent_samples_follows_the_intraclass_correlation():

@@ -40,6 +40,11 @@ def test_forms_of_y_that_are_understood(y):
     np.testing.assert_allclose(target.time, TIME if target.time[0] == 3.0 else 2 * TIME)
 
 
+def test_zeros_and_ones_alone_are_doubted():
+    with pytest.warns(UserWarning, match="holds only 0 and 1.*their times are missing"):
+        survival_of(np.array([0, 1, 1]))
+
+
 def test_numbers_alone_are_times_of_events():
     target = survival_of(np.array([2, 3, 5]))
     assert target.event.all()

@@ -31,6 +31,7 @@ from scipy import sparse
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.registry import all_methods, get_method
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 FOLDER = Path(__file__).with_name("snapshots")
 KNOWN = {
@@ -86,6 +87,11 @@ def tall_data():
     return X, {"binary": (f > 0.3).astype(int), "regression": f}
 
 
+def survival_of(f):
+    """Times that are shorter where f is large, a third of them censored."""
+    return TimeToEvent.prepared({"event": np.arange(len(f)) % 3 > 0, "time": np.exp(-f)})
+
+
 DATA = {"wide": wide_data, "odd": odd_data, "tall": tall_data}
 CONSTRAINTS = {"feature_groups": [0, 1, 2, 3, 4, 5, 0, 1, 6, 7, 8, 9], "always_keep": [9, 1]}
 
@@ -120,11 +126,12 @@ def fitted(case):
     what = more[0] if more else ""
     values = values_of(what) if "=" in what else {}
     selector = get_method(name).instances()[int(index)]
-    chosen = {"random_state": 0, "task": "regression" if task == "regression" else "classification"}
+    chosen = {"random_state": 0, "task": task if task in TASKS else "classification"}
     chosen |= {key: value for key, value in CONSTRAINTS.items() if key == what}
     known = selector.get_params(deep=False)
     selector.set_params(**{key: value for key, value in chosen.items() if key in known}, **values)
     X, targets = DATA.get(what, data)()
+    targets["survival"] = survival_of(targets["regression"])
     for column in values.get("discrete_features", ()):
         X[:, column] = np.round(X[:, column])
     weight = np.random.default_rng(5).uniform(0.5, 2.0, 60)

@@ -35,6 +35,7 @@ from zeronorm.datasets._table import (
     shown,
     shown_list,
 )
+from zeronorm.datasets._times import split_value, times_and_events
 from zeronorm.datasets.readers import read_raw
 from zeronorm.selection.target._labels import MOST_CLASSES
 
@@ -47,8 +48,12 @@ class TableOptions:
     ----------
     target : str or None, default=None
         The column to predict. None: the target of formats that have one.
-    task : {"classification", "regression"} or None, default=None
+    task : {"classification", "regression", "survival"} or None, default=None
         None infers it from the target; a note says so.
+    time : str or None, default=None
+        The column with the times of a target of times to an event.
+    event : str or None, default=None
+        The column that says whether the event happened at that time, or "column=value" with the value that says so.
     ignore : tuple of str, default=()
         Columns to leave out: names, patterns such as "AFFX*", or regular expressions such as "re:^AFFX".
     only : tuple of str, default=()
@@ -79,6 +84,8 @@ class TableOptions:
 
     target: str | None = None
     task: TaskName | None = None
+    time: str | None = None
+    event: str | None = None
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
@@ -95,6 +102,11 @@ class TableOptions:
                 raise DataError(
                     f"must be one of {', '.join(choices)}. Got {getattr(self, name)!r} instead.", name
                 )
+        if (self.time is None) != (self.event is None):
+            raise DataError(
+                f"needs {parameter('event' if self.event is None else 'time', 'object')} as well.",
+                "time" if self.event is None else "event",
+            )
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
@@ -169,7 +181,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
 
 def _may_be_numbers(raw: RawTable, options: TableOptions) -> list[int]:
     """Positions of the text columns that the user has not left out or named for another use than as numbers."""
-    others = {options.target, options.id, options.sample_groups}
+    others = {options.target, options.id, options.sample_groups, options.time, _event_column(raw, options)[0]}
     apart = _named(raw, (*options.ignore, *options.categorical))
     wanted = _named(raw, options.only) if options.only else set(raw.texts)
     return [p for p in raw.texts if p in wanted and p not in apart and raw.names[p] not in others]
@@ -185,10 +197,9 @@ def _named(raw: RawTable, patterns: Sequence[str]) -> set[int]:
 
 
 def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
-    y, target_name, position = _take_target(raw, options)
-    y, notes = _read_target(raw, y, target_name, options)
+    y, target_name, left_out, notes = (_take_times if options.time else _take_labels)(raw, options)
     groups, group_positions = _sample_groups(raw, options)
-    left_out = [*([] if position is None else [position]), *group_positions]
+    left_out += group_positions
     ignored = set()
     for name in options.ignore:
         positions, samples = _ignored(raw, name)
@@ -226,6 +237,38 @@ def _ignored(raw: RawTable, name: str) -> tuple[list[int], set[int]]:
         except DataError:
             pass
         raise
+
+
+def _take_labels(
+    raw: RawTable, options: TableOptions
+) -> tuple[NDArray[Any], str, list[int], tuple[str, ...]]:
+    """The target of one column: values, name, positions of its column, and notes."""
+    y, name, position = _take_target(raw, options)
+    y, notes = _read_target(raw, y, name, options)
+    return y, name, [] if position is None else [position], notes
+
+
+def _event_column(raw: RawTable, options: TableOptions) -> tuple[str | None, str | None]:
+    """The column of the events, and the value that means that the event happened, if the user named one."""
+    return (None, None) if options.event is None else split_value(options.event, [*raw.names, *raw.targets])
+
+
+def _take_times(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], str, list[int], tuple[str, ...]]:
+    """The target of a time and an event: values, name, positions of both columns, and notes."""
+    event, value = _event_column(raw, options)
+    taken = [_named_column(raw, str(name), key) for name, key in ((options.time, "time"), (event, "event"))]
+    time, notes = _read_target(raw, taken[0][0], str(options.time), options)
+    names = (str(options.time), str(event))
+    y, said = times_and_events(time, taken[1][0], names, value, raw.at)
+    return y, f"{names[0]} to {names[1]}", taken[0][1] + taken[1][1], (*notes, *said)
+
+
+def _named_column(raw: RawTable, name: str, parameter: str) -> tuple[NDArray[Any], list[int]]:
+    """The values of a column, and its position where it is one of the table."""
+    if name in raw.targets:
+        return np.asarray(raw.targets[name]), []
+    position = matching(raw.names, name, parameter)[0]
+    return raw.column(position), [position]
 
 
 def _take_target(raw: RawTable, options: TableOptions) -> tuple[NDArray[Any], str, int | None]:

@@ -124,6 +124,8 @@ def settle_task(draft: Draft, given: TaskName | None, min_class_size: int) -> tu
     if draft.y.dtype.kind == "O" and all(isinstance(v, (bool, np.bool_)) for v in draft.y):
         draft = replace(draft, y=draft.y.astype(str))
     task, name = given, draft.target_name
+    if task is None and draft.y.dtype.names:
+        task = "survival"
     if task is None:
         task, reason = infer_task(draft.y, name)
         draft = draft.noted(reason)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from zeronorm._messages import Message, OptionError, parameter, setting
 from zeronorm._types import written
-from zeronorm.selection.target import TASKS, Labels, Real, Target
+from zeronorm.selection.target import TASKS, Labels, Real, Target, TimeToEvent
 from zeronorm.selection.target._labels import MOST_CLASSES
 
 # -- The error of everything that reads a user's data --
@@ -104,7 +104,7 @@ def disguise_of(cells: Sequence[str]) -> str | None:
     return None
 
 
-TaskName = Literal["classification", "regression"]
+TaskName = Literal["classification", "regression", "survival"]
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Table:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         The features, as floats.
     y : ndarray of shape (n_samples,)
-        Labels, or real targets.
-    task : {"classification", "regression"}
+        Labels, real targets, or events and times (a structured array).
+    task : {"classification", "regression", "survival"}
         What y holds.
     feature_names : ndarray of str
         One name per column of X, as in the file. Levels of a text column are called "column=level".
@@ -184,7 +184,7 @@ class Table:
 
     @property
     def class_counts(self) -> dict[str, int]:
-        """Samples per class; empty for regression."""
+        """Samples per class; empty without classes."""
         if self.target.classes is None:
             return {}
         return dict(zip(map(str, self.target.classes), self.target.strata_sizes().tolist(), strict=True))
@@ -234,6 +234,11 @@ def check_target(y: NDArray[Any], name: str, task: TaskName, *, task_was_given: 
     if len(y) < 2:
         raise DataError(
             f"The table has {counted(len(y), 'sample')}. Add samples: at least two of each class are needed."
+        )
+    if y.dtype.names and task != TimeToEvent.task:
+        raise DataError(
+            f"The target {shown(name)} holds times and events, which {task} cannot use. Set "
+            f"{setting('task', TimeToEvent.task)}."
         )
     return COLUMN_CHECKS[TASKS[task]](y, name, task_was_given)
 
@@ -310,9 +315,30 @@ def _check_numbers(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[
     return numbers
 
 
+def _check_times(y: NDArray[Any], name: str, task_was_given: bool) -> NDArray[Any]:
+    """Events and times, or an error with the remedy."""
+    if not y.dtype.names:
+        raise DataError(
+            f"The target {shown(name)} holds one value per sample, but a time to an event needs two columns: "
+            f"{parameter('time')} with the time and {parameter('event')} with 1 (it happened) or 0 (censored)."
+        )
+    event, time = y["event"], y["time"]
+    if not event.any():
+        raise DataError(
+            f"The target {shown(name)} has no events: all {len(y)} samples are censored. Check which value means that "
+            f"the event happened ({parameter('event')})."
+        )
+    if np.ptp(time) == 0.0:
+        raise DataError(
+            f"The target {shown(name)} has one time for all samples, {time[0]:g}. Check {parameter('time')}."
+        )
+    return y
+
+
 COLUMN_CHECKS: dict[type[Target], Callable[[NDArray[Any], str, bool], NDArray[Any]]] = {
     Labels: _check_labels,
     Real: _check_numbers,
+    TimeToEvent: _check_times,
 }
 
 
@@ -327,6 +353,8 @@ def as_labels(y: NDArray[Any]) -> NDArray[Any]:
 
 def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
     """Where the target is missing."""
+    if y.dtype.names:
+        return np.asarray(np.isnan(y["time"]), dtype=bool)
     if y.dtype.kind == "f":
         return np.asarray(np.isnan(y), dtype=bool)
     if y.dtype.kind == "O":

@@ -133,7 +133,10 @@ def automatic_C(problem: Problem, K: FloatArray | None = None) -> AutomaticC:
     if K is not None:
         return _automatic_C(problem, K)
     target = problem.target.around_zero()  # C does not depend on a shift of a real target
-    inputs = (problem.design, target.kind, target.values, problem.sample_weight, problem.sample_groups)
+    covariates = None if problem.adjust is None else problem.adjust.columns
+    inputs = (
+        problem.design, target.kind, target.values, problem.sample_weight, problem.sample_groups, covariates
+    )  # fmt: skip
     return problem.shared.once("C", inputs, lambda: _automatic_C(problem, None))
 
 
@@ -145,13 +148,15 @@ def _automatic_C(problem: Problem, K: FloatArray | None) -> AutomaticC:
     # Weights below one, such as weights that sum to one, are scaled to sum to the effective number of samples.
     factor = max(1.0, float(weight.sum()) / float(weight @ weight))
     weight = weight * factor
-    eigenvalues, vectors = _spectrum(problem.design, K, weight)
+    free = None if problem.adjust is None else problem.adjust.orthonormal
+    eigenvalues, vectors = _spectrum(problem.design, K, weight, free)
     diagonal = float(eigenvalues.sum()) / float(weight.sum())
     if not diagonal > 0.0:
         return AutomaticC(factor, 1.0)
     groups = None if problem.sample_groups is None else _members(problem.sample_groups)
-    smoother = _Smoother(eigenvalues / diagonal, vectors, weight, groups)
-    return AutomaticC(_smallest_good_cost(smoother, problem.target.columns()) * factor, diagonal)
+    smoother = _Smoother(eigenvalues / diagonal, vectors, weight, groups, free)
+    targets = problem.residuals(problem.target.columns())
+    return AutomaticC(_smallest_good_cost(smoother, targets) * factor, diagonal)
 
 
 def _members(groups: Any) -> list[IntArray]:
@@ -160,12 +165,19 @@ def _members(groups: Any) -> list[IntArray]:
     return [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
 
 
-def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Positive eigenvalues and eigenvectors of the centred, weighted kernel matrix, from the smaller system."""
+def _spectrum(
+    design: Design, K: FloatArray | None, weight: FloatArray, free: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Positive eigenvalues and eigenvectors of the centred, weighted kernel matrix, from the smaller system.
+
+    ``free`` is an orthonormal basis of covariates, on whose complement the matrix is projected.
+    """
     root = np.sqrt(weight)
     if K is None and design.n_features < design.n_samples:
         X = design.block(range(design.n_features))
         X = root[:, None] * (X - np.average(X, axis=0, weights=weight))
+        if free is not None:
+            X -= free @ (free.T @ X)
         values, directions = design.backend.eigen(X.T @ X)
         present = _present(values)
         return values[present], X @ directions[:, present] / np.sqrt(values[present])
@@ -176,6 +188,9 @@ def _spectrum(design: Design, K: FloatArray | None, weight: FloatArray) -> tuple
     gram += float(mean @ weight) / weight.sum()
     gram *= root[:, None]
     gram *= root
+    if free is not None:
+        gram -= free @ (free.T @ gram)
+        gram -= (gram @ free) @ free.T
     values, vectors = design.backend.eigen(gram)
     present = _present(values)
     return values[present], vectors[:, present]
@@ -191,13 +206,15 @@ def _present(rising: FloatArray) -> slice:
 class _Smoother:
     """Ridge regressions for all C on one kernel matrix, given by its eigenvalues and eigenvectors.
 
-    ``groups`` lists samples that are left out together; None leaves out one unit of weight at a time.
+    ``groups`` lists samples that are left out together; None leaves out one unit of weight at a time. ``free`` is an
+    orthonormal basis of covariates, which are fitted without a penalty.
     """
 
     eigenvalues: FloatArray
     vectors: FloatArray
     weight: FloatArray
     groups: list[IntArray] | None
+    free: FloatArray | None = None
 
     def left_out(self, costs: FloatArray, target: FloatArray) -> FloatArray:
         """Leave-one-out decision values for a centred target, of shape (costs, samples, targets)."""
@@ -210,12 +227,16 @@ class _Smoother:
         left_over = target - smoothed
         if self.groups is None:
             leverage = (self.vectors**2 @ fitted).T / self.weight + 1.0 / total
+            if self.free is not None:
+                leverage = leverage + (self.free**2).sum(axis=1) / self.weight
             return np.asarray(target - left_over / np.maximum(1.0 - leverage, NO_ROOM)[:, :, None])
         decision = np.empty_like(left_over)
         for rows in self.groups:
             part, edge = self.vectors[rows], root[rows]
             for fit, over, out in zip(fitted.T, left_over, decision, strict=True):
                 rest = np.eye(rows.size) - (part * fit) @ part.T - edge @ edge.T / total
+                if self.free is not None:
+                    rest -= self.free[rows] @ self.free[rows].T
                 rest += NO_ROOM * np.eye(rows.size)
                 out[rows] = target[rows] - np.linalg.solve(rest, edge * over[rows]) / edge
         return decision

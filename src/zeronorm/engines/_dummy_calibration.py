@@ -28,7 +28,7 @@ PATIENCE_PER_MULTIPLE = (
 )
 NOTHING = 1e-12  # increments of the occurrences below this are rounding errors
 
-Weigh = Callable[[IntArray], FloatArray]
+LEAST_RELEVANCE = 0.5  # a feature that is more likely irrelevant than relevant is not kept at any level
 
 
 @dataclass(frozen=True)
@@ -156,26 +156,13 @@ class Calibration:
         return Round(stop_after, n_dummies, table[:, -1], deflated, voting_levels(len(experiments)))
 
 
-def best_selection(rounds: Sequence[Round], level: float, weigh: Weigh | None = None) -> Selection:
-    r"""The stopping point and voting level that select most within the level of the estimated share of false features.
+def best_selection(rounds: Sequence[Round], level: float) -> Selection:
+    """The stopping point and voting level that select most within the level of the estimated share of false features.
 
-    With ``weigh``, which returns the probability :math:`w_j` of each of some columns that it is relevant and not a
-    neighbour, the columns above a voting level are kept in the order of :math:`\Phi'_j w_j`, as long as the mean of
-    :math:`1 - \Phi'_j w_j` is within the level. Ties go to the smaller estimate, then to the earlier stop and the
-    higher vote.
+    Ties go to the smaller estimate, then to the earlier stop and the higher vote.
     """
-    candidates = [(one, float(vote)) for one in rounds for vote in one.votes]
-    if weigh is None:
-        return min((_all_above(*one, level) for one in candidates), key=_preference)
-    # A weight of 1 for every column shows how many could be kept at most.
-    bounds = sorted((_by_weight(*one, level, 1.0) for one in candidates), key=_preference)
-    best = _by_weight(bounds[0].round, bounds[0].vote, level, weigh(bounds[0].above))
-    for bound in bounds[1:]:
-        if bound.kept.size < max(1, best.kept.size):
-            break
-        one = _by_weight(bound.round, bound.vote, level, weigh(bound.above))
-        best = min(best, one, key=_preference)
-    return best
+    found = (_all_above(one, float(vote), level) for one in rounds for vote in one.votes)
+    return min(found, key=_preference)
 
 
 def _preference(one: Selection) -> tuple[float, ...]:
@@ -193,14 +180,27 @@ def _all_above(one: Round, vote: float, level: float) -> Selection:
     return Selection(one, vote, above, kept, share if kept.size else 0.0, q_values)
 
 
-def _by_weight(one: Round, vote: float, level: float, weights: FloatArray | float) -> Selection:
-    """The columns above a voting level with the largest weighted occurrences."""
+def widest(paths: Sequence[Sequence[Round]]) -> Round:
+    """The last rounds of several paths as one: of each column the larger occurrences."""
+    last = [rounds[-1] for rounds in paths]
+    first = max(last, key=lambda one: one.stop_after)
+    occurrences, deflated = (
+        np.max([getattr(one, name) for one in last], axis=0) for name in ("occurrences", "deflated")
+    )
+    return Round(first.stop_after, first.n_dummies, occurrences, deflated, first.votes)
+
+
+def most_relevant(one: Round, relevance: FloatArray, level: float) -> Selection:
+    r"""The columns in most experiments that are relevant with the largest probabilities :math:`w_j`.
+
+    They are kept as long as :math:`w_j \ge 1/2` and the mean of :math:`1 - w_j` is within the level.
+    """
+    vote = float(one.votes[0])
     above = np.flatnonzero(one.occurrences > vote)
-    false = 1.0 - np.clip(one.deflated[above], 0.0, 1.0) * weights
-    order = np.argsort(false, kind="stable")
-    shares = np.cumsum(false[order]) / np.arange(1, above.size + 1)
+    weight = relevance[above]
+    order = np.argsort(-weight, kind="stable")
+    shares = np.cumsum(1.0 - weight[order]) / np.arange(1, above.size + 1)
     q_values = np.ones(one.occurrences.size)
-    q_values[above[order]] = shares
-    count = int(np.sum(shares <= level))
-    share = float(shares[count - 1]) if count else 0.0
-    return Selection(one, vote, above, np.sort(above[order[:count]]), share, q_values)
+    q_values[above[order]] = np.where(weight[order] >= LEAST_RELEVANCE, shares, 1.0)
+    kept = above[q_values[above] <= level]
+    return Selection(one, vote, above, kept, float(q_values[kept].max(initial=0.0)), q_values)

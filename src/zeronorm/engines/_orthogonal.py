@@ -34,6 +34,7 @@ class OrthogonalSearch:
     sample_weight : a weight of two equals a duplicated sample.
     joint : score projected columns (the drop of the residual after refitting) or, if False, the
         columns as they are against the residual.
+    covariates : orthonormal directions, beside the intercept, that are in the fit from the start.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class OrthogonalSearch:
         sample_weight: FloatArray | None = None,
         *,
         joint: bool = True,
+        covariates: FloatArray | None = None,
     ) -> None:
         self.design = design
         self.joint = joint
@@ -62,12 +64,23 @@ class OrthogonalSearch:
         if has_intercept:
             self._extend_basis(self._root_weight / np.linalg.norm(self._root_weight))
             residual = self._projected(residual)
+        n_covariates = 0 if covariates is None else covariates.shape[1]
+        for direction in range(n_covariates):
+            assert covariates is not None
+            self._extend_basis(self._unit_length(covariates[:, direction]))
+        if n_covariates:
+            residual = self._projected(residual)
         self.target_basis, self._target_scale = _orthonormal(residual, float(np.linalg.norm(targets)))
         self._residual = self.target_basis.copy()
         stats = design.column_stats(sample_weight=sample_weight)
         self._full_norm_sq = self.n_effective * (stats.variance + stats.mean**2)
         self._norm_sq = self._full_norm_sq.copy()
         self._selectable = self._full_norm_sq > 0.0
+        if n_covariates:  # a column that the covariates explain adds nothing
+            known = self._basis[:, self.rank - n_covariates : self.rank]
+            self._norm_sq -= (design.transpose_dot(self._root_weight[:, None] * known) ** 2).sum(axis=1)
+            self._selectable &= self._norm_sq > DEPENDENT * self._full_norm_sq
+            self._full_norm_sq = np.where(self._selectable, self._norm_sq, self._full_norm_sq)
         self._refresh_products()
         self.scores = self._score()
 
@@ -174,6 +187,11 @@ class OrthogonalSearch:
             return None
         return np.asarray(projected / np.sqrt(length_sq))
 
+    def _unit_length(self, direction: FloatArray) -> FloatArray:
+        """The part of a direction beside the basis, at length one."""
+        beside = self._projected(direction)
+        return np.asarray(beside / np.linalg.norm(beside))
+
     def _extend_basis(self, direction: FloatArray) -> None:
         if self.rank == self._basis.shape[1]:
             grown = np.empty((len(direction), 2 * self.rank), order="F")
@@ -229,8 +247,9 @@ def least_squares_search(problem: Problem, design: Design | None = None, *, join
         problem.target.columns(),
         problem.sample_weight,
         joint=joint,
+        covariates=None if problem.adjust is None else problem.adjust.orthonormal,
     )
-    if search.target_rank == 0:
+    if search.target_rank == 0 and problem.adjust is None:
         raise ValueError(
             "The target y must vary, but all its values are the same: there is nothing for a feature to "
             "explain. Check y, or the samples that were chosen."

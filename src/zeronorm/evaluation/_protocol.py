@@ -60,7 +60,7 @@ def evaluate(
     X : array-like, sparse matrix, data frame or Design
         The features.
     y : array-like
-        Labels, or real targets with ``task="regression"``.
+        Labels, real targets with ``task="regression"``, or events and times with ``task="survival"``.
     cv : int, splitter or list, default=5
         Number of shuffled folds, a scikit-learn splitter, or pairs (training rows, test rows).
     sizes : list of int or None, default=None
@@ -68,14 +68,14 @@ def evaluate(
     estimator : estimator or None, default=None
         Predictor that scores the subsets. None: the predictor that the selector has chosen (``AutoSelector``), or for
         all others a linear support vector machine on standardised columns (ridge regression with
-        ``task="regression"``); its class weights are balanced if the first of ``metrics`` is a balanced metric,
-        such as "balanced_error_rate".
+        ``task="regression"``, Cox regression with a ridge penalty with ``task="survival"``); its class weights are
+        balanced if the first of ``metrics`` is a balanced metric, such as "balanced_error_rate".
     metrics : str, Metric, list or dict, default=None
         Names, ``Metric`` objects, or a dict from names to scikit-learn scorers. None: the usual ones of the
         task. "r2" of a test fold is one minus its mean squared error over the variance of the whole ``y``.
     groups : array-like or None, default=None
         One label per sample; samples of one group are never divided between training and test samples.
-    task : {"classification", "regression"}, default='classification'
+    task : {"classification", "regression", "survival"}, default='classification'
         What y holds. It is never guessed from y.
     n_jobs : int or None, default=None
         Number of processes. The result does not depend on it.
@@ -188,7 +188,7 @@ def _check_data(X: Any, y: Any, groups: Any, task: str) -> tuple[Any, NDArray[An
         X = np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"X must have two dimensions, samples and features. Got shape {X.shape} instead.")
-    y = np.asarray(y)
+    y = np.asarray(TASKS[task].prepared(y))
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     groups = None if groups is None else np.asarray(groups)

@@ -426,6 +426,10 @@ def _mean(rows: list[dict[str, Any]], key: str) -> float:
 def _scores(records: Any) -> ScoreTable | None:
     """The score matrix of McNemar's tests; None for regression, where there are no labels."""
     columns = columns_of(records)
+    if any(
+        isinstance(label, dict) for fold in columns["truth"][:1] for label in fold[:1]
+    ):  # times to an event
+        return None
     labels = {label for fold in columns["truth"] for label in fold}
     if any(label not in labels for fold in columns["predictions"] for label in fold):
         return None

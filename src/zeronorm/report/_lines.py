@@ -7,7 +7,7 @@ matplotlib axes).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -54,10 +54,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line."""
+    """One line through its points, or with corners of its own (``path``) that the points mark."""
 
     name: str
     points: tuple[Point, ...]
+    path: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Lines:
 
     @property
     def finite(self) -> list[Series]:
-        return [Series(s.name, tuple(p for p in s.points if p.is_finite)) for s in self.series]
+        return [replace(s, points=tuple(p for p in s.points if p.is_finite)) for s in self.series]
 
     def svg(self, identifier: str, title: str, width: int = HALF) -> Markup:
         lines = self.finite
@@ -160,9 +161,9 @@ def _beside(x: Scale, index: int, n_series: int) -> Scale:
 
 def _line(index: int, line: Series, x: Scale, y: Scale) -> Markup:
     parts = []
-    joined = [point for point in line.points if not point.is_chosen]
+    joined = list(line.path) or [(point.x, point.y) for point in line.points if not point.is_chosen]
     if len(joined) > 1:
-        positions = " ".join(f"{_at(x, p.x):.1f},{y(p.y):.1f}" for p in joined)
+        positions = " ".join(f"{_at(x, at):.1f},{y(value):.1f}" for at, value in joined)
         parts.append(element("polyline", points=positions, class_="line"))
     for point in line.points:
         parts += _marks(index, point, x, y)

@@ -66,13 +66,15 @@ def draw_lines(ax: Any, lines: Lines) -> None:
     for index, line in enumerate(series):
         colour = COLOURS[index % N_COLOURS]
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
+        if line.path:
+            ax.plot(*zip(*line.path, strict=True), color=colour)
         ax.errorbar(
             [_shown_x(p.x, lines) for p in joined],
             [p.y for p in joined],
             None if len(series) > MOST_WITH_INTERVALS else _half_widths(joined),
             color=colour,
             marker=SHAPES[shape_number(index)],
-            linestyle=DASHES[index // N_COLOURS % 3],
+            linestyle="none" if line.path else DASHES[index // N_COLOURS % 3],
             elinewidth=0.7,
             capsize=1.5,
             label=printable(line.name, 30),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import dataclass
 from math import ceil
@@ -11,7 +12,7 @@ from typing import Any
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
 from zeronorm.result._sentences import control_sentence, panel_sentence
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 CONFIRMING_REPEATS = 10
 # Parameters that another sentence mentions.
@@ -113,7 +114,10 @@ def _gap_tile(proof: dict[str, Any]) -> Tile:
     if proof["status"] == "optimal":
         return Tile("best subset", "no other subset of this size fits these samples better (proved)")
     percent = ceil(1000.0 * proof["gap"]) / 10.0
-    return Tile(f"≤ {percent:.1f} %", "better can another subset of this size fit these samples (proved)")
+    return Tile(
+        f"≤ {percent:.1f} %",
+        "the most by which another subset of this size can fit these samples better (proved)",
+    )
 
 
 def is_largest_tried(result: ResultData) -> bool:
@@ -153,7 +157,7 @@ def next_steps(result: ResultData) -> list[Step]:
     arguments = shlex.split(command)
     if result.kind == "selection" and len(arguments) > 2:
         data = shlex.quote(arguments[2])
-        target = f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
+        target = _target_options(arguments, result)
         text = "Compare: see whether another method does better on the same folds."
         steps.append(Step(text, f"zeronorm compare {data}{target} --methods all-fast --out compared"))
     elif result.kind == "comparison":
@@ -161,6 +165,17 @@ def next_steps(result: ResultData) -> list[Step]:
         text = "Select: run one method to get its features, with the options of the comparison that you need."
         steps.append(Step(text, f"{_without(chosen, '--methods', '-m')} --method NAME --out selected"))
     return steps
+
+
+def _target_options(arguments: list[str], result: ResultData) -> str:
+    """The options of the command that name the target."""
+    if result.data["task"] == TimeToEvent.task:
+        return "".join(
+            f" {option} {shlex.quote(value)}"
+            for option, value in itertools.pairwise(arguments)
+            if option in ("--time", "--event")
+        )
+    return f" --target {shlex.quote(str(result.data['target']))}" if result.data.get("target") else ""
 
 
 def _without(command: str, *options: str, flags: tuple[str, ...] = ()) -> str:

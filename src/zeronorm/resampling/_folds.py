@@ -66,7 +66,7 @@ class FoldPlan:
 class FoldTask:
     """One selector on one split, with its key in the journal; ``sizes`` may differ from those of the plan.
 
-    ``columns`` are all columns that tasks of the split will use, where that is known.
+    ``columns`` are all columns that tasks of the split will use, where that is known, covariates included.
     """
 
     name: str
@@ -209,7 +209,15 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskR
                 columns = _columns(selector, path, size, plan.lifts_sizes)
                 result["selected"] = columns.tolist()
                 # Copying the fresh clone is four times faster than cloning it again.
-                _score(result, plan, fresh_copy(model), *train_test, columns, standardized)
+                _score(
+                    result,
+                    plan,
+                    fresh_copy(model),
+                    *train_test,
+                    columns,
+                    path.predictors(columns),
+                    standardized,
+                )
             except Exception as error:
                 if plan.is_strict:
                     raise
@@ -306,14 +314,14 @@ def _read_once(
     train_test: tuple[Any, Any], path: SelectionPath, sizes: tuple[int | None, ...], lifts_sizes: bool
 ) -> tuple[Any, Any]:
     """Training and test samples with the columns of all sizes read once; unchanged where that does not pay."""
-    known = [size for size in sizes if size is not None and size <= path.n_features]
+    known = [size for size in sizes if size is not None and size <= path.n_candidates]
     if len(known) < max(2, len(sizes)):
         return train_test
     subsets = []
     for size in known:
         with suppress(ValueError):  # a size that the path cannot give raises its error when it is scored
             subsets.append(_columns(None, path, size, lifts_sizes))
-    columns = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *subsets]))
+    columns = np.unique(np.concatenate([path.covariates, *subsets]))
     if not _is_worth_keeping(train_test, columns):
         return train_test
     return _ReadColumns.of(train_test[0], columns), _ReadColumns.of(train_test[1], columns)
@@ -357,10 +365,11 @@ def _score(
     model: Any,
     train: Any,
     test: Any,
+    selected: IntArray,
     columns: IntArray,
     standardized: _StandardizedColumns | None,
 ) -> None:
-    """Fit the predictor on the selected columns of the training samples and score it on the test samples."""
+    """Fit the predictor on some columns of the training samples, those selected and covariates, and score it."""
     start = time.perf_counter()
     X_test, y_test = None, test[1]
     if standardized is not None:
@@ -381,7 +390,7 @@ def _score(
     result["metrics"], failures = {}, []
     for metric in plan.metrics:
         try:
-            value = metric.measure(model, X_test, y_test, predictions, decision, columns)
+            value = metric.measure(model, X_test, y_test, predictions, decision, selected)
         except Exception as error:
             if plan.is_strict:
                 raise

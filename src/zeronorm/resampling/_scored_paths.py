@@ -41,7 +41,8 @@ def score_paths(
         seen: dict[bytes, tuple[str, int]] = {}
         scorers = first_to_name(paths, plan.sizes, seen)
         scored.append(scorers)
-        columns = np.unique(np.frombuffer(b"".join(seen), dtype=np.intp))
+        covariates = [path.covariates for path in paths.values()]
+        columns = np.unique(np.concatenate([np.frombuffer(b"".join(seen), dtype=np.intp), *covariates]))
         for name, path in paths.items():
             mine = tuple(size for at, size in enumerate(plan.sizes) if scorers[name][at] == (name, at))
             tasks.append(FoldTask("", KnownPath(path), [], split, f"{name}\n{split.index}", mine, columns))

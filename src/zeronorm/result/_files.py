@@ -17,7 +17,7 @@ from zeronorm.resampling._splits import dense_columns
 from zeronorm.result._lists import is_rare
 from zeronorm.result._models import LinearModel
 from zeronorm.result._plain import INDICES, figure_values, figures_from
-from zeronorm.selection.target import Labels, Real
+from zeronorm.selection.target import Labels, Real, Target, TimeToEvent
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -180,7 +180,10 @@ def write_table(table: Table, columns: Any, file: Path) -> None:
     import polars as pl
 
     found: dict[str, Any] = {} if table.sample_ids is None else {"sample": [str(i) for i in table.sample_ids]}
-    found[_distinct(table.target_name, found)] = table.y
+    for name in table.y.dtype.names or ():
+        found[_distinct(name, found)] = table.y[name]
+    if not table.y.dtype.names:
+        found[_distinct(table.target_name, found)] = table.y
     for index, values in zip(columns.tolist(), dense_columns(table.X, columns).T, strict=True):
         found[_distinct(str(table.feature_names[index]), found)] = values
     if file.suffix.lower() == ".csv":
@@ -266,12 +269,14 @@ def described_records(
     n_known = len(names) if names is not None else max(indices, default=0) + 1
     has_numbers = all(isinstance(value, float) for row in columns["truth"] for value in row)
     is_real = "mse" in columns or "r2" in columns or has_numbers
+    are_times = any(isinstance(value, dict) for row in columns["truth"][:1] for value in row[:1])
+    kind: type[Target] = TimeToEvent if are_times else Real if is_real else Labels
     return {
         "kind": "comparison" if len(methods) > 1 else "selection",
         "data": {
             "source": source,
             "target": "",
-            "task": (Real if is_real else Labels).task,
+            "task": kind.task,
             "n_samples": int(columns["n_train"][0]) + int(columns["n_test"][0]),
             "n_features": n_features or n_known,
             "class_counts": {},

@@ -17,12 +17,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._probabilities import probabilities_of
+from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 FORMAT = "zeronorm-model"
 FORMAT_VERSION = 2
@@ -36,7 +37,7 @@ class LinearModel:
 
     Parameters
     ----------
-    task : "classification" or "regression".
+    task : "classification", "regression" or "survival".
     target : name of the target.
     features : names of the features, in the order of the weights.
     mean, scale : the standardisation of each feature.
@@ -212,14 +213,43 @@ class GaussianModel(LinearModel):
         return np.asarray(rbf_kernel(standard, np.asarray(self.support), gamma=self.gamma))
 
 
+@dataclass(frozen=True)
+class SurvivalModel(LinearModel):
+    """Cox regression on standardised features: predictions are log risks, relative to a mean sample.
+
+    Parameters
+    ----------
+    times, hazard : the cumulative hazard of a mean sample at the times of events, in ascending order.
+    """
+
+    times: list[float] = field(default_factory=list)
+    hazard: list[float] = field(default_factory=list)
+
+    def survival(self, X: Any, times: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities that the event has not happened at some times: one row for each sample."""
+        hazard = StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)(times)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), hazard)))
+
+    def median_time(self, X: Any) -> NDArray[np.float64]:
+        """The time by which the event happens with probability one half; NaN where that is after all known times."""
+        curves = self.survival(X, self.times)
+        reached = curves <= 0.5
+        first = np.asarray(self.times)[reached.argmax(axis=1)]
+        return np.where(reached.any(axis=1), first, np.nan)
+
+
 def _from_content(content: dict[str, Any]) -> LinearModel:
     """The model with these fields, if they are as the schema describes them; Mismatch otherwise."""
-    root, is_gaussian = described("model"), "support" in content or "gamma" in content
-    check(content, root["$defs"]["gaussian" if is_gaussian else "linear"], root)
+    kind = "gaussian" if "support" in content or "gamma" in content else "linear"
+    kind = "survival" if content.get("task") == TimeToEvent.task else kind
+    root = described("model")
+    check(content, root["$defs"][kind], root)
     fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
     if "moments" in fields:
         fields["moments"] = Moments(**fields["moments"])
-    model: LinearModel = (GaussianModel if is_gaussian else LinearModel)(**fields)
+    classes = {"gaussian": GaussianModel, "linear": LinearModel, "survival": SurvivalModel}
+    model: LinearModel = classes[kind](**fields)
     _check_classes(model)
     _check_additions(model)
     return model

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # of the test against chance
 FEWEST_PERMUTATIONS = round(1 / LEVEL) - 1  # that can give a p-value of LEVEL
-EFFECTS = {"cohens_d": "Cohen's d", "eta_squared": "η²", "correlation": "correlation with the target"}
+EFFECTS = {
+    "cohens_d": "Cohen's d",
+    "eta_squared": "η²",
+    "correlation": "correlation with the target",
+    "hazard_ratio": "hazard ratio per standard deviation",
+}
 
 
 def headline(result: ResultData) -> str:
@@ -90,7 +95,7 @@ def error_sentence(found: dict[str, Any]) -> str:
     others = "".join(
         f", {summary.metric_label(name)} {summary.format_metric(value, name)}"
         for name, value in found["also"].items()
-        if name == "r2"
+        if name in ("r2", "uno_concordance")
     )
     text = (
         f"The {found['label']} on samples that were not used for selection is {shown(found['value'])}{interval}"

@@ -106,7 +106,14 @@ _COMMON = {
         "None: each feature is selected separately.",
     ),
     "always_keep": Parameter(COLUMNS, "Columns (positions or names) that are always selected."),
-    "task": Parameter(None, "Whether y holds classes or real numbers. It is never inferred from y."),
+    "adjust": Parameter(
+        COLUMNS,
+        "Covariates: columns (positions or names) that are in every model without penalty, such as age or a batch. "
+        "They are not selected and not counted; features are selected for what they add to them.",
+    ),
+    "task": Parameter(
+        None, "Whether y holds classes, real numbers, or times and events. It is never inferred from y."
+    ),
     "standardize": Parameter(BOOLEAN, "Whether to scale every column to mean 0 and variance 1 first."),
     "n_jobs": Parameter(
         WORKERS, "Number of parallel workers; None means 1, -1 all cores. The result does not depend on it."
@@ -255,6 +262,7 @@ _SEARCH = {
     "power": Parameter(number(least=2, most=100), "Exponent p of the norm of the samples."),
     "stop": Parameter(None, "Stopping rule of the search."),
     "correction": Parameter(None, "Correction for choosing the best of many columns (multiple testing)."),
+    "ties": Parameter(None, "How Cox's partial likelihood treats events at the same time."),
     "n_steps": Parameter(count(), "Number of values of the regularisation parameter on the path."),
     "n_alphas": Parameter(count(), "Number of values of the penalty on the path."),
     "norm_bound": Parameter(

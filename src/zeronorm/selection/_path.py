@@ -155,6 +155,8 @@ class SelectionPath:
         Group code per feature; subsets are then unions of whole groups.
     always_keep : ndarray of int, default=empty
         Features that belong to every subset.
+    covariates : ndarray of int, default=empty
+        Columns that are in every model but in no subset; they come last in ``order``.
     n_iter : int, default=1
         Number of iterations.
     converged : bool, default=True
@@ -179,6 +181,7 @@ class SelectionPath:
     selected_size: int | None = None
     groups: IntArray | None = None
     always_keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    covariates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_iter: int = 1
     converged: bool = True
     remedy: str = ""
@@ -245,6 +248,11 @@ class SelectionPath:
         return int(self.order.size)
 
     @property
+    def n_candidates(self) -> int:
+        """The number of features that can be selected: all columns but the covariates."""
+        return self.n_features - int(self.covariates.size)
+
+    @property
     def is_nested(self) -> bool:
         return self.subsets is None
 
@@ -260,7 +268,7 @@ class SelectionPath:
 
     def whole_sizes(self) -> IntArray:
         """Sizes at which ``order`` can be cut without splitting a group, visited or not."""
-        return self._whole(np.arange(1, self.n_features + 1))
+        return self._whole(np.arange(1, self.n_candidates + 1))
 
     def visited(self, k: int) -> IntArray:
         """The visited subset of size ``k`` with the best objective, the later one on ties."""
@@ -278,7 +286,7 @@ class SelectionPath:
         return self.subsets[[i for i in steps if float(self.objective[i]) == best][-1]]
 
     def support(self, k: int) -> IntArray:
-        """The features for size ``k`` (sorted indices), for any ``k`` from 1 to the number of features."""
+        """The features for size ``k`` (sorted indices), for any ``k`` from 1 to the number of candidates."""
         self._check_size(k)
         if self.subsets is None:
             return self._prefix(self.order, k)
@@ -381,11 +389,38 @@ class SelectionPath:
             subsets = tuple(_whole_subset(s, forced, groups) for s in subsets)
         return replace(self, order=order, subsets=subsets, groups=groups, always_keep=np.flatnonzero(forced))
 
+    def beside(self, covariates: IntArray) -> SelectionPath:
+        """The same path where these columns are covariates, in addition to the columns it was made for."""
+        if covariates.size == 0:
+            return self
+        n_columns = self.n_features + covariates.size
+        place = np.delete(np.arange(n_columns), covariates)
+        groups = None
+        if self.groups is not None:  # the covariates are the last group, which no subset reaches
+            groups = np.full(n_columns, int(self.groups.max()) + 1, dtype=np.intp)
+            groups[place] = self.groups
+        return replace(
+            self,
+            order=np.concatenate([place[self.order], covariates]),
+            subsets=None if self.subsets is None else tuple(place[subset] for subset in self.subsets),
+            scores=None
+            if self.scores is None
+            else _scattered(self.scores, place, n_columns, self.scores.min()),
+            scale=None if self.scale is None else _scattered(self.scale, place, n_columns, 0.0),
+            groups=groups,
+            always_keep=place[self.always_keep],
+            covariates=covariates,
+        )
+
+    def predictors(self, support: IntArray) -> IntArray:
+        """The columns of a model on these features: the covariates too."""
+        return np.union1d(support, self.covariates) if self.covariates.size else support
+
     # -- checks and cuts ------------------------------------------------------------------------
 
     def _check_size(self, k: int) -> None:
-        if not 1 <= k <= self.n_features:
-            raise ValueError(f"The size must be between 1 and {self.n_features} features. Got {k} instead.")
+        if not 1 <= k <= self.n_candidates:
+            raise ValueError(f"The size must be between 1 and {self.n_candidates} features. Got {k} instead.")
         if k < self.always_keep.size:
             raise ValueError(
                 f"{self.always_keep.size} features are always kept (with their groups), more than the size "
@@ -419,6 +454,12 @@ class SelectionPath:
                 f"Ask for at least {first} features."
             )
         return np.sort(ordered[:cut])
+
+
+def _scattered(values: FloatArray, place: IntArray, size: int, elsewhere: float) -> FloatArray:
+    found = np.full(size, elsewhere)
+    found[place] = values
+    return found
 
 
 def _gather_groups(order: IntArray, groups: IntArray) -> IntArray:

@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import IntArray, written
-from zeronorm.design import ColumnStats, Design, require_finite_stats
+from zeronorm.design import ColumnStats, DenseDesign, Design, require_finite_stats
+from zeronorm.design._joined import JoinedDesign
+from zeronorm.design._residual import ResidualDesign
+from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import Target
 
@@ -131,7 +134,8 @@ class Problem:
 
     ``feature_groups`` is a group code per feature or None. ``sample_groups`` is a label per sample or None: a method
     that splits the samples keeps those with the same label together. ``n_features_to_select`` is the requested number
-    of features as a count, or None. ``shared`` holds values that other fits to the same data have computed.
+    of features as a count, or None. ``adjust`` holds the covariates, which are not columns of ``design``, or None.
+    ``shared`` holds values that other fits to the same data have computed.
     """
 
     design: Design
@@ -143,6 +147,7 @@ class Problem:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     progress: Progress = field(default_factory=Progress)
     sample_groups: NDArray[Any] | None = None
+    adjust: Covariates | None = None
     shared: SharedValues = field(default_factory=SharedValues)
 
     @property
@@ -173,6 +178,36 @@ class Problem:
         require_finite_stats(self.design, stats)
         return stats
 
+    @property
+    def covariates(self) -> IntArray:
+        """The positions of the covariates in ``with_covariates``."""
+        n_covariates = 0 if self.adjust is None else self.adjust.columns.shape[1]
+        return np.arange(self.n_features, self.n_features + n_covariates)
+
+    def with_covariates(self) -> Design:
+        """The features, followed by the covariates where there are any."""
+        return (
+            self.design
+            if self.adjust is None
+            else JoinedDesign(self.design, DenseDesign(self.adjust.columns))
+        )
+
+    def with_basis(self) -> Design:
+        """The features, followed by uncorrelated columns of variance one that span the covariates."""
+        return (
+            self.design if self.adjust is None else JoinedDesign(self.design, DenseDesign(self.adjust.basis))
+        )
+
+    def residual_design(self) -> Design:
+        """What remains of the features after their regression on the covariates; the features where there are none."""
+        if self.adjust is None:
+            return self.design
+        return ResidualDesign.of(self.design, self.adjust.basis, self.sample_weight)
+
+    def residuals(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What remains of columns of targets after their regression on the covariates, where there are any."""
+        return targets if self.adjust is None else self.adjust.residuals(targets)
+
     def take(self, rows: IntArray) -> Problem:
         """The problem of some samples."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
@@ -183,6 +218,7 @@ class Problem:
             target=self.target.take(rows),
             sample_weight=weight,
             sample_groups=groups,
+            adjust=None if self.adjust is None else self.adjust.take(rows),
         )
 
     def around_zero(self) -> Problem:
@@ -219,12 +255,17 @@ def column_index(column: Any, n_features: int, names: NDArray[Any] | None, param
     return int(found[0])
 
 
+def parse_columns(given: Any, n_features: int, names: NDArray[Any] | None, parameter: str) -> IntArray:
+    """Sorted indices of the columns that a parameter names."""
+    if given is None:
+        return np.empty(0, dtype=np.intp)
+    columns = [column_index(c, n_features, names, parameter) for c in given]
+    return np.unique(np.asarray(columns, dtype=np.intp))
+
+
 def parse_always_keep(always_keep: Any, n_features: int, names: NDArray[Any] | None) -> IntArray:
     """Sorted indices of the features that are always kept."""
-    if always_keep is None:
-        return np.empty(0, dtype=np.intp)
-    columns = [column_index(c, n_features, names, "always_keep") for c in always_keep]
-    return np.unique(np.asarray(columns, dtype=np.intp))
+    return parse_columns(always_keep, n_features, names, "always_keep")
 
 
 def parse_feature_groups(groups: Any, n_features: int, names: NDArray[Any] | None) -> IntArray | None:

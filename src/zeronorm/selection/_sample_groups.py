@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -32,6 +33,23 @@ COUNTABLE = 1e15  # numbers of exchanges above are taken as infinite
 def group_codes(groups: NDArray[Any]) -> IntArray:
     """The code 0, 1, … of the group of each sample; labels are compared as text."""
     return np.asarray(np.unique(np.asarray(groups).astype(str), return_inverse=True)[1], dtype=np.intp)
+
+
+def group_means(
+    groups: NDArray[Any], y: NDArray[Any], has_classes: bool
+) -> tuple[Callable[[NDArray[np.float64]], NDArray[np.float64]], NDArray[Any]]:
+    """The function from columns to their means by group (and class), and the target of these means."""
+    codes = group_codes(groups)
+    if has_classes:
+        classes, labels = np.unique(y, return_inverse=True)
+        codes = np.unique(codes * len(classes) + labels, return_inverse=True)[1]
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    starts = np.cumsum(sizes) - sizes
+
+    def means(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.add.reduceat(columns[order], starts, axis=0) / sizes[:, None])
+
+    return means, y[order][starts] if has_classes else means(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
 
 
 def members_of(codes: IntArray) -> list[IntArray]:

@@ -41,6 +41,7 @@ from zeronorm.registry import MethodInfo
 from zeronorm.resampling._seeds import generator_from
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.selection._checked import CheckedParameters
+from zeronorm.selection._covariates import Covariates, check_room, in_residual_deviations
 from zeronorm.selection._kinds import is_whole, parameter_error
 from zeronorm.selection._parameters import ATTRIBUTES
 from zeronorm.selection._path import SelectionPath
@@ -49,6 +50,7 @@ from zeronorm.selection._problem import (
     Progress,
     TargetOutlierWarning,
     parse_always_keep,
+    parse_columns,
     parse_feature_groups,
     warn_about_target_outliers,
 )
@@ -65,6 +67,12 @@ from zeronorm.selection.target import (
     Target,
     target_for,
 )
+
+# Fitted attributes with a value for each feature, and the value that covariates get.
+PER_FEATURE = {
+    "coef_": 0.0, "frequencies_": 0.0, "p_values_": 1.0, "q_values_": 1.0, "ranks_": np.nan, "mean_log_ranks_": np.nan,
+}  # fmt: skip
+NO_COLUMNS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 def _has_estimator(selector: BaseSelector) -> bool:
@@ -86,6 +94,8 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     _linear_loss: ClassVar[str | None] = None
 
     n_features_to_select: int | float | None
+
+    _adjusted: NDArray[np.intp] = NO_COLUMNS  # positions of the covariates in X
 
     # -- for methods to implement ---------------------------------------------------------------
 
@@ -114,14 +124,19 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         shared: SharedValues | None = None,
+        covariates: NDArray[np.float64] | None = None,
     ) -> Self:
-        """``fit`` with all arguments of any selector; a selector that fits others inside passes ``shared`` to them."""
+        """``fit`` with all arguments of any selector.
+
+        A selector that fits others inside passes ``shared`` to them, and ``covariates``, which are not columns of X.
+        """
         # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
         routed = self._route(fit_params) if fit_params or _has_estimator(self) else None
         with reusing_memory():
             X, y, design = self._validate(X, y)
-            problem = self._build_problem(design, y, sample_weight, groups, shared)
+            self._adjusted = self._positions_of_covariates(design) if covariates is None else NO_COLUMNS
+            problem = self._build_problem(design, y, sample_weight, groups, shared, covariates)
             with (
                 suppress_nested_warnings(TargetOutlierWarning)
                 if self._is_misled_by_target(problem, sample_weight)
@@ -131,7 +146,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             if problem.design.affine is not None:
                 path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
-            self._store(path, problem)
+            if self._adjusted.size:
+                self._place_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
+            self._store(path.beside(self._adjusted), problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
                 present = np.flatnonzero(np.asarray(sample_weight) > 0)
                 X, y = X.take_rows(present) if isinstance(X, Design) else X[present], y[present]
@@ -205,29 +222,97 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         shared: SharedValues | None = None,
+        covariates: NDArray[np.float64] | None = None,
     ) -> Problem:
         names = getattr(self, "feature_names_in_", None)
-        n_features = design.shape[1]
+        n_columns = design.shape[1]
+        feature_groups = parse_feature_groups(getattr(self, "feature_groups", None), n_columns, names)
+        always_keep = parse_always_keep(getattr(self, "always_keep", None), n_columns, names)
         shared = SharedValues() if shared is None else shared
         if groups is not None:
             groups = self._groups_of_samples(groups, design.shape[0], sample_weight)
         if sample_weight is not None:
             design, y, sample_weight = _drop_unweighted(design, y, sample_weight)
+        if self._adjusted.size:
+            covariates = design.block(self._adjusted)
+            design, feature_groups, always_keep = self._without_covariates(
+                design, feature_groups, always_keep
+            )
+        adjust = None if covariates is None else Covariates(covariates, sample_weight)
+        if adjust is not None:
+            self._check_adjusted()
+            check_room(adjust, type(self).__name__)
         target = self._encode_target(y)
         if how := getattr(self, "standardize", False):
             design = shared.standardized(design, sample_weight, how=how)
+            if adjust is not None:
+                design = shared.once(
+                    "beside covariates",
+                    (design, adjust.columns, sample_weight),
+                    lambda: in_residual_deviations(design, adjust),
+                )
         return Problem(
             design=design,
             target=target,
             sample_weight=sample_weight,
-            feature_groups=parse_feature_groups(getattr(self, "feature_groups", None), n_features, names),
-            always_keep=parse_always_keep(getattr(self, "always_keep", None), n_features, names),
-            n_features_to_select=self._requested_size(n_features),
+            feature_groups=feature_groups,
+            always_keep=always_keep,
+            n_features_to_select=self._requested_size(design.shape[1]),
             rng=generator_from(getattr(self, "random_state", 0)),
             progress=Progress(getattr(self, "verbose", False)),
             sample_groups=groups,
+            adjust=adjust,
             shared=shared,
         )
+
+    # -- covariates -----------------------------------------------------------------------------
+
+    def _holder_of_adjust(self) -> Any:
+        """The selector whose parameter ``adjust`` names the covariates: this one, or the one that it wraps."""
+        return self
+
+    def _check_adjusted(self) -> None:
+        """Raise an error for parameters that do not allow covariates."""
+
+    def _place_among_columns(self, candidates: NDArray[np.intp]) -> None:
+        """Extend fitted attributes with a value per candidate to all columns of X."""
+        n_columns = self.n_features_in_
+        for name, elsewhere in PER_FEATURE.items():
+            if hasattr(self, name):
+                values = np.asarray(getattr(self, name), dtype=np.float64)
+                placed = np.full((*values.shape[:-1], n_columns), elsewhere)
+                placed[..., candidates] = values
+                setattr(self, name, placed)
+        copies = getattr(self, "representative_", None)
+        if copies is not None:
+            self.representative_ = np.arange(n_columns)
+            self.representative_[candidates] = candidates[copies]
+
+    def _positions_of_covariates(self, design: Design) -> NDArray[np.intp]:
+        """The columns of X that ``adjust`` names."""
+        given = getattr(self._holder_of_adjust(), "adjust", None)
+        found = parse_columns(given, design.shape[1], getattr(self, "feature_names_in_", None), "adjust")
+        if found.size == design.shape[1]:
+            raise ValueError(
+                f"The 'adjust' parameter of {type(self).__name__} names all {found.size} columns of X, so that no "
+                "feature is left to select. Name fewer covariates."
+            )
+        return found
+
+    def _without_covariates(
+        self, design: Design, feature_groups: NDArray[np.intp] | None, always_keep: NDArray[np.intp]
+    ) -> tuple[Design, NDArray[np.intp] | None, NDArray[np.intp]]:
+        """The candidates for selection, with their groups and the positions of those that are always kept."""
+        both = np.intersect1d(always_keep, self._adjusted)
+        if both.size:
+            raise ValueError(
+                f"The 'adjust' and 'always_keep' parameters of {type(self).__name__} both name column {both[0]}. A "
+                "covariate is in every model anyway; leave it out of 'always_keep'."
+            )
+        candidates = np.delete(np.arange(design.shape[1]), self._adjusted)
+        if feature_groups is not None:
+            feature_groups = np.unique(feature_groups[candidates], return_inverse=True)[1].astype(np.intp)
+        return design.take(candidates), feature_groups, np.searchsorted(candidates, always_keep)
 
     def _groups_of_samples(self, groups: Any, n_samples: int, sample_weight: Any) -> NDArray[Any]:
         """The checked ``groups`` of ``fit``, without samples of weight zero."""
@@ -322,7 +407,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     @staticmethod
     def _default_size(path: SelectionPath) -> int:
         """The size that the method chose; half of the features for methods that choose none."""
-        wanted = path.selected_size if path.selected_size is not None else path.n_features // 2
+        wanted = path.selected_size if path.selected_size is not None else path.n_candidates // 2
         wanted = max(1, int(path.always_keep.size), wanted)
         if path.groups is None:
             return wanted
@@ -337,16 +422,30 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # -- the estimator on the selected features -------------------------------------------------
 
     def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
-        columns = np.flatnonzero(self.support_)
+        columns = self._columns_of_estimator()
         selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
         self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
         affine = problem.design.affine
         if affine is not None:
-            self._selected_mean, self._selected_scale = affine.mean[columns], affine.scale[columns]
+            is_covariate = np.isin(columns, self._adjusted)
+            features = np.flatnonzero(np.delete(self.support_, self._adjusted))
+            self._selected_mean[~is_covariate] = affine.mean[features]
+            self._selected_scale[~is_covariate] = affine.scale[features]
+            if is_covariate.any():
+                assert problem.adjust is not None
+                values, weight = problem.adjust.columns, problem.sample_weight
+                mean = np.average(values, axis=0, weights=weight)
+                width = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+                self._selected_mean[is_covariate] = mean
+                self._selected_scale[is_covariate] = np.where(width > 0.0, width, 1.0)
         params = dict(routed.estimator.fit)
         if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
             params.setdefault("sample_weight", problem.sample_weight)
         self.estimator_ = clone(self.estimator).fit(self._rescaled(selected), y, **params)
+
+    def _columns_of_estimator(self) -> NDArray[np.intp]:
+        """The columns of ``estimator_``: the selected features and the covariates."""
+        return self.path_.predictors(np.flatnonzero(self.support_))
 
     def _rescaled(self, selected: Any) -> Any:
         """Selected columns as the method used them: standardised where it standardises.
@@ -362,7 +461,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _selected_columns(self, X: Any) -> Any:
         check_is_fitted(self)
         if isinstance(X, Design):
-            return self._rescaled(X.block(np.flatnonzero(self.support_)))
+            return self._rescaled(X.block(self._columns_of_estimator()))
         check_container(X)
         X = validate_data(
             self,
@@ -372,7 +471,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             dtype=(np.float64, np.float32),
             ensure_all_finite=not self._allow_nan,
         )
-        return self._rescaled(X[:, np.flatnonzero(self.support_)])
+        return self._rescaled(X[:, self._columns_of_estimator()])
 
     def _trained(self) -> Any:
         """``estimator_``; raises scikit-learn's error before ``fit``."""
@@ -417,6 +516,11 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         **options : ``C``, ``sample_weight``, ``gap_tol``, ``time_limit`` and others of ``optimality_gap``.
         """
         check_is_fitted(self, "support_")
+        if self._adjusted.size:
+            raise ValueError(
+                f"A certificate for {type(self).__name__} with 'adjust' is not possible: its bounds hold for models "
+                "of the features alone."
+            )
         own = {name: getattr(self, name, None) for name in ("feature_groups", "always_keep")}
         # A bound needs columns of one scale; data that were used as they are stay as they are.
         own["standardize"] = bool(getattr(self, "standardize", True))

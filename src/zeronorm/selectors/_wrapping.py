@@ -11,10 +11,12 @@ from sklearn.utils import get_tags
 
 from zeronorm._types import FloatArray
 from zeronorm.design import Design
+from zeronorm.registry import methods_with
 from zeronorm.resampling._fitted_path import fitted_path
 from zeronorm.resampling._seeds import seeded_clone
 from zeronorm.resampling._splits import group_params
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
+from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import EmptySelectionWarning, Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
@@ -62,18 +64,32 @@ class MetaSelector(BaseSelector):
     def _allow_nan(self) -> bool:  # type: ignore[override]
         return bool(get_tags(self._wrapped()).input_tags.allow_nan)
 
+    def _holder_of_adjust(self) -> Any:
+        inner = self._innermost()
+        return inner._holder_of_adjust() if isinstance(inner, BaseSelector) else inner
+
     # -- the wrapped selector on some rows ------------------------------------------------------
 
     def _fit_wrapped(
-        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+        self,
+        design: Design,
+        target: NDArray[Any],
+        rng: np.random.Generator,
+        groups: Any = None,
+        adjust: Covariates | None = None,
     ) -> Any:
         """A fitted clone of the wrapped selector."""
-        return fit_inside(self._wrapped(), design, target, rng, groups)
+        return fit_inside(self._wrapped(), design, target, rng, groups, adjust=adjust)
 
     def _wrapped_path(
-        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+        self,
+        design: Design,
+        target: NDArray[Any],
+        rng: np.random.Generator,
+        groups: Any = None,
+        adjust: Covariates | None = None,
     ) -> tuple[Any, SelectionPath]:
-        fitted = self._fit_wrapped(design, target, rng, groups)
+        fitted = self._fit_wrapped(design, target, rng, groups, adjust)
         return fitted, fitted_path(fitted, design.n_features)
 
 
@@ -84,14 +100,29 @@ def fit_inside(
     rng: np.random.Generator,
     groups: Any = None,
     shared: SharedValues | None = None,
+    adjust: Covariates | None = None,
 ) -> Any:
     """A fitted clone of a selector that another one uses; ``shared`` holds values from earlier fits."""
     fresh = seeded_clone(selector, rng)
-    labels = group_params(fresh, groups)
+    labels: dict[str, Any] = group_params(fresh, groups)
+    if adjust is not None:
+        require_adjustable(fresh)
+        labels["covariates"] = adjust.columns
     with suppress_nested_warnings(ConvergenceWarning, EmptySelectionWarning, TargetOutlierWarning):
         if isinstance(fresh, BaseSelector):
             return fresh._fit(design, target, {}, shared=shared, **labels)
         return fresh.fit(design.block(slice(None)), target, **labels)
+
+
+def require_adjustable(selector: Any) -> None:
+    """Raise an error for a selector that cannot have covariates."""
+    holder = selector._holder_of_adjust() if isinstance(selector, BaseSelector) else selector
+    if hasattr(holder, "adjust"):
+        return
+    able = ", ".join(info.cls.__name__ for info in methods_with("adjust"))
+    raise ValueError(
+        f"{type(holder).__name__} cannot adjust for covariates: it has no parameter 'adjust'. Use one of {able}."
+    )
 
 
 # -- Base class of selectors that limit false selections --
@@ -128,19 +159,24 @@ class ErrorControlSelector(PossiblyEmptySelector, MetaSelector, SplittingSelecto
         for name in ("feature_groups", "always_keep"):
             if getattr(self._innermost(), name, None) is not None:
                 raise ValueError(
-                    f"{type(self).__name__} adds columns to the data, so the wrapped selector cannot have "
-                    f"'{name}'. Set it to None."
+                    f"{type(self).__name__} fits the wrapped selector to other columns than those of X, so that one "
+                    f"cannot have '{name}'. Set it to None."
                 )
 
     def _fit_shuffled(
-        self, design: Design, target: NDArray[Any], rng: np.random.Generator, groups: Any = None
+        self,
+        design: Design,
+        target: NDArray[Any],
+        rng: np.random.Generator,
+        groups: Any = None,
+        adjust: Covariates | None = None,
     ) -> tuple[SelectionPath, FloatArray, NDArray[np.intp]]:
         """Fit on the columns in random order; return the path, and scores and positions in the original order.
 
         Ties go to the first column; the random order keeps this from favouring the real columns.
         """
         shuffle = rng.permutation(design.n_features)
-        _, path = self._wrapped_path(design.take(shuffle), target, rng, groups)
+        _, path = self._wrapped_path(design.take(shuffle), target, rng, groups, adjust)
         scores, position = np.empty(shuffle.size), np.empty(shuffle.size, dtype=np.intp)
         scores[shuffle], position[shuffle] = path.feature_scores(), path.position()
         return path, scores, position

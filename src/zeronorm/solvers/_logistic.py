@@ -38,6 +38,7 @@ FEWER_VALUES = (
     2  # where the stored values times this are fewer than Gram entries, passes over them are faster
 )
 ROUGHLY = 0.1
+FREE_PENALTY = 1e-7  # of covariates, relative to the largest slope: practically none
 LASSO_TOL = 1e-12
 LASSO_MAX_ITER = 5000
 
@@ -66,9 +67,12 @@ class L1Logistic:
     sign : labels, -1 and +1.
     share : weight of each sample; they sum to one.
     tol : largest violation of the optimality conditions, relative to the largest derivative at zero weights.
+    n_free : number of last columns, the covariates, that have practically no penalty; they are in every solution.
     """
 
-    def __init__(self, design: Design, sign: FloatArray, share: FloatArray, tol: float) -> None:
+    def __init__(
+        self, design: Design, sign: FloatArray, share: FloatArray, tol: float, n_free: int = 0
+    ) -> None:
         self.design = design
         self.sign = sign
         self.share = share
@@ -76,14 +80,22 @@ class L1Logistic:
         self.bias_alone = float(np.log(positive / (1.0 - positive)))
         nothing = np.empty(0, dtype=np.intp)
         self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.zeros(sign.size), True)
-        self.first_slope = design.transpose_dot(self.empty.residual)
-        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
+        self.n_features, self._free_penalty = design.n_features - n_free, np.empty(0)
         self._bounds = GradientBounds(design)
         self._last: tuple[IntArray, _WorkingSet] | None = None
+        slope = design.transpose_dot(self.empty.residual)
+        if n_free:
+            largest = max(float(np.abs(slope).max(initial=0.0)), np.finfo(float).tiny)
+            self._free_penalty, self.tol = np.full(n_free, FREE_PENALTY * largest), tol * largest
+            self.empty = self.solve(np.full(self.n_features, np.inf), self.empty)
+            slope = design.transpose_dot(self.empty.residual)
+        self.first_slope = slope[: self.n_features]
+        self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
     def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
         """Solve for these penalties of the features, from ``start``."""
+        penalty = np.append(penalty, self._free_penalty)
         current = start
         columns, weights, bias = start.columns, start.weights, start.bias
         for _ in range(MAX_ROUNDS):
@@ -281,8 +293,10 @@ class CoupledLogistic:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
         targets = np.ascontiguousarray(problem.target.columns().T)
-        self.n_features = problem.n_features
-        self.models = [L1Logistic(problem.design, sign, share, tol) for sign in targets]
+        self.n_features, design, n_free = problem.n_features, problem.design, 0
+        if problem.adjust is not None:
+            design, n_free = problem.with_basis(), problem.adjust.rank
+        self.models = [L1Logistic(design, sign, share, tol, n_free) for sign in targets]
         self.solutions: list[SparseLogistic] = [model.empty for model in self.models]
         self.all_converged = True
         self.n_solved = 0
@@ -302,13 +316,17 @@ class CoupledLogistic:
 
     @property
     def norm(self) -> float:
-        """The sum of all absolute weights."""
-        return sum(solution.norm for solution in self.solutions)
+        """The sum of the absolute weights of all features."""
+        return sum(
+            float(np.abs(solution.weights[solution.columns < self.n_features]).sum())
+            for solution in self.solutions
+        )
 
     @property
     def support(self) -> IntArray:
         """Features with a weight in any model."""
-        return np.unique(np.concatenate([solution.columns for solution in self.solutions]))
+        found = np.unique(np.concatenate([solution.columns for solution in self.solutions]))
+        return found[found < self.n_features]
 
     def solve(self, penalty: FloatArray) -> None:
         """Solve all models for one penalty per feature."""
@@ -321,14 +339,16 @@ class CoupledLogistic:
         """Absolute weight of each feature, summed over the models."""
         total = np.zeros(self.n_features)
         for solution in self.solutions:
-            total[solution.columns] += np.abs(solution.weights)
+            is_feature = solution.columns < self.n_features
+            total[solution.columns[is_feature]] += np.abs(solution.weights[is_feature])
         return total
 
     def weights(self) -> FloatArray:
         """Weights, one row per model."""
         rows = np.zeros((len(self.solutions), self.n_features))
         for row, solution in zip(rows, self.solutions, strict=True):
-            row[solution.columns] = solution.weights
+            is_feature = solution.columns < self.n_features
+            row[solution.columns[is_feature]] = solution.weights[is_feature]
         return rows
 
     def bias(self) -> FloatArray:

@@ -16,14 +16,27 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
-from zeronorm.selection.target import TASKS
+from zeronorm.models._cox_regression import CoxRegression
+from zeronorm.selection.target import TASKS, Target, TimeToEvent
 
 N_SAMPLES, N_FEATURES = 40, 10
 
 
 def is_regression(selector: Any) -> bool:
     """Whether the selector, as configured, takes a real target."""
-    return not TASKS[selector._task_name()].has_classes
+    return not target_type(selector).has_classes
+
+
+def target_type(selector: Any) -> type[Target]:
+    """The kind of target that the selector, as configured, takes."""
+    return TASKS[selector._task_name()]
+
+
+def final_estimator(selector: Any) -> Any:
+    """A predictor for the target of the selector."""
+    if target_type(selector) is TimeToEvent:
+        return CoxRegression()
+    return Ridge() if is_regression(selector) else LogisticRegression()
 
 
 def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> tuple[Any, NDArray[Any]]:
@@ -31,6 +44,8 @@ def make_problem(selector: Any, seed: int = 0, n_features: int = N_FEATURES) -> 
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N_SAMPLES, n_features))
     signal = X[:, 1] * 2.0 + X[:, min(4, n_features - 1)] + 0.3 * rng.normal(size=N_SAMPLES)
+    if target_type(selector) is TimeToEvent:
+        return X, TimeToEvent.prepared({"event": np.arange(N_SAMPLES) % 4 > 0, "time": np.exp(-signal)})
     if is_regression(selector):
         return X, signal
     y = (signal > np.median(signal)).astype(int)
@@ -191,9 +206,9 @@ def check_predict_exists_only_with_an_estimator(selector: Any) -> None:
     assert not hasattr(plain, "predict")
     assert not hasattr(plain, "score")
     assert get_tags(plain).estimator_type is None
-    final = Ridge() if is_regression(selector) else LogisticRegression()
+    final = final_estimator(selector)
     s = fitted(clone(selector).set_params(estimator=final, n_features_to_select=2), X, y)
-    assert get_tags(s).estimator_type == ("regressor" if is_regression(selector) else "classifier")
+    assert get_tags(s).estimator_type == target_type(selector).estimator_type
     assert s.estimator_.coef_.shape[-1] == 2
     assert s.predict(X).shape == y.shape
     assert s.score(X, y) > 0.5
@@ -202,7 +217,7 @@ def check_predict_exists_only_with_an_estimator(selector: Any) -> None:
 def check_methods_need_a_fit(selector: Any) -> None:
     X, y = make_problem(selector)
     if accepts(selector, "estimator"):
-        selector.set_params(estimator=Ridge() if is_regression(selector) else LogisticRegression())
+        selector.set_params(estimator=final_estimator(selector))
     arguments: dict[str, tuple[Any, ...]] = {
         "transform": (X,),
         "inverse_transform": (X,),
@@ -220,7 +235,7 @@ def check_methods_need_a_fit(selector: Any) -> None:
 
 def check_works_in_a_pipeline(selector: Any) -> None:
     X, y = make_problem(selector)
-    final = Ridge() if is_regression(selector) else LogisticRegression()
+    final = final_estimator(selector)
     with warnings.catch_warnings():
         _ignore_expected_warnings()
         pipe = make_pipeline(clone(selector).set_params(n_features_to_select=2), final).fit(X, y)

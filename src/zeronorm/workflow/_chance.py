@@ -19,6 +19,7 @@ from zeronorm.evaluation._records import columns_of
 from zeronorm.execution import NotEnoughMemoryError
 from zeronorm.registry import get_method
 from zeronorm.resampling._fitted_path import chosen_predictor
+from zeronorm.resampling.predictors._kaplan_meier import KaplanMeier
 from zeronorm.resampling.predictors._pairwise_svm import LARGEST_FOR_LIBSVM
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import RunBar
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 BASELINE = "baseline"
-BASELINES = {"most frequent class": DummyClassifier(strategy="most_frequent"), "mean": DummyRegressor()}
+BASELINES: dict[str, Any] = {
+    "most frequent class": DummyClassifier(strategy="most_frequent"),
+    "mean": DummyRegressor(),
+    "kaplan-meier": KaplanMeier(),
+}
 # Seconds that permutations may take when the user does not set their number, and rough times of one fit, measured on
 # permuted targets (2026-11-16, one core). The time is estimated and not measured, so that a seed determines the result.
 AFFORDABLE_SECONDS = 20.0
@@ -59,12 +64,12 @@ def _wrapped_has(name: str) -> Any:
 
 
 class WithBaseline(BaseEstimator):
-    """A predictor that, given no feature at all, predicts the most frequent class or the mean target.
+    """A predictor that, given no feature at all, predicts the most frequent class, the mean target or equal risks.
 
     Parameters
     ----------
     estimator : the predictor with features.
-    task : "classification" or "regression".
+    task : "classification", "regression" or "survival".
     fills : whether the predictor fills missing values.
     follows_selector : whether a predictor that the selector has chosen together with its features is used instead.
     """
@@ -119,6 +124,11 @@ class WithBaseline(BaseEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities."""
         return self.estimator_.predict_proba(X)
+
+    @available_if(_wrapped_has("predict_survival_function"))
+    def predict_survival_function(self, X: Any, times: Any) -> Any:
+        """Probabilities that the event has not happened at some times."""
+        return self.estimator_.predict_survival_function(X, times)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets._table import Table, counted, shown, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.selection._problem import target_outlier_message, target_outliers
+from zeronorm.selection.target import Real, TimeToEvent
 
 IMBALANCE = 4.0
 FEWEST_SAMPLES = 50
@@ -84,7 +85,8 @@ def _chance_of_separation(table: Table) -> float:
 
 
 def _copies_of_target(table: Table) -> NDArray[np.intp]:
-    target = table.y - table.y.mean()
+    numbers = table.y["time"] if table.y.dtype.names else table.y
+    target = numbers - numbers.mean()
     target = target / np.linalg.norm(target)
     found = []
     for start in range(0, table.n_features, BLOCK):
@@ -164,6 +166,8 @@ def _balance_warnings(table: Table) -> list[str]:
 
 
 def _size_warnings(table: Table) -> list[str]:
+    if table.target.kind == TimeToEvent.kind:
+        return _event_warnings(table)
     fewest = min(table.class_counts.values(), default=table.n_samples)
     if table.n_samples >= FEWEST_SAMPLES and fewest >= FEWEST_PER_CLASS:
         return []
@@ -174,9 +178,21 @@ def _size_warnings(table: Table) -> list[str]:
     ]
 
 
+def _event_warnings(table: Table) -> list[str]:
+    """Warn of few events: they, not the samples, say what a time to an event depends on."""
+    n_events = int(table.y["event"].sum())
+    if n_events >= FEWEST_SAMPLES:
+        return []
+    return [
+        f"There are few events ({n_events} among {table.n_samples} samples) for "
+        f"{counted(table.n_features, 'feature')}. The measured concordance is only a rough estimate. Confirm the "
+        "selected features on new samples."
+    ]
+
+
 def _target_outliers(table: Table) -> list[str]:
     """Warn of outliers in a real target, which dominate squared errors."""
-    if table.target.has_classes:
+    if table.target.kind != Real.kind:
         return []
     found = target_outliers(table.y)
     if not found.size:

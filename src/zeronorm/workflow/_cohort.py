@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from zeronorm._messages import Message, rendered, setting
+from zeronorm._messages import Message, OptionError, rendered, setting
 from zeronorm.datasets._raw import RawTable
 from zeronorm.datasets._table import counted, missing_labels, shown, shown_list
 from zeronorm.evaluation import _new_samples as new
@@ -19,9 +19,9 @@ from zeronorm.resampling._metrics import METRICS
 from zeronorm.result._cohort import CohortData
 from zeronorm.result._files import write_csv
 from zeronorm.result._folder import output_folder
-from zeronorm.result._models import LinearModel
+from zeronorm.result._models import LinearModel, SurvivalModel
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 from zeronorm.workflow._inputs import given_vector
 from zeronorm.workflow._kinds import defaults_of
 from zeronorm.workflow._new_features import NewFeatures, new_features
@@ -163,6 +163,11 @@ def _read(
     found, raw = new_features(model, data, options)
     notes, name = list(found.notes), options.target
     truth = groups = None
+    if name is not None and model.task == TimeToEvent.task:
+        raise OptionError(
+            "does not apply to a model of times to an event, which predicts risks. Leave it out to predict only.",
+            "target",
+        )
     if name is not None:
         values = _values(raw, name, len(found.X), "target")
         label = name if isinstance(name, str) else model.target
@@ -251,6 +256,9 @@ def _sample_table(
             v if k else None for v, k in zip(truth.values.tolist(), truth.is_known, strict=True)
         ]
     table["prediction"] = predictions.tolist()
+    if isinstance(model, SurvivalModel):
+        times = model.median_time(found.X).tolist()
+        table["median_time"] = [None if np.isnan(time) else time for time in times]
     if truth is not None and model.classes:
         pairs = zip(table["truth"], table["prediction"], strict=True)
         table["wrong"] = [None if true is None else bool(true != predicted) for true, predicted in pairs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,14 @@ import numpy as np
 from scipy import stats
 
 from zeronorm.design import Design, as_design
+from zeronorm.engines._cox_scores import score_tests
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.resampling.survival._calibration import calibration_slope
 from zeronorm.result._record import SelectedFeature
-from zeronorm.selection._sample_groups import group_codes
+from zeronorm.selection._sample_groups import group_codes, group_means
+from zeronorm.selection.target import TimeToEvent
+from zeronorm.solvers.linear._cox import RiskSets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,11 +41,13 @@ class Effects:
     Parameters
     ----------
     class_means : classes by features; None for regression.
-    difference : Cohen's d of the second class against the first (two classes), eta squared (more classes), or
-        the correlation with the target (regression).
+    difference : Cohen's d of the second class against the first (two classes), eta squared (more classes), the
+        correlation with the target (regression), or the hazard ratio of one standard deviation (survival; NaN for all
+        features but those asked for).
     kind : name of the measure in ``difference``.
     fold_change : ratio of the class means where all values are positive, else NaN.
-    p_value : Welch's t test, analysis of variance, or the test of the correlation; with sample groups, of their means.
+    p_value : Welch's t test, analysis of variance, or the test of the correlation; with sample groups, of their means;
+        the score test of Cox's model, with sample groups with the variance between them.
     q_value : p-value adjusted by the method of Benjamini and Hochberg over all features.
     """
 
@@ -52,36 +59,23 @@ class Effects:
     q_value: NDArray[np.float64]
 
 
-def univariate_effects(table: Table) -> Effects:
-    """Effects of all features, in one pass over the data.
+def univariate_effects(table: Table, columns: Sequence[int] | NDArray[np.intp] = ()) -> Effects:
+    """Effects of all features, in one pass over the data; hazard ratios of some ``columns``.
 
     Samples of one group are not independent: with sample groups the p-values compare the means of the groups, with
     classes those of the samples of each class in a group.
     """
     design, has_classes = as_design(table.X), table.target.has_classes
+    if table.target.kind == TimeToEvent.kind:
+        return _hazards(design, table.y, columns, table.sample_groups)
     effects = _effects_of(design, table.y, has_classes)
     if table.sample_groups is None:
         return effects
-    means, y = _group_means(table.sample_groups, table.y, has_classes)
+    means, y = group_means(table.sample_groups, table.y, has_classes)
     p_value = np.concatenate(
         [_effects_of(as_design(means(block)), y, has_classes).p_value for _, block in design.iter_blocks()]
     )
     return replace(effects, p_value=p_value, q_value=adjust_p_values(p_value, "benjamini-hochberg"))
-
-
-def _group_means(groups: Any, y: Any, has_classes: bool) -> tuple[Callable[[Any], Any], Any]:
-    """The function from columns to their means by group (and class), and the target of these means."""
-    codes = group_codes(groups)
-    if has_classes:
-        classes, labels = np.unique(y, return_inverse=True)
-        codes = np.unique(codes * len(classes) + labels, return_inverse=True)[1]
-    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-    starts = np.cumsum(sizes) - sizes
-
-    def means(columns: Any) -> Any:
-        return np.add.reduceat(columns[order], starts, axis=0) / sizes[:, None]
-
-    return means, y[order][starts] if has_classes else means(np.asarray(y, dtype=np.float64)[:, None])[:, 0]
 
 
 def _effects_of(design: Design, y: Any, has_classes: bool) -> Effects:
@@ -138,11 +132,39 @@ def _correlations(design: Design, y: NDArray[np.float64]) -> Effects:
     return _finished(None, r, "correlation", np.full(design.n_features, np.nan), p_value)
 
 
+def _hazards(
+    design: Design, y: NDArray[Any], columns: Sequence[int] | NDArray[np.intp], groups: Any
+) -> Effects:
+    """Hazard ratios of single features by Cox's model, and its score test of each."""
+    sets = RiskSets(y["time"], y["event"], np.ones(len(y)))
+    slope, variance, _ = score_tests(design, sets)
+    if groups is not None:  # the sums of each group vary independently
+        codes = group_codes(groups)
+        residuals = -sets.at(np.zeros(len(y))).gradient()
+        totals = np.zeros((codes.max() + 1, design.n_features))
+        for part, block in design.iter_blocks():
+            np.add.at(totals[:, part], codes, residuals[:, None] * (block - block.mean(axis=0)))
+        variance = np.maximum(variance, (totals**2).sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = stats.chi2.sf(slope**2 / variance, 1)
+    ratios = np.full(design.n_features, np.nan)
+    for column in columns:
+        values = design.block(np.asarray([column]))[:, 0]
+        with suppress(ValueError):  # a perfect order of the events, or no variation
+            ratios[column] = np.exp(calibration_slope(y, values) * values.std())
+    return Effects(None, ratios, "hazard_ratio", np.full(design.n_features, np.nan), *_adjusted(p_value))
+
+
+def _adjusted(p_value: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The p-values, 1 for features without variation, and their q-values."""
+    p_value = np.where(np.isfinite(p_value), p_value, 1.0)
+    return p_value, adjust_p_values(p_value, "benjamini-hochberg")
+
+
 def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -> Effects:
     """Features without variation have p = 1; the effect of those that vary only between the classes is infinite."""
-    p_value = np.where(np.isfinite(p_value), p_value, 1.0)
     difference = np.where(np.isnan(difference), 0.0, difference)
-    return Effects(means, difference, kind, fold, p_value, adjust_p_values(p_value, "benjamini-hochberg"))
+    return Effects(means, difference, kind, fold, *_adjusted(p_value))
 
 
 def describe_selected(
@@ -158,7 +180,7 @@ def describe_selected(
     if ordered.size == 0:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
-    effects = univariate_effects(table)
+    effects = univariate_effects(table, ordered)
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
     smallest_list = {feature.index: feature.smallest_list for feature in listed}
@@ -199,7 +221,10 @@ def _annotation_of(table: Table, index: int) -> dict[str, str] | None:
 
 
 def _direction(effects: Effects, means: Any, index: int, classes: list[str]) -> str:
-    """The class in which the feature is higher, or whether it rises with the target, as text."""
+    """The class in which the feature is higher, or whether it rises with the target or the risk, as text."""
+    if effects.kind == "hazard_ratio":
+        ratio = effects.difference[index]
+        return "raises the risk" if ratio > 1 else "lowers the risk" if ratio < 1 else "none"
     if means is None:
         value = effects.difference[index]
         return "rises with the target" if value > 0 else "falls with the target" if value < 0 else "none"

@@ -17,6 +17,7 @@ from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.evaluation.significance import metric_interval
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._models import fit_block
 from zeronorm.workflow._procedures import primary_metric_of
@@ -41,7 +42,8 @@ def _folds(job: Job, records: Any, label: str, selector: Any) -> list[Fold]:
     """The outer folds that were evaluated, with decision values of the predictor that the model has."""
     columns = own_rows_of(columns_of(records), label)
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    splits = {split.index: split for split in training.outer_splits(job.table, job.settings)}
+    with suppress_nested_warnings(UserWarning):  # were given when the folds were evaluated
+        splits = {split.index: split for split in training.outer_splits(job.table, job.settings)}
     folds = []
     for row in rows:
         if row["predictions"] is None or row["selected"] is None:

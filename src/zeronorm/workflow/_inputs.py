@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zeronorm._messages import Message, OptionError, marked_text, setting
+from zeronorm._messages import Message, OptionError, marked_text, parameter, setting
 from zeronorm._types import written
 from zeronorm.design import Design, as_design, check_container, has_own_backend, pack
 from zeronorm.design._chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.design._devices import is_foreign_array
 from zeronorm.design._packing import SUFFIX, PackedFile
+from zeronorm.selection.target import TimeToEvent
+from zeronorm.selection.target._event_columns import EVENT_AND_TIME
 from zeronorm.workflow._options import DataOptions
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def load_data(data: Any, options: DataOptions) -> Table:
     """The table of any data that ``select`` accepts; a ``Table`` is returned as it is."""
     from zeronorm.datasets import Table
 
+    options = _with_target_of_times(options)
     if isinstance(data, Table):
         table = data
     elif isinstance(data, (str, os.PathLike)):
@@ -55,6 +58,49 @@ def load_data(data: Any, options: DataOptions) -> Table:
     if options.feature_groups is not None:
         table = replace(table, feature_groups=_feature_groups(options.feature_groups, table))
     return table if options.annotation is None else _annotated(table, options)
+
+
+def _with_target_of_times(options: DataOptions) -> DataOptions:
+    """The options with events and times as one structured target, where they are arrays or a table of two columns."""
+    are_arrays = [_is_array(options.time), _is_array(options.event)]
+    if any(are_arrays) and not all(are_arrays):
+        raise OptionError(
+            f"must be an array if {parameter('event', 'object')} is one: both are names of columns, or both arrays.",
+            "time",
+        )
+    if all(are_arrays):
+        target: Any = {"event": np.asarray(options.event), "time": np.asarray(options.time)}
+        label = " to ".join(
+            str(getattr(given, "name", None) or key)
+            for key, given in (("time", options.time), ("event", options.event))
+        )
+    elif _is_array(options.target) and (options.task == TimeToEvent.task or _fields_of(options.target)):
+        target, label = options.target, "time to event"
+    else:
+        return options
+    try:
+        y = NamedTarget(TimeToEvent.prepared(target), label)
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+    return replace(options, target=y, time=None, event=None, task=TimeToEvent.task)
+
+
+def _fields_of(target: Any) -> Any:
+    return getattr(getattr(target, "dtype", None), "names", None)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTarget:
+    """The values of a target with its name."""
+
+    values: NDArray[Any]
+    name: str
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 def _annotated(table: Table, options: DataOptions) -> Table:
@@ -133,13 +179,13 @@ def _from_raw(raw: RawTable, options: DataOptions, source: str) -> Table:
     if options.samples is not None:
         raw = _with_samples(raw, options)
         given["id"] = None
-    for parameter in ("target", "sample_groups"):
-        if _is_array(given[parameter]):
-            values = given_vector(given[parameter], raw.n_samples, parameter)
-            name = str(getattr(given[parameter], "name", None) or parameter)
+    for role in ("target", "sample_groups"):
+        if _is_array(given[role]):
+            values = given_vector(given[role], raw.n_samples, role)
+            name = str(getattr(given[role], "name", None) or role)
             name = name if name not in raw.names else f"{name} (given)"
             raw = replace(raw, targets={**raw.targets, name: values})
-            given[parameter] = name
+            given[role] = name
     return build_table(raw, TableOptions(**given), source=source)
 
 
@@ -270,7 +316,7 @@ def _from_file(path: Path, options: DataOptions) -> Table:
     groups = about["sample_groups"]
     given = replace(
         options,
-        target=np.asarray(about["y"]),
+        target=_packed_target(about["y"], about["task"]),
         task=options.task or about["task"],
         sample_groups=groups if options.sample_groups is None else options.sample_groups,
     )
@@ -289,6 +335,13 @@ def _from_file(path: Path, options: DataOptions) -> Table:
     )
 
 
+def _packed_target(values: list[Any], task: str) -> NDArray[Any]:
+    """The target as it was packed; events and times are pairs in the file."""
+    if task == TimeToEvent.task:
+        return np.asarray([tuple(pair) for pair in values], dtype=EVENT_AND_TIME)
+    return np.asarray(values)
+
+
 def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     """Write a table to a packed file, with its target, names and groups."""
     if table.n_missing:
@@ -298,7 +351,7 @@ def pack_table(table: Table, path: str | os.PathLike[str], dtype: str | None = N
         )
     in_order = np.array_equal(table.source_columns, np.arange(table.n_features))
     about = {
-        "y": table.y.tolist(),
+        "y": [list(row) for row in table.y.tolist()] if table.y.dtype.names else table.y.tolist(),
         "task": table.task,
         "target_name": table.target_name,
         "source_columns": None if in_order else table.source_columns.tolist(),
@@ -361,6 +414,8 @@ def _hint_about_case(label: str, labels: list[str]) -> str:
 
 def check_folds(table: Table, n_folds: int) -> None:
     """Check that there are enough samples of each class, and enough groups of samples, for the folds."""
+    from zeronorm.datasets._table import counted
+
     if table.class_counts:
         rarest, count = min(table.class_counts.items(), key=lambda pair: pair[1])
         if count < n_folds:
@@ -375,6 +430,14 @@ def check_folds(table: Table, n_folds: int) -> None:
                 + _hint_about_case(rarest, list(table.class_counts)),
                 "cv",
             )
+    elif table.target.kind == TimeToEvent.kind and table.target.fewest_in_folds() < n_folds:
+        count = table.target.fewest_in_folds()
+        raise OptionError(
+            f"must be at most the number of events: each fold needs one. {counted(count, 'event')} among "
+            f"{table.n_samples} samples are too few for {setting('cv', n_folds)}. Set a smaller one, or follow the "
+            "samples for longer.",
+            "cv",
+        )
     elif table.n_samples < 2 * n_folds:
         raise OptionError(
             f"must leave at least two samples in each fold. {table.n_samples} samples are too few "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -18,8 +19,9 @@ from zeronorm.datasets._numbers import with_numbers
 from zeronorm.datasets._raw import RawTable, no_such_column, similar_names
 from zeronorm.datasets._table import counted, shown_list
 from zeronorm.resampling._splits import dense_columns
+from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
-from zeronorm.result._models import GaussianModel, LinearModel
+from zeronorm.result._models import GaussianModel, LinearModel, SurvivalModel
 from zeronorm.workflow._chance import WithBaseline
 from zeronorm.workflow._inputs import raw_from_data_frame
 from zeronorm.workflow._moments import moments_of
@@ -56,11 +58,11 @@ def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = 
     """The predictor of a run fitted on columns without names and without missing values."""
     predictor = WithBaseline.for_table(table, settings).for_selector(selector)
     fitted = predictor.fit(X, y).estimator_
-    is_gaussian = getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_")
-    scaler, numbers = (_gaussian_numbers if is_gaussian else _linear_numbers)(fitted)
+    kind, numbers_of = _kind_of_model(fitted)
+    scaler, numbers = numbers_of(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
     mean = scaler.mean_ if getattr(scaler, "with_mean", True) else np.zeros(X.shape[1])
-    return (GaussianModel if is_gaussian else LinearModel)(
+    return kind(
         task=table.task,
         target=table.target_name,
         features=[],
@@ -69,6 +71,27 @@ def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = 
         classes=fitted.classes_.tolist() if table.target.has_classes else [],
         **numbers,
     )
+
+
+def _kind_of_model(fitted: Any) -> tuple[type[LinearModel], Callable[[Any], tuple[Any, dict[str, Any]]]]:
+    """The class of a saved model, and the function that takes its numbers from a fitted predictor."""
+    if isinstance(_parts(fitted)[1], RidgeCox):
+        return SurvivalModel, _survival_numbers
+    if getattr(_parts(fitted)[1], "kernel", "linear") == "rbf" or hasattr(fitted, "regressor_"):
+        return GaussianModel, _gaussian_numbers
+    return LinearModel, _linear_numbers
+
+
+def _survival_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
+    """The scaler, the weights and the baseline of a fitted Cox regression."""
+    model = _parts(fitted)[1]
+    return model, {
+        "weights": [(model.coef_ * model.scale_).tolist()],
+        "intercepts": [0.0],
+        "scheme": "single",
+        "times": model.event_times_.tolist(),
+        "hazard": model.baseline_hazard_.tolist(),
+    }
 
 
 def _parts(fitted: Any) -> tuple[Any, Any]:

@@ -72,10 +72,29 @@ class DataOptions(Options):
     task: str | None = option(
         None,
         OptionKind(
-            '{"classification", "regression"} or None', "choice", values=("classification", "regression")
+            '{"classification", "regression", "survival"} or None',
+            "choice",
+            values=("classification", "regression", "survival"),
         ),
-        "Whether the target holds classes or numbers. None: inferred from the target, with a note.",
-        "Whether the target holds classes or numbers. Default: inferred, with a note.",
+        "Whether the target holds classes, numbers, or times to an event. None: inferred from the target, with a note.",
+        "Whether the target holds classes, numbers, or times to an event. Default: inferred, with a note.",
+    )
+    time: Any = option(
+        None,
+        OptionKind("str, array-like or None"),
+        "For times to an event (survival): name of the column with the times, or an array. Takes the place of "
+        "``target``, together with ``event``.",
+        "For times to an event (survival): column with the times. With --event it takes the place of --target.",
+        "COLUMN",
+    )
+    event: Any = option(
+        None,
+        OptionKind("str, array-like or None"),
+        "Name of the column that says whether the event happened at that time (1, True, or a word such as dead) or the "
+        'sample was censored then (0, False, alive), or an array. "column=value" names the value of the event.',
+        "Column that says whether the event happened (1, true, dead) or not (0, false, alive); COLUMN=VALUE names the "
+        "value of the event.",
+        "COLUMN[=VALUE]",
     )
     samples: Any = option(
         None,
@@ -224,6 +243,28 @@ class DataOptions(Options):
         "Memory for data that stay on disk, such as 512M or 2G. Default: 512M.",
         "SIZE",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = {"time": self.time is not None, "event": self.event is not None}
+        if not any(given.values()):
+            return
+        if self.target is not None:
+            raise OptionError(
+                f"does not apply together with {parameter('time', 'object')} and {parameter('event', 'object')}, which "
+                "are the target. Leave one of them out.",
+                "target",
+            )
+        for name, other in (("time", "event"), ("event", "time")):
+            if not given[other]:
+                raise OptionError(
+                    f"needs {parameter(other, 'object')}: a time to an event has a time, and an event that happened "
+                    "then or not.",
+                    name,
+                )
+        if self.task not in (None, "survival"):
+            raise OptionError(f"must be 'survival' with times and events. Got {self.task!r} instead.", "task")
+        object.__setattr__(self, "task", "survival")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,9 @@ from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
 from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
+from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
+from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 # Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
-PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso")
+PREFERRED = ("zeronorm-svm", "rfe", "fisher", "lasso", "cox-score")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Parameters of a selector that are set by options of the run.
@@ -49,6 +51,7 @@ SCORERS = {
     "mae": "neg_mean_absolute_error",
     "r2": "r2",
 }
+RIDGE_COX = "Cox regression with a ridge penalty"
 LARGEST_GAUSSIAN = 20_000  # samples, about twelve seconds: the time grows with the square of their number
 
 
@@ -61,6 +64,12 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     if not isinstance(settings.predictor, str):
         return settings.predictor
     metric = metrics_of(table, settings)[0]
+    kinds = table.target.predictors
+    if settings.predictor == "gaussian" and kinds["gaussian"] == kinds["linear"]:
+        raise OptionError(
+            f"'gaussian' has no model of {table.task}. Use 'linear', or an estimator with fit and predict.",
+            "predictor",
+        )
     if settings.predictor in ("auto", "linear"):
         return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
@@ -86,6 +95,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
         return f"{_described_choice(chosen)}, a choice that was repeated in every fold,"
     if not isinstance(settings.predictor, str):
         return " ".join(repr(settings.predictor).split())
+    if table.target.kind == TimeToEvent.kind:
+        return RIDGE_COX
     if not table.target.has_classes:
         return (
             "support vector regression, Gaussian kernel,"
@@ -105,6 +116,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
 def _described_choice(chosen: Any) -> str:
     """A predictor of auto in a few words."""
+    if isinstance(chosen, RidgeCox):
+        return f"{RIDGE_COX} (C = {chosen.C:g})"
     if not hasattr(chosen, "kernel"):
         return "ridge regression" if is_regressor(chosen) else "a linear support vector machine"
     kind = (
@@ -181,7 +194,7 @@ def _single_method(table: Table) -> str:
 def named_methods(methods: Any, table: Table) -> list[str]:
     """The methods of a comparison, from a list, names separated by commas, "all-fast", or None for two fast ones."""
     if methods is None:
-        return ["fisher", "rfe"]
+        return ["cox-score", "rfe"] if table.target.kind == TimeToEvent.kind else ["fisher", "rfe"]
     if methods == "all-fast":
         return [name for name, info in usable_methods(table).items() if info.family in FAST_FAMILIES]
     names = methods.split(",") if isinstance(methods, str) else list(methods)
@@ -295,15 +308,15 @@ def _with_chosen_size(selector: Any, table: Table, settings: Settings, sizes: li
 
 def inner_folds(table: Table, settings: Settings) -> int:
     """Number of inner folds: as many as outer ones, or as many as the smallest class has training samples."""
-    counts: list[int] = table.target.strata_sizes().tolist()
+    counts = [table.target.fewest_in_folds()]
     if table.sample_groups is not None:
         counts.append(len(np.unique(table.sample_groups.astype(str))))
     fewest = min(counts)
     left = fewest - -(-fewest // settings.cv)  # without the largest test fold
     if left < 2:
         raise OptionError(
-            "The training samples of a fold hold one sample of the smallest class, or one group of samples: too few to "
-            f"choose a method or a number of features inside the folds. Name a method and set "
+            "The training samples of a fold hold one sample of the smallest class, one event, or one group of samples: "
+            "too few to choose a method or a number of features inside the folds. Name a method and set "
             f"{parameter('features', 'object')} to a number, or add samples."
         )
     return min(settings.cv, left)

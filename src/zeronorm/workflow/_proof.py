@@ -52,7 +52,7 @@ def proved_gap(table: Table, columns: NDArray[np.intp], method: Any) -> dict[str
         table.y,
         np.sort(columns),
         loss=loss,
-        task=table.task,
+        task="classification" if table.target.has_classes else "regression",
         feature_groups=getattr(method, "feature_groups", None),
         always_keep=getattr(method, "always_keep", None),
         time_limit=TIME_LIMIT_S,

@@ -28,7 +28,7 @@ def test_the_settings_of_the_consensus_inside(monkeypatch):
         def __init__(self, members, **params):
             self.members, self.params = members, params
 
-        def _fit(self, design, target, fit_params, *, groups, shared):
+        def _fit(self, design, target, fit_params, *, groups, shared, covariates):
             asked.append((self.params, design.shape, np.asarray(target).tolist(), groups, shared.members_C))
             return self
 

@@ -12,11 +12,12 @@ from sklearn.linear_model import LogisticRegression
 import zeronorm
 from small_problems import noise
 from zeronorm import FisherScore, ProbeSelector, SelectionPath, as_design
+from zeronorm.design._joined import JoinedDesign
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.registry import register
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.selectors.meta import _probe_selector as probe_selector
-from zeronorm.selectors.meta._probe_selector import JoinedDesign, draw_probes
+from zeronorm.selectors.meta._probe_selector import draw_probes
 
 
 def make_data(n=50, p=20, shift=1.5, seed=0):

@@ -48,11 +48,17 @@ class OneByOne(LinearValue):
         self.tol, self.max_iter, self.tie_share = tol, max_iter, tie_share
         self.status, self.n_iter = Status.CONVERGED, 0
         self._set_variables(linear)
-        self.K = finite_gram(self.design)
+        K = finite_gram(self.design)
+        self.free = linear.covariate_columns(float(np.diagonal(K).mean()))
+        self.K = self._with_covariates(K)
         self.downdating = Downdating(self.design)
         self.cost = FollowingCost.of(problem) if cost_follows else None
         self.inaccurate = False
         self.small_block = max(SMALL_BLOCK, SMALL_BYTES // (8 * problem.n_samples))
+
+    def _with_covariates(self, K: FloatArray) -> FloatArray:
+        """The Gram matrix with the columns of the covariates, which are never removed."""
+        return K + self.free @ self.free.T if self.free.size else K
 
     def _set_variables(self, linear: LinearProblem) -> None:
         duals = [
@@ -96,7 +102,7 @@ class OneByOne(LinearValue):
 
     def _product(self, v: FloatArray) -> FloatArray:
         """The Gram matrix times ``v``, by products with the data."""
-        return self.left.dot(self.left.transpose_dot(v))
+        return self.left.dot(self.left.transpose_dot(v)) + self.free @ (self.free.T @ v)
 
     def _note(self, status: int, n_iter: int) -> None:
         self.status = max(self.status, Status(status))
@@ -124,7 +130,7 @@ class OneByOne(LinearValue):
 
     def _refresh_gram(self) -> None:
         """Recompute the Gram matrix of the remaining features from the data."""
-        self.K = np.ascontiguousarray(self.left.gram())
+        self.K = self._with_covariates(np.ascontiguousarray(self.left.gram()))
         self.downdating.start(self.active)
         self._refresh_f()
 

@@ -47,7 +47,7 @@ class SlackRescaling(Between):
         self.slack: FloatArray = np.zeros_like(costs)
 
     def after(self, problem: LinearProblem, found: Solution, design: Design) -> LinearProblem:
-        self.slack = slacks(problem, design.dot(found.weights) + found.bias)
+        self.slack = slacks(problem, found.decisions(design))
         exponent = 1.0 if problem.loss.has_kinks else 2.0
         costs = self.costs / np.maximum(self.slack, self.zero_tol) ** exponent
         self.settled = bool(np.all(np.abs(costs - problem.costs) <= self.tol * costs))
@@ -119,7 +119,7 @@ class ProbitStep(Between):
         return replace(problem, targets=expected_scores(self.decision, self.labels))
 
     def after(self, problem: LinearProblem, found: Solution, design: Design) -> LinearProblem:
-        decision = design.dot(found.weights) + found.bias
+        decision = found.decisions(design)
         change = float(np.abs(decision - self.decision).max())
         # EM converges geometrically: with the ratio r of two changes, change · r/(1 - r) is still to come.
         ratio = min(change / self._change, SLOWEST) if self._change > 0.0 else SLOWEST

@@ -28,7 +28,7 @@ than samples (Huang, Ma & Zhang 2008): then both the effect of a feature alone a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -87,6 +87,13 @@ class IteratePath(SelectionPath):
             scores=scores,
             **fields,  # type: ignore[arg-type]
         )
+
+    def beside(self, covariates: IntArray) -> SelectionPath:
+        if covariates.size == 0:
+            return self
+        place = np.delete(np.arange(self.n_features + covariates.size), covariates)
+        iterates = tuple((place[features], weight) for features, weight in self.iterates)
+        return replace(super().beside(covariates), iterates=iterates)  # type: ignore[call-arg]
 
     def _ordered(self, subset: IntArray) -> IntArray:
         """The features by the weights of the iterate with this support; forced features and whole groups come first."""
@@ -220,9 +227,10 @@ def correlated_start(
         np.abs(targets).max(axis=0), np.finfo(float).tiny
     )  # squares would underflow
     targets = targets - (weight * targets).sum(axis=0) / total
+    targets = problem.residuals(targets)
     length = np.sqrt(total * (weight * targets**2).sum(axis=0))
     direction = weight * targets / np.where(length > 0.0, length, 1.0)
-    products = problem.design.transpose_dot(direction)
+    products = problem.residual_design().transpose_dot(direction)
     squared = _mean_squares(products)
     del products  # vectors of wide data are large
     scale = (UnitFactors.of(problem) if units is None else units).scale

@@ -379,7 +379,8 @@ def _concordance_interval(metric: Metric, rows: Sequence[Row], values: FloatArra
     n_events = max(1, sum(bool(event) for event in event_and_time(list(pooled.labels))[0]))
     center = float(values.mean())
     shrunk = (center * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
-    alone = float(pooled.mean.var(ddof=1)) / pooled.n if pooled.n > 1 else 0.0
+    each = pooled.mean[None] if pooled.by_repeat is None else pooled.by_repeat
+    alone = float(np.mean(each.var(axis=1, ddof=1))) / pooled.n if pooled.n > 1 else 0.0
     unit = max(alone / (shrunk * (1 - shrunk)), 1 / (3 * n_events))
     everyone = np.ones(pooled.n, dtype=bool)
     overlap = _overlap(unit * shrunk * (1 - shrunk), pooled, [everyone], rows, of_areas=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from zeronorm.report._chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report._svg import HALF, Box, Scale, element, fitted, svg_chart, value_range, visible
 from zeronorm.resampling._splits import dense_columns
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, TimeToEvent
 
 MOST_FEATURES = 24
 MOST_DOTS = 120
@@ -36,6 +36,8 @@ class FeaturesChart(Chart):
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
+        if run.task == TimeToEvent.task:  # censored times have no value to compare with
+            return None
         return feature_values(run.X, run.y, run.columns, is_regression=not TASKS[run.task].has_classes)
 
     @classmethod

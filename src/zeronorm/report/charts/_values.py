@@ -32,7 +32,8 @@ class ValuesChart(Chart):
 
     @classmethod
     def collect(cls, run: Run) -> dict[str, Any] | None:
-        return value_map(run.X, run.y, run.columns, sorted_target=not TASKS[run.task].has_classes)
+        y = run.y["time"] if run.y.dtype.names else run.y
+        return value_map(run.X, y, run.columns, sorted_target=not TASKS[run.task].has_classes)
 
     @classmethod
     def from_data(cls, report_data: ReportData) -> Self | None:

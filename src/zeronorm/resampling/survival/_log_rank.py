@@ -19,6 +19,11 @@ class LogRankTest:
     degrees: int
     p_value: float
 
+    def divided(self, factor: float) -> LogRankTest:
+        """The test with a smaller statistic, where samples vary together."""
+        statistic = self.statistic / factor
+        return LogRankTest(statistic, self.degrees, chi_squared_tail(statistic, self.degrees))
+
 
 def log_rank_test(
     event: ArrayLike, time: ArrayLike, groups: ArrayLike, strata: ArrayLike | None = None
@@ -41,7 +46,12 @@ def log_rank_test(
         difference, variance = difference + found[0], variance + found[1]
     degrees = int(np.linalg.matrix_rank(variance)) if variance.any() else 0
     statistic = float(difference @ np.linalg.pinv(variance) @ difference)
-    return LogRankTest(statistic, degrees, float(stats.chi2.sf(statistic, degrees)) if degrees else 1.0)
+    return LogRankTest(statistic, degrees, chi_squared_tail(statistic, degrees))
+
+
+def chi_squared_tail(statistic: float, degrees: int) -> float:
+    """The p-value of a chi-squared statistic; 1 without degrees of freedom."""
+    return float(stats.chi2.sf(statistic, degrees)) if degrees else 1.0
 
 
 def _observed_less_expected(

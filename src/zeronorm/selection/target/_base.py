@@ -118,6 +118,10 @@ class Target(ABC):
         strata = self.strata()
         return np.array([self.n_samples]) if strata is None else np.unique(strata, return_counts=True)[1]
 
+    def fewest_in_folds(self) -> int:
+        """The number of samples of which each fold needs some: those of the smallest stratum."""
+        return int(self.strata_sizes().min())
+
     @classmethod
     def check_folds(cls, y: NDArray[Any], n_folds: int) -> None:
         """Warn of folds that are too small for their scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,6 +58,8 @@ def event_and_time(event: Any, time: Any, event_name: str, time_name: str) -> ND
 def times_of(column: Any, name: str) -> FloatArray:
     """Times as numbers of at least zero."""
     cells = np.asarray(column)
+    if cells.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: the times {name!r} of y must be real numbers.")
     try:
         times = np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
@@ -142,11 +145,22 @@ def _from_fields(y: NDArray[Any]) -> NDArray[Any]:
     return event_and_time(y[events[0]], y[time], events[0], time)
 
 
+class EventsAloneWarning(UserWarning):
+    """The target holds only 0 and 1, which are rather events without their times than times."""
+
+
 def _times_alone(column: NDArray[Any]) -> NDArray[Any]:
     """All samples had the event, as is usual where nothing is censored."""
-    times = times_of(column, "y") if column.dtype.kind != "b" else column.astype(np.float64)
-    if set(np.unique(times).tolist()) <= {0.0, 1.0} and len(times) > 0:
+    if column.dtype.kind == "b":
         raise ValueError(f"The target y holds events, but no times. {ACCEPTED}.")
+    times = times_of(column, "y")
+    if np.all((times == 0.0) | (times == 1.0)):
+        warnings.warn(
+            f"The target y holds only 0 and 1, which are taken as times. If they are events, their times are missing. "
+            f"{ACCEPTED}.",
+            EventsAloneWarning,
+            stacklevel=2,
+        )
     return event_and_time(np.ones(len(times), dtype=bool), times, "y", "y")
 
 

@@ -52,6 +52,8 @@ class Labels(Target):
 
     @classmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
+        if y.dtype.names:
+            return None
         if y.dtype.kind not in "iuf":
             return f"holds text, so the task is {cls.task}."
         distinct = np.unique(y)

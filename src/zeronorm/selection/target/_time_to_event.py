@@ -28,7 +28,7 @@ class TimeToEvent(Target):
     has_classes = False
     is_stratified = True
     needs_positive = True
-    metrics = ("concordance",)
+    metrics = ("concordance", "uno_concordance")
     scoring = "concordance"
     predictors: ClassVar = {"linear": "cox", "gaussian": "cox"}
     baseline = "kaplan-meier"
@@ -67,7 +67,7 @@ class TimeToEvent(Target):
 
     @classmethod
     def recognised(cls, y: NDArray[Any]) -> str | None:
-        return None  # a single column of a table holds no times with events
+        return f"holds events and times, so the task is {cls.task}." if y.dtype.names else None
 
     @property
     def event(self) -> NDArray[np.bool_]:
@@ -86,6 +86,10 @@ class TimeToEvent(Target):
     @classmethod
     def strata_of(cls, y: Any) -> NDArray[Any]:
         return structured(y)["event"]
+
+    def fewest_in_folds(self) -> int:
+        """The number of events; folds without censored samples are as good as others."""
+        return int(self.event.sum())
 
     def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
         """Times are exchanged together with their events."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from zeronorm._types import BoolArray, FloatArray
 from zeronorm.design._chunked import ChunkedDesign
+from zeronorm.engines._adjusted_scores import adjusted_scores
 from zeronorm.engines._column_information import (
     between_over_within,
     overall_score,
@@ -48,13 +49,17 @@ class FisherScore(WeightedSelector):
     A feature that is constant within each class but differs between the classes gets the largest finite score; constant
     features get 0 and rank last.
 
+    With ``adjust`` features are scored by what they add to the covariates: a real target by the squared partial
+    correlation; classes by Rao's score test of a multinomial logistic regression on the covariates, which
+    fits no model to a feature. Features that the covariates explain get 0 and rank last.
+
     Parameters
     ----------
     n_features_to_select
         None: half of the features.
     variant
         "between" compares the class means with each other, weighted by class size; "overall" compares each with the
-        overall mean. Not used with a real target.
+        overall mean. Not used with a real target or with ``adjust``.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class FisherScore(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.variant = variant
@@ -86,6 +92,7 @@ class FisherScore(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
 
     def _select(self, problem: Problem) -> SelectionPath:
         score, constant = self._scores(problem)
@@ -93,6 +100,9 @@ class FisherScore(WeightedSelector):
 
     def _scores(self, problem: Problem) -> tuple[FloatArray, BoolArray]:
         """The scores, and which features are constant; a method of its own frees the column statistics on return."""
+        if problem.adjust is not None:
+            found_given = adjusted_scores(problem)
+            return found_given.score, found_given.explained
         if not problem.target.has_classes:
             standardized = problem.shared.standardized(problem.design, problem.sample_weight)
             score = squared_correlation(standardized, problem.y, problem.sample_weight)

@@ -19,7 +19,11 @@ from zeronorm.selectors._base import BaseSelector
     oracle="every feature is chosen equally often",
     avoid="any use other than as the baseline of a comparison",
     # With this seed the selector happens to choose the two relevant features of the common test problem.
-    test_params=({"random_state": 8}, {"random_state": 8, "task": "regression"}),
+    test_params=(
+        {"random_state": 8},
+        {"random_state": 8, "task": "regression"},
+        {"random_state": 8, "task": "survival"},
+    ),
 )
 class RandomSelector(BaseSelector):
     r"""Choose features at random, each order with the same probability.

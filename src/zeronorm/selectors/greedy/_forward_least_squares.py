@@ -80,6 +80,7 @@ class ForwardLeastSquares(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -89,6 +90,7 @@ class ForwardLeastSquares(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:

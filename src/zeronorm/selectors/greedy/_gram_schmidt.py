@@ -12,6 +12,7 @@ from zeronorm.engines._error_control import ProbeRisk, probe_tail
 from zeronorm.engines._monomials import MonomialDesign, needed_by_leave_one_out, needed_columns
 from zeronorm.engines._orthogonal import OrthogonalSearch, least_squares_search
 from zeronorm.registry import register
+from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
 from zeronorm.selectors._base import WeightedSelector
@@ -127,6 +128,7 @@ class GramSchmidt(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -139,7 +141,12 @@ class GramSchmidt(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.verbose = verbose
+
+    def _check_adjusted(self) -> None:
+        if self.degree > 1:
+            raise parameter_error(self, "degree", "1 with 'adjust'")
 
     def _select(self, problem: Problem) -> SelectionPath:
         rule = self._stop_rule()

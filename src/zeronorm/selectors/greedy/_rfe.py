@@ -351,6 +351,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         max_iter: int = 1_000_000,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
@@ -375,6 +376,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         self.max_iter = max_iter
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
@@ -422,6 +424,10 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _follows_target_outliers(self) -> bool:
         return self.loss == "squared"
 
+    def _check_adjusted(self) -> None:
+        if self.kernel != "linear":
+            raise parameter_error(self, "kernel", "'linear' with 'adjust'")
+
     def _select(self, problem: Problem) -> SelectionPath:
         self.C_ = self._cost(problem)
         self.epsilon_ = epsilon_of(self, problem)
@@ -445,6 +451,8 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         return C_of(self, problem, K=K) * unit
 
     def _check_parameters(self) -> None:
+        if self.estimator is not None and self.adjust is not None:
+            raise parameter_error(self, "adjust", "None with an 'estimator', which ranks by its own weights")
         if self.estimator is None and self.loss in ROBUST_LOSSES:
             require_real_target(self)
             if self.learner != "svm" or self.kernel != "linear":

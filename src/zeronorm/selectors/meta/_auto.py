@@ -44,10 +44,10 @@ from zeronorm.selection._problem import Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta._consensus import (
-    DEFAULT_METHODS,
     SHORTLIST,
     Consensus,
     default_candidates,
+    default_methods,
     named_selectors,
     quick_elimination,
     refined,
@@ -211,6 +211,7 @@ class AutoSelector(SplittingSelector):
         sizes: Sequence[int] | None = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -225,6 +226,7 @@ class AutoSelector(SplittingSelector):
         self.sizes = sizes
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -268,7 +270,7 @@ class AutoSelector(SplittingSelector):
         inner = self._inner(problem, target, seed)
         path = self.selector_.path_
         sizes = self._sizes_to_try(path.constrained(problem.feature_groups, problem.always_keep), problem)
-        plan = plan_of_sizes(self, problem, problem.design, target, sizes, seed)
+        plan = plan_of_sizes(self, problem, problem.with_covariates(), target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
         if self.estimator is None and not problem.target.has_classes:
@@ -356,7 +358,7 @@ class AutoSelector(SplittingSelector):
         inner: _Inner,
     ) -> _Candidate | None:
         """A nonlinear candidate that is clearly better: relief with the given predictor, or a Gaussian SVM."""
-        if not is_searched(problem, splits):
+        if problem.adjust is not None or not is_searched(problem, splits):
             return None
         orders = self._nonlinear_paths(problem, splits, inner)
         ranked = [{**paths, **order} for paths, order in zip(ranked, orders, strict=True)]
@@ -397,6 +399,7 @@ class AutoSelector(SplittingSelector):
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
     ) -> dict[str, tuple[FloatArray, list[Any]]]:
         """Scores and subsets of each ranking."""
+        ranked = [{name: path.beside(problem.covariates) for name, path in paths.items()} for paths in ranked]
         scores, selected = score_paths(plan, ranked, splits, self.n_jobs, problem.progress)
         if self.scoring is None and not problem.target.has_classes:
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
@@ -511,14 +514,16 @@ class AutoSelector(SplittingSelector):
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
+        covariates = None if problem.adjust is None else problem.adjust.columns[rows]
         # The path records what did not converge, and this selector warns.
         with (
             suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning),
             _limited_threads(problem),
         ):
             design = in_one_piece(problem.design.take_rows(rows))
+            shared = SharedValues(members_C=known_C)
             return consensus._fit(
-                design, target[rows], {}, groups=groups, shared=SharedValues(members_C=known_C)
+                design, target[rows], {}, groups=groups, shared=shared, covariates=covariates
             )
 
     def _constrained(self, path: SelectionPath, problem: Problem) -> SelectionPath:
@@ -557,7 +562,7 @@ class AutoSelector(SplittingSelector):
         for name, selector in self._named_selectors(quick_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
             if problem.target.kind in tasks:
-                found.append((name, self._configured(selector)))
+                found.append((name, self._configured(selector, problem)))
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "
@@ -567,7 +572,8 @@ class AutoSelector(SplittingSelector):
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_candidates(self.task, elimination, names_of_candidates(self.task))
+            names = names_of_candidates(self.task, is_adjusted=self.adjust is not None)
+            return default_candidates(self.task, elimination, names)
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
@@ -581,22 +587,21 @@ class AutoSelector(SplittingSelector):
                 f"{written(repeated)} twice; give pairs (name, selector)",
             )
 
-    def _configured(self, selector: Any) -> Any:
+    def _configured(self, selector: Any, problem: Problem) -> Any:
         """A clone with the task and the column settings of this selector."""
         copy = clone(selector)
         known = copy.get_params(deep=False)
         if "task" in known:
             copy.set_params(task=self.task)
         for name in ("feature_groups", "always_keep"):
-            value = getattr(self, name)
-            if value is None:
+            if getattr(self, name) is None:
                 continue
             if name not in known:
                 raise ValueError(
                     f"The '{name}' parameter of AutoSelector needs methods that have it too; "
                     f"{type(copy).__name__} does not. Leave it out of 'selectors'."
                 )
-            copy.set_params(**{name: value})
+            copy.set_params(**{name: getattr(problem, name)})  # of the candidates, without the covariates
         return copy
 
     @property
@@ -629,9 +634,9 @@ def _repeated_splits(cv: Any, problem: Problem, target: NDArray[Any], seed: int,
         return make_splits(cv, target, problem.sample_groups, **settings)
 
 
-def names_of_candidates(task: str) -> tuple[str, ...]:
+def names_of_candidates(task: str, *, is_adjusted: bool = False) -> tuple[str, ...]:
     """Names of the methods whose consensus is the default linear candidate."""
-    return DEFAULT_METHODS[task]
+    return default_methods(task, is_adjusted=is_adjusted)
 
 
 def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:

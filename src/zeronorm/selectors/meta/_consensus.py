@@ -23,11 +23,12 @@ from zeronorm.engines.elimination._smooth_models import least_missed_last
 from zeronorm.engines.elimination._work import work_of_elimination
 from zeronorm.registry import Registered, get_method, register
 from zeronorm.resampling._fitted_path import fitted_path
+from zeronorm.selection._covariates import Covariates, in_residual_deviations
 from zeronorm.selection._kinds import count, exceptions, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Labels, Real
+from zeronorm.selection.target import Labels, Real, TimeToEvent
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors._wrapping import fit_inside
 from zeronorm.solvers.linear import prefers_gram, svm_loss
@@ -38,7 +39,9 @@ from zeronorm.solvers.linear import prefers_gram, svm_loss
 DEFAULT_METHODS = {
     Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
     Real.task: ("fisher", "arom", "lasso", "rfe"),
+    TimeToEvent.task: ("cox-score",),
 }
+ADJUSTED = {"l1-svm": "logistic-lasso"}  # what stands for a method that cannot have covariates
 SHORTLIST = 100  # features that are ranked again jointly; 60 and 200 are nearly as good on the tuning data
 # The C for the shortlist is found on the samples that also chose the shortlist, so it is too large: the penalty is
 # multiplied by these factors, chosen on tuning data: among 0.3, 1, 3 and 10 for classes, among 3, 10, 30, 100, 300 and
@@ -157,6 +160,7 @@ class Consensus(SplittingSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -172,12 +176,14 @@ class Consensus(SplittingSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
         named = self._named_selectors(quick_elimination(problem))
+        refuse_own_adjust(self, named)
         p = problem.n_features
         self.subset_size_ = max(1, round(p**0.5)) if self.subset_size is None else min(self.subset_size, p)
         parts = self._samples(problem)
@@ -193,7 +199,7 @@ class Consensus(SplittingSelector):
         stopped: dict[str, None] = {}  # selectors that did not converge, in order
         costs = []
         with problem.progress.task("Ranking", len(tasks)) as advance:
-            data = problem.design, target, problem.sample_groups
+            data = problem.design, target, problem.sample_groups, problem.adjust
             fits = (delayed(_rank)(selector, *data, *rest) for selector, *rest in tasks)
             for i, (rank, has_converged, cost) in enumerate(parallel(fits)):
                 ranks[divmod(i, len(named))] = rank
@@ -264,7 +270,8 @@ class Consensus(SplittingSelector):
 
     def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
         if self.selectors is None:
-            return default_candidates(self.task, elimination)
+            names = default_methods(self.task, is_adjusted=self.adjust is not None)
+            return default_candidates(self.task, elimination, names)
         return named_selectors(self.selectors, self.task)
 
     def _check_parameters(self) -> None:
@@ -304,11 +311,13 @@ def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionP
     """
     first = path.order[:n_refined]
     standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
+    if problem.adjust is not None:
+        standardized = in_residual_deviations(standardized, problem.adjust)
     distinct = distinct_columns(first_copies(standardized))
-    design = standardized.take(distinct)
+    design = replace(problem, design=standardized.take(distinct)).residual_design()
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     targets = problem.target.around_zero().columns()
-    targets = targets - np.average(targets, axis=0, weights=weight)
+    targets = problem.residuals(targets - np.average(targets, axis=0, weights=weight))
     cost = automatic_C(replace(problem, design=design)).raw
     are_few = not problem.target.has_classes and problem.n_samples <= problem.n_features
     factor = PENALTY_OF_FEW if are_few else PENALTY
@@ -320,6 +329,22 @@ def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionP
     scores = path.scores.copy()
     scores[order[:n_refined]] = path.scores[first]
     return replace(path, order=order, scores=scores)
+
+
+def default_methods(task: str, *, is_adjusted: bool) -> tuple[str, ...]:
+    """The names of the default methods; with covariates only those that can have them."""
+    names: tuple[str, ...] = DEFAULT_METHODS[task]
+    return tuple(ADJUSTED.get(name, name) for name in names) if is_adjusted else names
+
+
+def refuse_own_adjust(selector: Any, named: Sequence[tuple[str, Any]]) -> None:
+    """Raise an error for selectors in a list that have covariates of their own."""
+    for name, member in named:
+        if getattr(member, "adjust", None) is not None:
+            raise ValueError(
+                f"The selector {name!r} of {type(selector).__name__} has a parameter 'adjust' of its own. Set it on "
+                f"{type(selector).__name__}, which adjusts all of its selectors."
+            )
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:
@@ -363,6 +388,7 @@ def _rank(
     design: Design,
     target: NDArray[Any],
     groups: NDArray[Any] | None,
+    adjust: Covariates | None,
     rows: IntArray | None,
     rng: np.random.Generator,
     shared: SharedValues,
@@ -371,7 +397,8 @@ def _rank(
     if rows is not None:  # other rows share only the C
         design, target, shared = design.take_rows(rows), target[rows], SharedValues(shared.C)
         groups = None if groups is None else groups[rows]
-    fitted = fit_inside(selector, design, target, rng, groups, shared)
+        adjust = None if adjust is None else adjust.take(rows)
+    fitted = fit_inside(selector, design, target, rng, groups, shared, adjust)
     path = fitted_path(fitted, design.n_features)
     return (path.position() + 1).astype(np.int32), path.converged, _C_found(fitted)
 

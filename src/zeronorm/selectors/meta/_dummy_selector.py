@@ -7,9 +7,16 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._dummy_calibration import Calibration, Round, Selection, best_selection
-from zeronorm.engines._dummy_neighbours import NeighbourWeights, effective_samples
+from zeronorm.engines._dummy_calibration import (
+    Calibration,
+    Round,
+    Selection,
+    best_selection,
+    most_relevant,
+    widest,
+)
 from zeronorm.engines._dummy_paths import DummyExperiment, LeastAngleExperiment
+from zeronorm.engines._dummy_relevance import effective_samples, relevance_probabilities
 from zeronorm.engines._dummy_screening import (
     ForwardData,
     between_shares,
@@ -68,16 +75,17 @@ class DummySelector(PossiblyEmptySelector):
     that they do, so that 10 p dummies for millions of features take neither time nor memory. Of wide data only
     the columns that can enter are kept in memory; a last pass over all columns confirms that no other could.
 
-    Two kinds of path are run, and the one that selects more is taken: orthogonal matching pursuit finds strong effects
-    that least-angle regression, the path of the paper, finds late, and least-angle regression more of the weak ones.
-    With least-angle paths L is at once as large as allowed, so that T changes the estimate in fine steps.
+    Two kinds of path are run: orthogonal matching pursuit finds strong effects that least-angle regression, the path
+    of the paper, finds late, and least-angle regression more of the weak ones. With least-angle paths L is at once as
+    large as allowed, so that T changes the estimate in fine steps.
 
-    Dummies cannot show which of several correlated features is relevant. ``neighbors="weighed"`` therefore estimates
-    the probability :math:`w_j` that feature j is relevant and not one that is correlated with it by 0.4 or more, given
-    the other kept features. Those with the largest :math:`\Phi'_T(j)\, w_j` are kept, as long as the mean of
-    :math:`1 - \Phi'_T(j)\, w_j` is within the level. What all features share is removed first (``n_factors``). With
-    ``groups`` in ``fit`` the dummies vary between groups of samples as the features do, so that repeated samples of
-    one patient do not count as independent.
+    Dummies cannot show which of several correlated features is relevant, so that the estimate is too low where columns
+    are correlated. ``neighbors="weighed"`` takes the features with :math:`\Phi_T(j) > 1/2` on one of the paths as
+    candidates. With all columns that may stand for them in a Bayesian linear model, :math:`w_j` is the probability
+    that feature j is relevant, over all sets of features. Those with the largest :math:`w_j \ge 1/2` are kept, as
+    long as the mean of :math:`1 - w_j` is within the level. What all features share is removed first
+    (``n_factors``). With ``groups`` in ``fit`` the dummies vary between groups of samples as the features do, and the
+    model counts independent samples only, so that repeated samples of one patient do not count as independent.
 
     Parameters
     ----------
@@ -87,9 +95,10 @@ class DummySelector(PossiblyEmptySelector):
         Here: the false discovery rate.
     path
         "orthogonal": the column with the largest product with the residual of the least-squares fit (orthogonal
-        matching pursuit). "least_angle": least-angle regression, as in the paper. "both": the one that selects more.
+        matching pursuit). "least_angle": least-angle regression, as in the paper. "both": both of them.
     neighbors
-        "weighed": features that a neighbour may stand for count as false in part. "ignored": as in the paper.
+        "weighed": the share of false features follows from the probability that each is relevant, which is small if
+        others can stand for it. "ignored": from the dummies, as in the paper.
     n_factors
         "auto": those before the largest gap between eigenvalues, if they act on many features; none with ``groups``.
 
@@ -100,7 +109,7 @@ class DummySelector(PossiblyEmptySelector):
         target to order equal ones.
     q_values_ : ndarray of shape (n_features_in_,)
         Estimated share of false features in the smallest selection, at this T and v, that contains the feature; 1 for
-        features that did not enter often enough.
+        features that did not enter often enough, or are more likely irrelevant than relevant.
     estimated_fdp_ : float
         Estimated share of false features among the selected ones; 0 if there are none.
     voting_level_ : float
@@ -190,12 +199,32 @@ class DummySelector(PossiblyEmptySelector):
 
         with problem.progress.task("Running random experiments"):
             chosen = run_on_working_set(data, run)
-        weigh = None
-        if self.neighbors == "weighed":
-            independent = effective_samples(data.target, distribution.labels) - data.removed.shape[1]
-            weigh = NeighbourWeights(last, data.target, independent)
-        found = (best_selection(one, self.level, weigh) for one in rounds.values())
-        return self._path_of(max(found, key=lambda one: one.kept.size), chosen, data)
+        if self.neighbors == "ignored":
+            every = (best_selection(one, self.level) for one in rounds.values())
+            found = max(every, key=lambda one: one.kept.size)
+        else:
+            found = self._most_relevant(list(rounds.values()), last, data, distribution, seed)
+        return self._path_of(found, chosen, data)
+
+    def _most_relevant(
+        self,
+        paths: list[list[Round]],
+        columns: FloatArray,
+        data: ForwardData,
+        distribution: DummyDistribution,
+        seed: int,
+    ) -> Selection:
+        """Of the columns that entered before dummies, those that are relevant with the largest probabilities."""
+        joined = widest(paths)
+        relevance = relevance_probabilities(
+            columns,
+            data.target,
+            effective_samples(data.target, distribution.labels) - data.removed.shape[1],
+            data.design.n_features,
+            np.flatnonzero(joined.occurrences > joined.votes[0]),
+            np.random.default_rng([seed, len(PATHS)]),
+        )
+        return most_relevant(joined, relevance, self.level)
 
     def _calibration(self, path: str, n_features: int, distribution: DummyDistribution) -> Calibration:
         """Least-angle paths have all dummies, so that they stop at finer steps; orthogonal ones lose power by that."""

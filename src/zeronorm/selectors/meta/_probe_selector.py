@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
 from zeronorm.design import DenseDesign, Design
-from zeronorm.design._index import Index, compose
+from zeronorm.design._joined import JoinedDesign
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.registry import Registered, get_method, register
+from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -138,7 +139,7 @@ class ProbeSelector(ErrorControlSelector):
         target = problem.target.labels()
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         draws = (
-            delayed(self._one_draw)(problem.design, target, groups, n_probes, rng)
+            delayed(self._one_draw)(problem.design, target, groups, n_probes, rng, problem.adjust)
             for rng in problem.rng.spawn(n_repeats)
         )
         ahead, position = np.zeros(problem.n_features), np.zeros(problem.n_features)
@@ -188,11 +189,13 @@ class ProbeSelector(ErrorControlSelector):
         groups: NDArray[Any] | None,
         n_probes: int,
         rng: np.random.Generator,
+        adjust: Covariates | None,
     ) -> tuple[SelectionPath, FloatArray, FloatArray]:
         """The path on data and probes; per feature, the number of probes ahead and the position among the features."""
         p = design.n_features
         noise = draw_probes(design, n_probes, self.probes, rng, groups)
-        path, _, position = self._fit_shuffled(JoinedDesign(design, DenseDesign(noise)), target, rng, groups)
+        joined = JoinedDesign(design, DenseDesign(noise))
+        path, _, position = self._fit_shuffled(joined, target, rng, groups, adjust)
         ahead = np.searchsorted(np.sort(position[p:]), position[:p])
         return path, ahead.astype(np.float64), (position[:p] - ahead).astype(np.float64)
 
@@ -248,34 +251,3 @@ def exchanged_groups(values: FloatArray, groups: NDArray[Any], rng: np.random.Ge
     source = np.take_along_axis(within, starts[donor] + chosen, axis=0)
     found[rows] = np.take_along_axis(values, source, axis=0)
     return found
-
-
-# -- Two designs side by side --
-
-
-class JoinedDesign(Design):
-    """The columns of ``left`` followed by those of ``right``, without a copy; columns have no names."""
-
-    def __init__(self, left: Design, right: Design, columns: Index | None = None) -> None:
-        if left.n_samples != right.n_samples:
-            raise ValueError(
-                "Two designs can only be joined if they have the same samples. Got "
-                f"{left.n_samples} and {right.n_samples} samples."
-            )
-        self.left, self.right = left, right
-        self._columns: Index = range(left.n_features + right.n_features) if columns is None else columns
-        super().__init__((left.n_samples, len(self._columns)), np.dtype(np.float64))
-
-    def _take(self, columns: Index) -> JoinedDesign:
-        return JoinedDesign(self.left, self.right, compose(self._columns, columns))
-
-    def _take_rows(self, rows: Index) -> JoinedDesign:
-        return JoinedDesign(self.left.take_rows(rows), self.right.take_rows(rows), self._columns)
-
-    def _fill(self, columns: Index, out: FloatArray) -> None:
-        chosen = np.asarray(compose(self._columns, columns), dtype=np.intp)
-        p = self.left.n_features
-        for design, where in ((self.left, chosen < p), (self.right, chosen >= p)):
-            positions = np.flatnonzero(where)
-            if positions.size:
-                out[:, positions] = design.block(chosen[positions] - (0 if design is self.left else p))

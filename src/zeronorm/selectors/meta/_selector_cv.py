@@ -128,6 +128,9 @@ class SelectorCV(MetaSelector, SplittingSelector):
     def _wrapped(self) -> Any:
         return get_method("fisher").cls() if self.selector is None else self.selector
 
+    def _holder_of_adjust(self) -> Any:
+        return self  # the wrapped selector gets all columns and sets its covariates apart itself
+
     def _select(self, problem: Problem) -> SelectionPath:
         seed = int(problem.rng.integers(2**31))
         target = problem.target.labels()
@@ -154,7 +157,7 @@ class SelectorCV(MetaSelector, SplittingSelector):
         )
 
     def _sizes_to_try(self, path: SelectionPath) -> NDArray[np.intp]:
-        p = path.n_features
+        p = path.n_candidates
         if self.sizes is None:
             start = smallest_size(path)
             grid = np.geomspace(start, p, min(LENGTH_OF_DEFAULT_GRID, p - start + 1))

@@ -15,6 +15,7 @@ from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
 from zeronorm.engines._integrated_paths import integrate_paths, shares_by_size
 from zeronorm.registry import Registered, get_method, register
+from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._kinds import exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -276,7 +277,7 @@ class StabilitySelection(ErrorControlSelector):
         )
         labels, groups = target.labels(), problem.sample_groups
         fits = (
-            delayed(self._one_half)(problem.design, labels, groups, rows, rng)
+            delayed(self._one_half)(problem.design, labels, groups, rows, rng, problem.adjust)
             for rows, rng in zip(halves, problem.rng.spawn(len(halves)), strict=True)
         )
         yield from Parallel(n_jobs=self.n_jobs, return_as="generator")(fits)
@@ -288,11 +289,15 @@ class StabilitySelection(ErrorControlSelector):
         groups: NDArray[Any] | None,
         rows: IntArray,
         rng: np.random.Generator,
+        adjust: Covariates | None,
     ) -> SelectionPath:
         own = None if groups is None else groups[rows]
-        return self._wrapped_path(design.take_rows(rows), labels[rows], rng, own)[1]
+        part = None if adjust is None else adjust.take(rows)
+        return self._wrapped_path(design.take_rows(rows), labels[rows], rng, own, part)[1]
 
     def _check_parameters(self) -> None:
+        if getattr(self._holder_of_adjust(), "adjust", None) is not None:
+            self._refuse_column_settings()
         if self.sampling == "halves" and self.assumption == "unimodal":
             raise parameter_error(self, "assumption", "'worst_case' with sampling='halves'")
         if self.bound == "frequency":

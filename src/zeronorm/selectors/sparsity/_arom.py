@@ -180,6 +180,7 @@ class AROM(WeightedSplittingSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
@@ -200,6 +201,13 @@ class AROM(WeightedSplittingSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
+
+    def _check_adjusted(self) -> None:
+        if self.norm != "l2":
+            raise parameter_error(self, "norm", "'l2' with 'adjust'")
+        if self.validation_fraction is not None:
+            raise parameter_error(self, "validation_fraction", "None with 'adjust'")
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)

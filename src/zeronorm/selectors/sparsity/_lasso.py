@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.design import Design, as_design
+from zeronorm.design import as_design
 from zeronorm.engines._sparse_paths import (
     distinct_columns,
     entry_scores,
@@ -123,6 +123,7 @@ class LassoSelector(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm_bound = norm_bound
@@ -133,6 +134,7 @@ class LassoSelector(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)
@@ -201,13 +203,16 @@ class LassoSelector(WeightedSelector):
 
 
 def centred_least_squares(problem: Problem) -> tuple[LassoFactor, FloatArray]:
-    """Columns and targets of the equivalent problem without weights and bias; a dense copy where the data are small."""
+    """Columns and targets of the equivalent problem without weights and bias; a dense copy where the data are small.
+
+    Residuals of the regression on covariates give the same weights (Frisch, Waugh and Lovell).
+    """
     weight, Y = problem.sample_weight, problem.target.columns()
     if problem.n_classes > 2:
         Y = (Y + 1.0) / 2.0
-    Y = Y - np.average(Y, axis=0, weights=weight)
-    means = problem.design.column_stats(sample_weight=weight).mean
-    design: Design = problem.design
+    Y = problem.residuals(Y - np.average(Y, axis=0, weights=weight))
+    design = problem.residual_design()
+    means = design.column_stats(sample_weight=weight).mean
     if means.any():
         design = design.transformed(means)
     X: LassoFactor = design if weight is None else WeightedRows(design, np.sqrt(weight))

@@ -94,6 +94,7 @@ class LogisticLasso(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -104,6 +105,7 @@ class LogisticLasso(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:

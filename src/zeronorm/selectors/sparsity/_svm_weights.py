@@ -117,6 +117,7 @@ class SVMWeights(WeightedSplittingSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.norm = norm
@@ -134,9 +135,14 @@ class SVMWeights(WeightedSplittingSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
 
     def _follows_target_outliers(self) -> bool:
         return self.loss == "squared"
+
+    def _check_adjusted(self) -> None:
+        if self.norm != "l2":
+            raise parameter_error(self, "norm", "'l2' with 'adjust'")
 
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = epsilon_of(self, problem)

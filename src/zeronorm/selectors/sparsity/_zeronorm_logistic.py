@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import gammaln
 
-from zeronorm._types import FloatArray
+from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
@@ -116,6 +116,7 @@ class ZeroNormLogistic(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -130,11 +131,12 @@ class ZeroNormLogistic(WeightedSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        model = LogisticSubsets(problem.design, problem.target.columns(), weight, self.ridge)
+        model = LogisticSubsets(problem.with_basis(), problem.target.columns(), weight, self.ridge)
         largest = self._largest_size(problem, float(weight.sum()))
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():
@@ -157,17 +159,19 @@ class ZeroNormLogistic(WeightedSelector):
         stats = problem.design.column_stats(sample_weight=problem.sample_weight)
         usable = ~stats.is_constant(problem.design.dtype)
         usable[problem.always_keep] = False
-        eligible = np.flatnonzero(usable)
+        eligible, free = np.flatnonzero(usable), _free_columns(problem)
         variance = np.where(usable, stats.variance, 1.0)
-        search = best_subsets(model, eligible, problem.always_keep, variance)
+        # Covariates are in every subset, like features that are always kept, but are not counted.
+        forced = np.concatenate([problem.always_keep, free])
+        search = best_subsets(model, eligible, forced, np.append(variance, np.ones(free.size)))
         with problem.progress.task("Best subsets", largest) as advance:
-            fits, n_passes = search.run(largest, advance)
-        residuals, _ = model.residuals(model.fit(_NOTHING), model.rows_and_ones(_NOTHING))
+            fits, n_passes = search.run(largest + free.size, advance)
+        residuals, _ = model.residuals(model.fit(free), model.rows_and_ones(free))
         slopes = np.abs(problem.design.transpose_dot(residuals.T)).sum(axis=1)
-        supports = [fit.columns for fit in fits]
+        supports = [_features_of(fit, problem) for fit in fits]
         # Features in smaller subsets come first; of those equal in this, features in more subsets.
         scores = entry_scores(
-            supports, [1.0 / max(fit.size, 0.5) for fit in fits], slopes / np.sqrt(variance)
+            supports, [1.0 / max(s.size, 0.5) for s in supports], slopes / np.sqrt(variance)
         )
         return self._path(problem, model, fits, scores, n_iter=n_passes, converged=model.all_converged)
 
@@ -179,16 +183,20 @@ class ZeroNormLogistic(WeightedSelector):
         scores: FloatArray,
         **fields: Any,
     ) -> SelectionPath:
-        visited = [fit for fit in fits if fit.size]
+        visited = [fit for fit in fits if _features_of(fit, problem).size]
+        subsets = [_features_of(fit, problem) for fit in visited]
         total = float(model.weight.sum())
-        criterion = [_extended_bic(fit, problem.n_features, total) for fit in visited]
+        criterion = [
+            _extended_bic(fit, subset.size, problem.n_features, total)
+            for fit, subset in zip(visited, subsets, strict=True)
+        ]
         return SelectionPath.from_subsets(
-            [fit.columns for fit in visited],
+            subsets,
             n_features=problem.n_features,
             tie_break=scores,
             scores=scores,
             objective=np.asarray([fit.objective for fit in visited]),
-            selected_size=visited[int(np.argmin(criterion))].size if visited else None,
+            selected_size=subsets[int(np.argmin(criterion))].size if visited else None,
             remedy="raise ridge, or max_reweightings, or loosen tol.",
             **fields,
         )
@@ -208,7 +216,7 @@ class ZeroNormLogistic(WeightedSelector):
                 self._solve_reweighted(models, float(penalty))
                 support = distinct[models.support]
                 if support.size and support.tobytes() not in fits and support.size <= most:
-                    fits[support.tobytes()] = model.fit(support)
+                    fits[support.tobytes()] = model.fit(np.concatenate([support, _free_columns(problem)]))
                 supports.append(support)
                 levels.append(float(penalty))
                 advance(1)
@@ -232,12 +240,19 @@ class ZeroNormLogistic(WeightedSelector):
                 break
 
 
-_NOTHING = np.empty(0, dtype=np.intp)
+def _free_columns(problem: Problem) -> IntArray:
+    """The positions of the covariates behind the features."""
+    rank = 0 if problem.adjust is None else problem.adjust.rank
+    return np.arange(problem.n_features, problem.n_features + rank)
 
 
-def _extended_bic(fit: SubsetFit, n_features: int, total_weight: float) -> float:
+def _features_of(fit: SubsetFit, problem: Problem) -> IntArray:
+    """The features of a fit, without the covariates."""
+    return fit.columns if problem.adjust is None else fit.columns[fit.columns < problem.n_features]
+
+
+def _extended_bic(fit: SubsetFit, k: int, n_features: int, total_weight: float) -> float:
     """Extended BIC: twice the loss, plus log n per weight, plus twice the log number of subsets of this size."""
-    k = fit.size
     n_subsets = gammaln(n_features + 1) - gammaln(k + 1) - gammaln(n_features - k + 1)
     return float(2.0 * fit.objective + fit.coef.size * np.log(total_weight) + 2.0 * n_subsets)
 

@@ -166,6 +166,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.q = q
@@ -182,6 +183,13 @@ class ZeroNormSVM(WeightedSplittingSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
+
+    def _check_adjusted(self) -> None:
+        if np.isinf(self.q):
+            raise parameter_error(self, "q", "finite with 'adjust'")
+        if self.validation_fraction is not None:
+            raise parameter_error(self, "validation_fraction", "None with 'adjust'")
 
     def _select(self, problem: Problem) -> SelectionPath:
         self.representative_ = first_copies(problem.design)

@@ -3,6 +3,7 @@
 .. math:: \\min_{w, b}\\ \\tfrac12 \\|w / z\\|_2^2 + L(Xw + b) \\qquad\\text{or}\\qquad \\|w / z\\|_1 + L(Xw + b)
 """
 
+from zeronorm.solvers.linear._cox import COX, CoxLoss
 from zeronorm.solvers.linear._losses import (
     LOGISTIC,
     ROBUST_LOSSES,
@@ -28,9 +29,11 @@ from zeronorm.solvers.linear._ways import (
 )
 
 __all__ = [
+    "COX",
     "LOGISTIC",
     "ROBUST_LOSSES",
     "SQUARED_ERROR",
+    "CoxLoss",
     "EpsilonInsensitiveLoss",
     "HingeLoss",
     "HuberLoss",

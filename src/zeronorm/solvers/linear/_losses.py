@@ -48,6 +48,11 @@ class Loss(ABC):
     def hessian(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
         """The second derivatives of L: the matrix, or only its diagonal where all others are zero."""
 
+    def sandwich(self, f: FloatArray, y: FloatArray, cost: FloatArray, columns: FloatArray) -> FloatArray:
+        """The second derivatives multiplied by columns from both sides."""
+        bend = self.hessian(f, y, cost)
+        return np.asarray((columns.T * bend if bend.ndim == 1 else columns.T @ bend) @ columns)
+
     @property
     def has_kinks(self) -> bool:
         """Whether the slope jumps somewhere, so that Newton's method on the loss fails."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zeronorm._types import BoolArray, FloatArray
+from zeronorm.design import Design
 from zeronorm.design._index import each, made_absolute
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._status import Ended, Status
@@ -18,6 +19,15 @@ from zeronorm.solvers.linear._ways import Way
 
 Norm = Literal["l2", "l1"]
 Pairing = Literal["one_vs_rest", "one_vs_one"]
+
+
+FREE = (
+    1e4  # how much less a covariate costs than an error; with 1e6 pairwise steps in the dual hardly converge
+)
+
+
+def _basis(problem: Problem) -> FloatArray | None:
+    return None if problem.adjust is None else problem.adjust.basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,8 @@ class LinearProblem:
     scale : the factors z of the features; None: all are one.
     joint : the models are the classes of one problem with a slack for each sample and each other class (Weston &
         Watkins 1999).
+    covariates : columns Q with free weights v, which add Qv to the decision values; None: there are none. They are of
+        variance one and uncorrelated.
     """
 
     loss: Loss
@@ -42,6 +54,7 @@ class LinearProblem:
     norm: Norm = "l2"
     scale: FloatArray | None = None
     joint: bool = False
+    covariates: FloatArray | None = None
 
     @classmethod
     def of(
@@ -51,14 +64,16 @@ class LinearProblem:
         targets, involved = problem.target.model_columns(pairing)
         cost = np.broadcast_to(np.asarray(problem.sample_costs(C), dtype=np.float64), problem.n_samples)
         # Errors on samples of other classes cost nothing, so these samples have no influence.
-        return cls(loss, targets, np.where(involved, cost[:, None], 0.0), norm)
+        costs = np.where(involved, cost[:, None], 0.0)
+        return cls(loss, targets, costs, norm, covariates=_basis(problem))
 
     @classmethod
     def jointly(cls, problem: Problem, loss: Loss, C: float | FloatArray, norm: Norm = "l2") -> LinearProblem:
         """One problem for all classes together."""
         targets = np.where(problem.y[:, None] == np.arange(problem.n_classes), 1.0, -1.0)
         cost = np.broadcast_to(problem.sample_costs(1.0) * np.asarray(C, dtype=np.float64), problem.n_samples)
-        return cls(loss, targets, np.repeat(cost[:, None], problem.n_classes, axis=1), norm, joint=True)
+        costs = np.repeat(cost[:, None], problem.n_classes, axis=1)
+        return cls(loss, targets, costs, norm, joint=True, covariates=_basis(problem))
 
     @property
     def n_models(self) -> int:
@@ -67,6 +82,22 @@ class LinearProblem:
     def model(self, c: int) -> LinearProblem:
         """The problem of one model."""
         return replace(self, targets=self.targets[:, [c]], costs=self.costs[:, [c]])
+
+    def covariate_factor(self, diagonal: float = 1.0) -> float:
+        """The factor of the covariates that makes their weights practically free, as the ℓ2 norm divides by it.
+
+        Relative to the errors, what it leaves of their gradient is about one over ``FREE``. With a hard margin, where
+        errors have no cost, it follows the mean ``diagonal`` of the kernel.
+        """
+        paid = self.costs[(self.costs > 0.0) & np.isfinite(self.costs)]
+        unit = float(np.abs(self.targets).max(initial=0.0)) if self.loss.has_kinks else 1.0
+        return float(np.sqrt(FREE * max(unit, 1.0) / paid.mean() if paid.size else FREE * diagonal))
+
+    def covariate_columns(self, diagonal: float = 1.0) -> FloatArray:
+        """The covariates times their factor; no column where there are none."""
+        if self.covariates is None:
+            return np.empty((len(self.targets), 0))
+        return self.covariate_factor(diagonal) * self.covariates
 
     def costlier(self, factor: float) -> LinearProblem:
         """The problem with all costs multiplied."""
@@ -114,6 +145,7 @@ class Solution(Ended):
     rescaled : the weights over the factors, w / z.
     models : the solution of each model by its solver, with objective and gap.
     state : where a similar problem starts.
+    offset : what the covariates add to the decision values, one column for each model; None without covariates.
     """
 
     rescaled: FloatArray
@@ -124,6 +156,12 @@ class Solution(Ended):
     state: State
     models: Sequence[Any] = ()
     scale: FloatArray | None = field(default=None, repr=False)
+    offset: FloatArray | None = field(default=None, repr=False)
+
+    def decisions(self, design: Design) -> FloatArray:
+        """The decision values of the samples that the problem was solved for, one column for each model."""
+        found = design.dot(self.weights) + self.bias
+        return np.asarray(found if self.offset is None else found + self.offset)
 
     @cached_property
     def weights(self) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -17,7 +18,7 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.execution import one_thread_for_little_work
 from zeronorm.solvers._status import Ended, Status
-from zeronorm.solvers.linear._losses import Loss
+from zeronorm.solvers.linear._losses import Loss, SeparableLoss
 from zeronorm.solvers.svm._tall import hessian_step
 
 LEAST_CURVATURE = 1e-12  # relative to the cost: keeps Newton's weights positive where a sample is certain
@@ -171,10 +172,12 @@ def solve_in_weights(
             if n_iter >= max_iter:
                 break
             n_iter += 1
-            hessian, goal = loss.hessian(decision, y, cost), (0.1 * tol) ** 2 * max(objective, TINY)
-            step, decrement = None, _largest_decrement(gradient, hessian)
+            goal = (0.1 * tol) ** 2 * max(objective, TINY)
+            is_sum = isinstance(loss, SeparableLoss)
+            bend = loss.hessian(decision, y, cost) if is_sum else partial(loss.sandwich, decision, y, cost)
+            step, decrement = None, _largest_decrement(gradient, bend, y.size)
             if decrement > goal:
-                step = _step_in_weights(design, hessian, gradient, loss.has_bias)
+                step = _step_in_weights(design, bend, gradient, loss.has_bias)
                 decrement = -float(gradient @ step)
             if step is None or decrement <= goal:
                 status = Status.CONVERGED
@@ -190,21 +193,26 @@ def solve_in_weights(
     return SmoothSolution(-slope, float(bias), objective, gap, n_iter, status, weights)
 
 
-def _largest_decrement(gradient: FloatArray, hessian: FloatArray) -> float:
+# Second derivatives of a loss: the diagonal of a sum over samples, or the function that multiplies columns from both
+# sides, which for many samples needs no matrix of them.
+Bend = FloatArray | Callable[[FloatArray], FloatArray]
+
+
+def _largest_decrement(gradient: FloatArray, bend: Bend, n_samples: int) -> float:
     """The squared gradient in units of the curvature, which is at least one in the weights: it needs no system."""
-    in_bias = float(gradient[-1]) ** 2
-    return float(gradient[:-1] @ gradient[:-1]) + (
-        in_bias / max(float(hessian.sum()), TINY) if in_bias else 0.0
-    )
+    in_weights, in_bias = float(gradient[:-1] @ gradient[:-1]), float(gradient[-1]) ** 2
+    if not in_bias:
+        return in_weights
+    along_bias = bend(np.ones((n_samples, 1))) if callable(bend) else bend
+    return in_weights + in_bias / max(float(along_bias.sum()), TINY)
 
 
-def _step_in_weights(design: Design, hessian: FloatArray, gradient: FloatArray, has_bias: bool) -> FloatArray:
+def _step_in_weights(design: Design, bend: Bend, gradient: FloatArray, has_bias: bool) -> FloatArray:
     """Newton's step for the weights, then for the bias."""
-    if hessian.ndim == 1:
-        return hessian_step(design, hessian, gradient)
+    if not callable(bend):
+        return hessian_step(design, bend, gradient)
     X = design.block(slice(None))
-    columns = np.column_stack([X, np.ones(len(X))])
-    system = columns.T @ hessian @ columns
+    system = bend(np.column_stack([X, np.ones(len(X))]))
     system[np.arange(design.n_features), np.arange(design.n_features)] += 1.0
     if not has_bias:
         system[-1], system[:, -1], system[-1, -1] = 0.0, 0.0, 1.0

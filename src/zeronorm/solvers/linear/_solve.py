@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from zeronorm._types import FloatArray
-from zeronorm.design import Design, contiguous
+from zeronorm.design import DenseDesign, Design, contiguous
 from zeronorm.design._index import each
+from zeronorm.design._joined import JoinedDesign
 from zeronorm.execution import in_threads
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import _smooth
@@ -56,11 +57,41 @@ def solve(
     """
     way = choose(problem.loss, problem.norm, design.shape, reuse) if way is None else way
     if way is Way.PROGRAM:
+        if problem.covariates is not None:
+            raise NotImplementedError("Linear programs have no columns without a penalty.")
         return solve_programs(problem, design, state)
+    if problem.covariates is not None and way is Way.PRIMAL and not problem.joint:
+        return _solve_joined(problem, design, state, tol, max_iter)
     if problem.joint:
         return _solve_joint(problem, design, state, tol)
     find = _solve_on_gram if way is Way.GRAM else _solve_in_weights
     return find(problem, design, state, tol, max_iter)
+
+
+# -- With covariates --
+
+
+def _solve_joined(
+    problem: LinearProblem, design: Design, state: State | None, tol: float, max_iter: int | None
+) -> Solution:
+    """The solution in the weights of the features and of the covariates times their large factor."""
+    free = problem.covariate_columns()
+    p, scale = design.n_features, problem.scale
+    joined = replace(
+        problem,
+        covariates=None,
+        scale=None if scale is None else np.concatenate([scale, np.ones(free.shape[1])]),
+    )
+    found = _solve_in_weights(joined, JoinedDesign(design, DenseDesign(free)), state, tol, max_iter)
+    return replace(
+        found,
+        rescaled=found.rescaled[:p],
+        scale=scale,
+        state=replace(
+            found.state, weights=None
+        ),  # the next solution starts from the coefficients of the samples
+        offset=free @ found.rescaled[p:],
+    )
 
 
 # -- On the Gram matrix --
@@ -70,9 +101,12 @@ def _solve_on_gram(
     problem: LinearProblem, design: Design, state: State | None, tol: float, max_iter: int | None
 ) -> Solution:
     K = _gram(problem, design, state)
+    free = problem.covariate_columns(float(np.diagonal(K).mean()))
+    if free.size:
+        K = K + free @ free.T
     find = _solve_dual if problem.loss.has_dual else _solve_smooth_dual
     is_wide = design.n_features >= design.n_samples
-    product = partial(_product, design, problem.scale) if prefers_products(design) else None
+    product = partial(_product, design, problem.scale, free) if prefers_products(design) else None
     models: list[Any] = [
         find(K, problem, c, state, tol, max_iter, is_wide, product) for c in range(problem.n_models)
     ]
@@ -87,6 +121,8 @@ def _solve_on_gram(
         gram=None if state is None else state.gram,
     )
     found = _solution(problem, models, rescaled, Way.GRAM, after)
+    if free.size:
+        return replace(found, offset=free @ (free.T @ dual_coef))
     if problem.scale is None or stays_on_gram(design.n_samples, problem.loss, Reuse.NEAR):
         return found
     return replace(found, state=replace(after, weights=found.weights))  # for the primal, with other factors
@@ -103,10 +139,10 @@ def _gram(problem: LinearProblem, design: Design, state: State | None) -> FloatA
     )
 
 
-def _product(design: Design, scale: FloatArray | None, v: FloatArray) -> FloatArray:
+def _product(design: Design, scale: FloatArray | None, free: FloatArray, v: FloatArray) -> FloatArray:
     """The Gram matrix times ``v``, by products with the data."""
     found = design.transpose_dot(v)
-    return design.dot(found if scale is None else scale[:, None] ** 2 * found)
+    return design.dot(found if scale is None else scale[:, None] ** 2 * found) + free @ (free.T @ v)
 
 
 def _multiply_rows(weights: FloatArray, scale: FloatArray) -> None:
@@ -269,8 +305,10 @@ def _solve_smooth_primal(
 
 
 def _solve_joint(problem: LinearProblem, design: Design, state: State | None, tol: float) -> Solution:
+    K = _gram(problem, design, state)
+    free = problem.covariate_columns(float(np.diagonal(K).mean()))
     found = solve_weston_watkins(
-        _gram(problem, design, state),
+        K + free @ free.T if free.size else K,
         problem.targets.argmax(axis=1),
         problem.n_models,
         C=problem.costs[:, 0],
@@ -282,8 +320,9 @@ def _solve_joint(problem: LinearProblem, design: Design, state: State | None, to
     if problem.scale is not None:
         _multiply_rows(rescaled, problem.scale)
     after = State(bias=found.bias, dual_coef=found.dual_coef, programs=found)
+    offset = free @ (free.T @ found.dual_coef) if free.size else None
     return Solution(
-        rescaled, found.bias, found.status, found.n_iter, Way.GRAM, after, (found,), problem.scale
+        rescaled, found.bias, found.status, found.n_iter, Way.GRAM, after, (found,), problem.scale, offset
     )
 
 

@@ -44,9 +44,9 @@ class PenalizedLoss:
         """Derivative of the loss in each prediction."""
         return self.loss.gradient(f, self.y, self.share)
 
-    def hessian(self, f: FloatArray) -> FloatArray:
-        """Second derivatives of the loss in the predictions: the diagonal, or the whole matrix."""
-        return self.loss.hessian(f, self.y, self.share)
+    def sandwich(self, f: FloatArray, columns: FloatArray) -> FloatArray:
+        """Second derivatives of the loss in the weights of the columns."""
+        return self.loss.sandwich(f, self.y, self.share, columns)
 
 
 @dataclass(frozen=True)
@@ -110,16 +110,16 @@ def _gradient(
 ) -> FloatArray:
     slope = objective.slope(f)
     in_w = X.T @ slope + 2.0 * objective.penalty_l2 * w + objective.penalty_l1 * signs
-    return np.append(in_w, slope.sum())
+    return np.append(in_w, slope.sum() if objective.loss.has_bias else 0.0)
 
 
 def _newton_step(X: FloatArray, objective: PenalizedLoss, f: FloatArray, gradient: FloatArray) -> FloatArray:
     """The step for the weights, then for the bias."""
-    columns = np.column_stack([X, np.ones(len(X))])
-    bend = objective.hessian(f)
-    hessian = (columns.T * bend if bend.ndim == 1 else columns.T @ bend) @ columns
+    hessian = objective.sandwich(f, np.column_stack([X, np.ones(len(X))]))
     diagonal = np.einsum("ii->i", hessian)
     diagonal[:-1] += 2.0 * objective.penalty_l2
+    if not objective.loss.has_bias:
+        hessian[-1], hessian[:, -1], hessian[-1, -1] = 0.0, 0.0, 1.0
     ridge = RIDGE * max(float(diagonal.max()), 1e-300)
     while True:
         try:
