@@ -198,6 +198,8 @@ def test_panel(
     permutations: int = 0,
     group_design: str = "auto",
     task: str | None = None,
+    time: Any = None,
+    event: Any = None,
     samples: Any = None,
     id: str | None = None,
     sample_groups: Any = None,
