@@ -190,6 +190,22 @@ def test_options_that_do_not_suit_are_errors(frame, options, found):
         zeronorm.select(frame, time="months", event="died", **given)
 
 
+@pytest.mark.parametrize("control", ["fdr", "fwer", "expected"])
+def test_false_features_are_limited_by_probes(frame, control):
+    result = zeronorm.select(
+        frame, time="months", event="died", control=control, permutations=0, max_features=2
+    )
+    assert result.chosen_method == "probe-selector"
+    assert {"g0", "g1"} <= set(result.features)
+    assert len(result.features) <= 4
+
+
+def test_auto_ranks_and_sizes_by_cox_regression(frame):
+    result = zeronorm.select(frame, time="months", event="died", permutations=0, cv=2, max_features=4)
+    assert {"g0", "g1"} <= set(result.features)
+    assert any("cox-score" in note for note in result.notes)
+
+
 def test_other_metrics_of_survival(frame):
     y = {"time": frame["months"].to_numpy(), "event": (frame["died"] == "yes").to_numpy()}
     names = ["concordance", "uno_concordance", "integrated_brier_score", "calibration_slope"]

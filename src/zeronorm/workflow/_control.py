@@ -33,6 +33,7 @@ from zeronorm._messages import OptionError, setting
 from zeronorm.design import as_design
 from zeronorm.engines.knockoffs._filter import samples_needed
 from zeronorm.registry import get_method
+from zeronorm.selection.target import TimeToEvent
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -139,6 +140,8 @@ def choose_construction(table: Table, options: SelectOptions) -> Construction:
             f"expected number of {level:g} false features limits nothing. Lower it.",
             "level",
         )
+    if table.target.kind == TimeToEvent.kind:
+        return _for_times(table, control, level)
     facts = facts_of(table, with_correlations=control == "fdr" and table.target.kind != "multiclass")
     return CHOICES[control](facts, table.task, level)
 
@@ -256,6 +259,15 @@ def _for_expected_number(facts: Facts, task: str, level: float) -> Construction:
         f"halves of {facts.n_units} independent samples are large enough, and features that act together are found",
         RARELY_CHOSEN,
     )
+
+
+def _for_times(table: Table, control: str, level: float) -> Construction:
+    probes = {"fdr": (level, "fdr"), "fwer": (level, "fwer"), "expected": (level / table.n_features, "rate")}
+    selector = get_method("probe-selector").cls(
+        get_method("cox-score").cls(), level=probes[control][0], control=probes[control][1]
+    )
+    reason = "probes give each feature a p-value for any target, while dummies and knockoffs need classes or numbers"
+    return Construction("probe-selector", selector, reason, UNRELATED)
 
 
 def _probes(task: str, level: float, control: str) -> Any:

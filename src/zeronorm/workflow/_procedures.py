@@ -161,12 +161,12 @@ def default_method(table: Table) -> str:
 
 def default_notes(table: Table) -> list[str]:
     """A note on what is done if no method is named."""
+    from zeronorm.selectors.meta._auto import consensus_text
+
     methods = candidates(table)
     if not methods:
         return []
-    names = (
-        f"the consensus of {', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
-    )
+    names = consensus_text(methods)
     nonlinear = (
         ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
         if table.target.has_classes

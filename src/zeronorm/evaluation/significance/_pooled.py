@@ -42,6 +42,9 @@ from zeronorm.resampling.survival._curves import event_and_time
 # variance of independent samples, for the least stable procedures.
 EXCESS_PER_FOLD, LARGEST_EXCESS = 0.14, 9.0  # of shares and areas
 AREA_EXCESS = 0.1  # added for areas
+PAIRS_OF_FEW = (
+    2.0  # over the number of events in a fold: added to the variance of a concordance, relative to it
+)
 # Repeats show how often a sample is predicted right in one and wrong in another. That share bounds the excess.
 AGREED_EXCESS, DISAGREED_PER_FOLD = 0.1, 0.3
 RESIDUAL_EXCESS, RESIDUAL_PER_FOLD, LARGEST_RESIDUAL = 0.2, 0.03, 2.0
@@ -372,8 +375,9 @@ def _area_interval(rows: Sequence[Row], values: FloatArray, z: float) -> Interva
 def _concordance_interval(metric: Metric, rows: Sequence[Row], values: FloatArray, z: float) -> Interval:
     """The lowest and highest concordance c that differ from the measured one by less than z standard errors at c.
 
-    The variance is that of Hájek's projection, scaled by c(1 - c); it is at least the variance of the area under a
-    ROC curve at chance with as many positive samples as there are events.
+    The variance is that of Hájek's projection, scaled by c(1 - c), and enlarged for the few events of a fold, which
+    alone form pairs; it is at least the variance of the area under a ROC curve at chance with as many positive samples
+    as there are events.
     """
     pooled = pool_outcomes(rows, outcomes_of(metric))
     n_events = max(1, sum(bool(event) for event in event_and_time(list(pooled.labels))[0]))
@@ -381,7 +385,8 @@ def _concordance_interval(metric: Metric, rows: Sequence[Row], values: FloatArra
     shrunk = (center * pooled.n + PSEUDO_ERRORS) / (pooled.n + 2 * PSEUDO_ERRORS)
     each = pooled.mean[None] if pooled.by_repeat is None else pooled.by_repeat
     alone = float(np.mean(each.var(axis=1, ddof=1))) / pooled.n if pooled.n > 1 else 0.0
-    unit = max(alone / (shrunk * (1 - shrunk)), 1 / (3 * n_events))
+    in_pairs = 1 + PAIRS_OF_FEW * number_of_folds(rows) / n_events
+    unit = in_pairs * max(alone / (shrunk * (1 - shrunk)), 1 / (3 * n_events))
     everyone = np.ones(pooled.n, dtype=bool)
     overlap = _overlap(unit * shrunk * (1 - shrunk), pooled, [everyone], rows, of_areas=True)
     return _accepted(center, lambda c: overlap(c) * unit * c * (1 - c), z)

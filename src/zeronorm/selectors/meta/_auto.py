@@ -42,6 +42,7 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
+from zeronorm.selection.target import Real, TimeToEvent
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta._consensus import (
     SHORTLIST,
@@ -75,6 +76,7 @@ EVERY_SIZE, NEXT_SIZE = (
 LARGEST_DEFAULT_SIZE = 500
 # Lower bound of R²: the error of a linear model far from its samples is unbounded.
 WORST_SHARE = -1.0
+SCORES_WITHOUT_FEATURES = {Real.kind: 0.0, TimeToEvent.kind: 0.5}  # R² and concordance
 ROUNDING_SHARE = 1e-9  # with two folds a gain in only one of them is exactly one standard error
 
 
@@ -103,7 +105,7 @@ class _Candidate:
     "auto",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
     cost="six to sixteen rankings by each of four methods and their scores: one to eleven times a consensus",
     oracle="every method cross-validated alone with the same C gives the same scores",
@@ -141,9 +143,9 @@ class AutoSelector(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: the candidates above. A list of methods: the consensus of these, or the one among them that is better at
-        its best size by more than one standard error. Methods that cannot handle the target (binary methods with more
-        than two classes) are left out.
+        None: the candidates above; for times to an event the methods of `Consensus`, with Cox regression. A list of
+        methods: the consensus of these, or the one among them that is better at its best size by more than one standard
+        error. Methods that cannot handle the target (binary methods with more than two classes) are left out.
     n_features_to_select
         None: cross-validation chooses it.
     estimator
@@ -153,8 +155,8 @@ class AutoSelector(SplittingSelector):
         None: five folds, three from 200 samples (or groups of samples) on; three repeats of them below 100 samples,
         two below 1000. A number of folds is shuffled.
     scoring
-        None: the balanced accuracy of classes; for a real target R², at least -1; with an ``estimator`` its own
-        ``score``.
+        None: the balanced accuracy of classes; for a real target R², at least -1; for times to an event the
+        concordance; with an ``estimator`` its own ``score``.
     rule
         "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
         good, within half a standard error. "fewest": the smallest size within one standard error. For a real
@@ -203,7 +205,7 @@ class AutoSelector(SplittingSelector):
         selectors: Sequence[Any] | None = None,
         *,
         n_features_to_select: int | float | None = None,
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
@@ -248,8 +250,7 @@ class AutoSelector(SplittingSelector):
         return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
     def _verdict_on_pipelines(self) -> str:
-        names = [name for name, _ in self._named_selectors({})]
-        consensus = f"the consensus of {', '.join(names[:-1])} and {names[-1]}"
+        consensus = consensus_text([name for name, _ in self._named_selectors({})])
         ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
         ahead = "by more than two standard errors: the classes depend on the features nonlinearly."
         if getattr(self.predictor_, "kernel", None) == "rbf" and self.estimator is None:
@@ -273,7 +274,7 @@ class AutoSelector(SplittingSelector):
         plan = plan_of_sizes(self, problem, problem.with_covariates(), target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
-        if self.estimator is None and not problem.target.has_classes:
+        if self.estimator is None and problem.target.kind == Real.kind:
             plan = replace(plan, estimator=StandardizedTunedRidge(), unset_in_estimator=[])
         choose = self._choose_pipeline if self.selectors is None else self._choose_method
         return choose(members, problem, inner, plan)
@@ -401,7 +402,7 @@ class AutoSelector(SplittingSelector):
         """Scores and subsets of each ranking."""
         ranked = [{name: path.beside(problem.covariates) for name, path in paths.items()} for paths in ranked]
         scores, selected = score_paths(plan, ranked, splits, self.n_jobs, problem.progress)
-        if self.scoring is None and not problem.target.has_classes:
+        if self.scoring is None and problem.target.kind == Real.kind:
             scores = {name: np.maximum(found, WORST_SHARE) for name, found in scores.items()}
         return {name: (found, selected[name]) for name, found in scores.items()}
 
@@ -455,8 +456,8 @@ class AutoSelector(SplittingSelector):
     ) -> SelectionPath:
         """The path with the chosen number of features, supported by the folds."""
         sizes = np.asarray(plan.sizes, dtype=np.intp)
-        has_no_classes = self.scoring is None and not problem.target.has_classes
-        at = choose_sizes(sizes, scores, n_folds=inner.n_folds, no_features=0.0 if has_no_classes else None)
+        without = SCORES_WITHOUT_FEATURES.get(problem.target.kind) if self.scoring is None else None
+        at = choose_sizes(sizes, scores, n_folds=inner.n_folds, no_features=without)
         self.sizes_ = {rule: int(sizes[index]) for rule, index in at.items()}
         self.cv_results_ = summary(sizes, scores, selected, inner.splits, inner.n_folds)
         self.frequencies_ = _frequencies([row[at[self.rule]] for row in selected], path.n_features)
@@ -632,6 +633,13 @@ def _repeated_splits(cv: Any, problem: Problem, target: NDArray[Any], seed: int,
         if repeats == 1:
             raise
         return make_splits(cv, target, problem.sample_groups, **settings)
+
+
+def consensus_text(names: Sequence[str]) -> str:
+    """The consensus of some methods, or the only method and the joint elimination that follows it, as text."""
+    if len(names) == 1:
+        return f"{names[0]} with a joint elimination of the first features"
+    return f"the consensus of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def names_of_candidates(task: str, *, is_adjusted: bool = False) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._cost import automatic_C
+from zeronorm.engines._cox_scores import risk_sets_of
 from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
 from zeronorm.engines._sparse_paths import distinct_columns, first_copies
@@ -56,7 +57,7 @@ MUCH_WORK = 2e8
     "consensus",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Dwork et al. 2001 (rank aggregation); Saeys, Abeel & Van de Peer 2008",
     cost="the sum of its methods, times the number of halves if there are any",
     oracle="the aggregation by hand, and ridge regressions fitted again without each feature",
@@ -83,7 +84,8 @@ class Consensus(SplittingSelector):
     by :math:`\tfrac12 \|W_j\|^2 / (H^{-1})_{jj}`, with weights :math:`W = H^{-1}X^\top T` of the standardised features
     and :math:`H = X^\top X + \lambda I`. The penalty λ is three times the one with the best leave-one-out error. For a
     real target with no more samples than features it is 300 times that, since few samples estimate it poorly; near
-    copies may then have neighbouring ranks. Columns that are equal up to sign, shift and scale (1 - g and g, Fahrenheit
+    copies may then have neighbouring ranks. Times to an event are replaced by their martingale residuals, the first
+    step towards Cox's model. Columns that are equal up to sign, shift and scale (1 - g and g, Fahrenheit
     and Celsius) carry the same information: the second one is ranked behind the first m.
 
     With ``weights="stability"`` the weight of a selector is the overlap of the sets of its q best features on
@@ -97,7 +99,8 @@ class Consensus(SplittingSelector):
     Parameters
     ----------
     selectors
-        None: fisher, arom and rfe, with l1-svm for classes and lasso for a real target.
+        None: fisher, arom and rfe, with l1-svm for classes and lasso for a real target; cox-score for times to an
+        event.
     n_features_to_select
         None: half of the features.
     weights
@@ -156,7 +159,7 @@ class Consensus(SplittingSelector):
         n_subsamples: int = 0,
         subset_size: int | None = None,
         refine: int | Literal["auto"] = "auto",
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
@@ -307,8 +310,11 @@ class Consensus(SplittingSelector):
 def refined(path: SelectionPath, problem: Problem, n_refined: int) -> SelectionPath:
     """The path with its first features ranked again by a joint elimination; the scores stay with the ranks.
 
-    In a ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.
+    Times to an event are replaced by martingale residuals: events minus expected events without any feature. In a
+    ridge regression a column and its copy share one weight and would both be kept, so copies are ranked last.
     """
+    if problem.target.kind == TimeToEvent.kind:
+        problem = replace(problem, target=Real.of(null_residuals(problem)))
     first = path.order[:n_refined]
     standardized = problem.design.take(first).standardized(sample_weight=problem.sample_weight)
     if problem.adjust is not None:
@@ -345,6 +351,12 @@ def refuse_own_adjust(selector: Any, named: Sequence[tuple[str, Any]]) -> None:
                 f"The selector {name!r} of {type(selector).__name__} has a parameter 'adjust' of its own. Set it on "
                 f"{type(selector).__name__}, which adjusts all of its selectors."
             )
+
+
+def null_residuals(problem: Problem) -> FloatArray:
+    """The martingale residuals of a target of times to an event: events minus those expected without any feature."""
+    sets = risk_sets_of(problem)
+    return -sets.at(np.zeros(problem.n_samples)).gradient()
 
 
 def quick_elimination(problem: Problem) -> dict[str, Any]:

@@ -28,7 +28,7 @@ CORRECTIONS = {"rate": None, "fdr": "benjamini-hochberg", "fwer": "holm"}
     "probe-selector",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Stoppiglia et al. 2003; Guyon et al. 2004",
     cost="a fit of the selector on features and probes for each draw",
     oracle="its level and its p-values in simulations",

@@ -33,7 +33,7 @@ BALANCED = (
     "selector-cv",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
     cost="one fit of the selector for each fold and one on all data, and a predictor for each fold and size",
     oracle="the rules by hand, and data in which a leak between folds would show",

@@ -41,7 +41,7 @@ SHOWN_SIZES, SHOWN_FEATURES = 20, 20  # of ``stability_paths_``, at least and at
     "stability-selection",
     kind="meta",
     family="meta",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Meinshausen & Bühlmann 2010; Shah & Samworth 2013; Melikechi & Miller 2025",
     cost="a fit of the selector on each of 100 halves; three times that with bound='integrated'",
     oracle="the bounds by hand, a plain loop over the definition, and false selections on noise",
