@@ -73,7 +73,7 @@ class FixedFeatures(BaseEstimator):
 
 
 @dataclass(frozen=True)
-class Panel:
+class GivenList:
     """The features of a list that the table has, and notes about the others."""
 
     columns: list[int]
@@ -125,7 +125,7 @@ def test_list(job: Job) -> Result:
 # -- The list -----------------------------------------------------------------------------------------
 
 
-def panel_of(given: Any, table: Table) -> Panel:
+def panel_of(given: Any, table: Table) -> GivenList:
     """The features of the table that a list names; those that it lacks are noted, with similar names."""
     wanted = _names(given)
     names = list(dict.fromkeys(wanted))
@@ -147,7 +147,7 @@ def panel_of(given: Any, table: Table) -> Panel:
     notes = [lacking] if missing else []
     if len(names) < len(wanted):
         notes.append(f"{counted(len(wanted) - len(names), 'repeated name')} in the list counted once.")
-    return Panel(columns, [str(table.feature_names[i]) for i in columns], missing, tuple(notes))
+    return GivenList(columns, [str(table.feature_names[i]) for i in columns], missing, tuple(notes))
 
 
 def _lacking(missing: list[str], known: list[str]) -> str:
@@ -196,7 +196,7 @@ def _names_in(path: Path) -> list[str]:
 # -- What it is compared with -------------------------------------------------------------------------
 
 
-def _procedures(job: Job, panel: Panel) -> dict[str, Any]:
+def _procedures(job: Job, panel: GivenList) -> dict[str, Any]:
     """The list, the method that selects inside the folds and, if asked for, the list that this method extends."""
     table, settings = job.table, job.settings
     name = settings.method or procedures.default_method(job.whole)
@@ -239,7 +239,7 @@ def _selected_names(job: Job, procedure: Any) -> list[str]:
     return [str(job.whole.feature_names[i]) for i in selected_support(fitted, fitted.path_)]
 
 
-def _selected_notes(chosen: dict[str, list[str]], panel: Panel) -> list[str]:
+def _selected_notes(chosen: dict[str, list[str]], panel: GivenList) -> list[str]:
     """What the other procedures select from all samples."""
     notes = []
     for name, features in chosen.items():
@@ -267,7 +267,7 @@ def _random_values(job: Job, size: int, metric: str) -> list[float]:
 
 
 def _content(
-    panel: Panel, own: dict[str, Any], values: list[float], chosen: dict[str, list[str]]
+    panel: GivenList, own: dict[str, Any], values: list[float], chosen: dict[str, list[str]]
 ) -> dict[str, Any]:
     """What the result says about the list."""
     sign = 1.0 if own["greater_is_better"] else -1.0
@@ -281,7 +281,7 @@ def _content(
     }
 
 
-def _shown_features(records: Any, panel: Panel) -> list[int]:
+def _shown_features(records: Any, panel: GivenList) -> list[int]:
     """Features of the list and those that were selected in a fold, whose names figures show."""
     selected = {int(i) for row in columns_of(records)["selected"] if row is not None for i in row}
     return sorted({*panel.columns, *selected})
