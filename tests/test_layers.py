@@ -30,6 +30,7 @@ LAYERS = [
     {"result"},
     {"report"},
     {"workflow"},
+    {"app"},
     {"cli"},
     {"testing"},
 ]

@@ -42,6 +42,7 @@ from zeronorm.selectors.scaling._max_entropy_discrimination import MaxEntropyDis
 from zeronorm.selectors.scaling._radius_margin_scaling import RadiusMarginScaling as RadiusMarginScaling  # radius-margin-scaling
 from zeronorm.selectors.sparsity._arom import AROM as AROM  # arom
 from zeronorm.selectors.sparsity._best_subset import BestSubset as BestSubset  # best-subset
+from zeronorm.selectors.sparsity._cox_lasso import CoxLasso as CoxLasso  # cox-lasso
 from zeronorm.selectors.sparsity._fsv import FSV as FSV  # fsv
 from zeronorm.selectors.sparsity._l1_svm import L1SVM as L1SVM  # l1-svm
 from zeronorm.selectors.sparsity._lasso import LassoSelector as LassoSelector  # lasso

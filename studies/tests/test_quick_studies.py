@@ -8,14 +8,17 @@ from zeronorm.evaluation._records import columns_of
 from zeronorm_studies.declared.lal2006_claims import make_wrapper
 from zeronorm_studies.pages import build_page, compare_all, to_html, to_markdown
 from zeronorm_studies.runner import run_study
-from zeronorm_studies.study import NAMES, all_studies, get_study
+from zeronorm_studies.study import NAMES, NOT_RUN, all_studies, get_study
 
 # Speed is measured by the full version; tests do not assert wall time.
-WITHOUT_QUICK_CLAIM = {"huang2008-time", *(name for name in NAMES if name.startswith(("defaults", "answer")))}
+WITHOUT_QUICK_CLAIM = {
+    "huang2008-time",
+    *(name for name in (*NAMES, *NOT_RUN) if name.startswith(("defaults", "answer"))),
+}
 SAME_QUICK_VERSION = {"defaults-fresh", "defaults-fresh-regression"}  # as the studies they extend
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SAME_QUICK_VERSION])
+@pytest.mark.parametrize("name", [name for name in (*NAMES, *NOT_RUN) if name not in SAME_QUICK_VERSION])
 def test_quick_version_bears_out_its_claims(name, monkeypatch):
     monkeypatch.delenv("ZERONORM_DATA", raising=False)
     study = get_study(name)
@@ -39,7 +42,7 @@ def test_every_study_tells_its_source_cost_and_choices():
         assert study.expectations
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *NOT_RUN])
 def test_expectations_refer_to_configurations_of_the_full_plan(name):
     study = get_study(name)
     plan = study.full()

@@ -132,8 +132,8 @@ CHANGES_NOTHING: dict[Key, str] = {
         "> → >=",
     ): "a computed correlation that equals the limit to the last digit",
     (
-        "selectors/sparsity/_logistic_lasso.py",
-        "_PenaltyWalk.ends",
+        "engines/_penalty_walk.py",
+        "PenaltyWalk.ends",
         "return self.models.loss <= (1.0 - EXPLAINED) * self.models.loss_without_features",
         "<= → <",
     ): "a loss that equals the limit to the last digit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
@@ -14,7 +15,7 @@ from sklearn.svm import SVC
 from zeronorm.resampling._metrics import METRICS, as_metric, scoring_metric
 from zeronorm.resampling.predictors import _pairwise_svm as pairwise_svm
 from zeronorm.resampling.predictors._default import default_estimator, gaussian_estimator
-from zeronorm.selection.target import TASKS, Labels, Real
+from zeronorm.selection.target import TASKS, Binary, Labels, Real
 
 
 def columns_as_they_come(seed):
@@ -213,3 +214,16 @@ def test_balanced_weights_change_nothing_where_the_classes_have_the_same_size(n_
         for weight in (None, "balanced")
     )
     np.testing.assert_array_equal(plain, weighted)
+
+
+@pytest.mark.parametrize("target", [Binary, Real])
+def test_a_gaussian_kernel_on_sparse_columns_is_that_on_centred_ones(target):
+    """Columns of counts with means far from zero and from each other."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.linspace(0.1, 20.0, 12), (80, 12)).astype(float)
+    y = X[:, 3] + X[:, 8] if target is Real else (X[:, 3] > 6).astype(int)
+    dense = gaussian_estimator(target).fit(X[:50], y[:50])
+    stored = gaussian_estimator(target, is_sparse=True).fit(sparse.csr_matrix(X[:50]), y[:50])
+    use = "predict" if target is Real else "decision_function"
+    found, expected = getattr(stored, use)(sparse.csr_matrix(X[50:])), getattr(dense, use)(X[50:])
+    np.testing.assert_allclose(found, expected, atol=5e-3 * np.abs(expected).max())

@@ -28,7 +28,7 @@ def test_the_estimate_of_the_work_by_hand():
     sizes = [1, 2, 3]
 
     def estimate(method, **settings):
-        return chance._estimated_seconds(table, Settings(**settings), sizes, method)
+        return chance.estimated_seconds(table, Settings(**settings), sizes, method)
 
     assert estimate("fisher", features=2, cv=3, repeats=2) == pytest.approx(6 * (n_values * 2e-7 + predictor))
     assert estimate("fisher", cv=3) == pytest.approx(3 * (4 * n_values * 2e-7 + (1 + 3 * 3) * predictor))
@@ -75,7 +75,7 @@ def test_the_factor_by_which_methods_take_longer_than_a_model():
      (1.06, True, 19), (120 / 19, True, 19), (6.4, True, 0)],
 )  # fmt: skip
 def test_as_many_permutations_as_the_time_allows(seconds, is_only_test, count, monkeypatch):
-    monkeypatch.setattr(chance, "_estimated_seconds", lambda *_: seconds)
+    monkeypatch.setattr(chance, "estimated_seconds", lambda *_: seconds)
     found = chance.permutation_count(None, Settings(), [1], "fisher", is_only_test=is_only_test)
     assert found == count
     assert (
@@ -129,7 +129,7 @@ def test_permutations_that_auto_leaves_out_are_explained(method, width, n_made, 
         assert notes == []
         return
     (note,) = notes
-    seconds = 19 * chance._estimated_seconds(table, settings, [2], method)
+    seconds = 19 * chance.estimated_seconds(table, settings, [2], method)
     assert (f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes") in note
     assert note.startswith("No permutation test was made: 19 permutations are estimated to take ")
     assert note.endswith("To make them, set permutations=19.")

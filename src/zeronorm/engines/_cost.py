@@ -31,7 +31,9 @@ import numpy as np
 from zeronorm._types import BoolArray, FloatArray, IntArray, written
 from zeronorm.design import Design
 from zeronorm.engines._by_content import squared_distances, turns_by_content
+from zeronorm.engines._cox_scores import mean_curvature, working_problem
 from zeronorm.selection._problem import Problem
+from zeronorm.selection.target import Real
 from zeronorm.selection.target._real import weighted_median
 from zeronorm.solvers.l1_svm._dual import l1_svm_program
 from zeronorm.solvers.linear import ROBUST_LOSSES
@@ -88,8 +90,8 @@ def C_of(
     known = known_cost(selector, problem)
     if known is not None:
         return known
-    found = automatic_C(without_outliers(selector, problem), K)
-    return found.unit if unit == "diagonal" else found.raw
+    found = automatic_C(working_problem(without_outliers(selector, problem)), K)
+    return (found.unit if unit == "diagonal" else found.raw) / mean_curvature(problem)
 
 
 def without_outliers(selector: Any, problem: Problem) -> Problem:
@@ -104,8 +106,8 @@ def without_outliers(selector: Any, problem: Problem) -> Problem:
 
 
 def epsilon_of(selector: Any, problem: Problem) -> float | None:
-    """Return the ε of a selector: None in classification; a multiple of the target's scale where it is "auto"."""
-    if problem.target.has_classes:
+    """Return the ε of a selector: a multiple of a real target's scale where it is "auto"; None for other targets."""
+    if problem.target.kind != Real.kind:
         return None
     if selector.epsilon == "auto":
         width = HUBER_EPSILON if getattr(selector, "loss", None) == "huber" else EPSILON

@@ -13,6 +13,7 @@ factor that corrects the variance for ties.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,7 @@ from zeronorm.design import Design, require_finite
 from zeronorm.design._stats import is_constant_range
 from zeronorm.execution import available_threads, run_in_threads
 from zeronorm.selection._problem import Problem
-from zeronorm.selection.target import TimeToEvent
+from zeronorm.selection.target import Real, TimeToEvent
 from zeronorm.solvers.linear._cox import RiskSets, Ties
 
 NUMBERS_PER_THREAD = 1 << 17  # starting a thread takes as long as a tenth of the work on so many
@@ -35,6 +36,26 @@ def risk_sets_of(problem: Problem, ties: Ties = "efron") -> RiskSets:
     assert isinstance(target, TimeToEvent)
     weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
     return RiskSets(target.time, target.event, weight, ties)
+
+
+def working_problem(problem: Problem) -> Problem:
+    """For times to an event the regression of the martingale residuals, otherwise the problem itself.
+
+    Near predictions of zero the partial likelihood is the squared error of m / h, with the residuals m and the share of
+    events h as its curvature: what is chosen by squares or correlations is chosen for these residuals.
+    """
+    if not isinstance(problem.target, TimeToEvent):
+        return problem
+    sets = risk_sets_of(problem)
+    residuals = -sets.at(np.zeros(problem.n_samples)).gradient() / sets.weight
+    return replace(problem, target=Real(residuals))
+
+
+def mean_curvature(problem: Problem) -> float:
+    """The mean second derivative of the loss in a prediction, in units of that of a squared error."""
+    if not isinstance(problem.target, TimeToEvent):
+        return 1.0
+    return float(np.average(problem.target.event, weights=problem.sample_weight))
 
 
 def score_tests(design: Design, sets: RiskSets) -> tuple[FloatArray, FloatArray, BoolArray]:

@@ -22,7 +22,7 @@ from zeronorm.engines._by_content import turns_by_content
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Multiclass
-from zeronorm.solvers.linear import SeparableLoss
+from zeronorm.solvers.linear import Loss, SeparableLoss
 
 ROUNDING = 1e-9  # relative; one more error equals its standard error exactly
 
@@ -85,11 +85,12 @@ def held_out_samples(problem: Problem, fraction: float) -> BoolArray:
 
 
 def split_off(
-    selector: Any, problem: Problem, loss: SeparableLoss, pairing: str = "one_vs_rest"
+    selector: Any, problem: Problem, loss: Loss, pairing: str = "one_vs_rest"
 ) -> tuple[Problem, EarlyStopping | None]:
     """The samples to train on and, if ``validation_fraction`` is set, those that stop the iteration."""
     if selector.validation_fraction is None:
         return problem, None
+    assert isinstance(loss, SeparableLoss)  # its mean over the samples held out is what stops the iteration
     fraction = float(selector.validation_fraction)
     is_held_out = held_out_samples(problem, fraction)
     train, held_out = problem.take(np.flatnonzero(~is_held_out)), problem.take(np.flatnonzero(is_held_out))

@@ -29,6 +29,7 @@ RESULT_FILES = (
 )
 JOURNAL = "journal"
 RUNNING = ".zeronorm-running"
+PROGRESS = ".zeronorm-progress"  # the latest step of the run that writes to the folder
 TEMPORARY = ".zeronorm-"
 MARK = ".made-by-zeronorm"  # a file in every temporary folder: only folders with it are removed
 # After a week, a temporary folder of a process on another computer is considered left over.
@@ -128,6 +129,12 @@ def _is_held(held: Path) -> bool:
     with suppress(OSError):
         return time.time() - held.stat().st_mtime <= STALE_SECONDS
     return False
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a run writes to the folder at this moment."""
+    held = folder.absolute() / RUNNING
+    return held.is_file() and _is_held(held)
 
 
 def _unwritable(folder: Path, error: OSError) -> OptionError:

@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._probabilities import probabilities_of
+from zeronorm.resampling.predictors._units import Values, transformed
 from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
@@ -47,6 +48,8 @@ class LinearModel:
     scheme : "single", "pairs" or "classes".
     classes : labels, empty for regression.
     fill : value of each feature that replaces missing values, if the training data had any; empty otherwise.
+    values : what is standardised: "measured", "log", "root", "rows" or "root rows" (see `transformed`).
+    unit : unit of the logarithm.
     probabilities : slope and biases (one per class) from held-out decision values to probabilities; None without.
     expected : metrics with intervals, measured on held-out samples when the features were selected; None without.
     moments : correlations of these features and of others that can replace them; None where they were not kept.
@@ -62,6 +65,8 @@ class LinearModel:
     scheme: str
     classes: list[Any]
     fill: list[float] = field(default_factory=list)
+    values: Values = "measured"
+    unit: float = 1.0
     probabilities: dict[str, Any] | None = None
     expected: dict[str, Any] | None = None
     moments: Moments | None = None
@@ -73,7 +78,8 @@ class LinearModel:
 
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Decision values, one column per row of weights."""
-        standard = (np.asarray(X, dtype=np.float64) - np.asarray(self.mean)) / np.asarray(self.scale)
+        values = transformed(X, self.values, self.unit)
+        standard = (values - np.asarray(self.mean)) / np.asarray(self.scale)
         return np.asarray(self._weighed(standard) @ np.asarray(self.weights).T + np.asarray(self.intercepts))
 
     def _weighed(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,7 +137,7 @@ class LinearModel:
         With a slope a and the residual variance τ² of the score, the mean of the sigmoid over what is not known is
         near the sigmoid of the logit times :math:`1/\sqrt{1 + \pi a^2 \tau^2 / 8}` (MacKay 1992).
         """
-        if self.probabilities is None:
+        if self.probabilities is None or self.values != "measured":
             return None
         scale = np.asarray(completion.moments.scale)
         at = {name: index for index, name in enumerate(completion.moments.features)}
@@ -161,6 +167,8 @@ class LinearModel:
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model as JSON."""
         fields = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.values == "measured":  # as in files of earlier versions
+            del fields["values"], fields["unit"]
         content = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
         Path(file).write_text(
             json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8"

@@ -115,6 +115,7 @@ _COMMON = {
         None, "Whether y holds classes, real numbers, or times and events. It is never inferred from y."
     ),
     "standardize": Parameter(BOOLEAN, "Whether to scale every column to mean 0 and variance 1 first."),
+    "units": Parameter(None, "Transformation and scale of the values in which samples are compared."),
     "n_jobs": Parameter(
         WORKERS, "Number of parallel workers; None means 1, -1 all cores. The result does not depend on it."
     ),

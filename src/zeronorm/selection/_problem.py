@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from zeronorm.design import ColumnStats, DenseDesign, Design, require_finite_sta
 from zeronorm.design._joined import JoinedDesign
 from zeronorm.design._residual import ResidualDesign
 from zeronorm.selection._covariates import Covariates
+from zeronorm.selection._progress_file import ProgressFile
 from zeronorm.selection._shared import SharedValues
 from zeronorm.selection.target import Target
 
@@ -64,6 +66,7 @@ class RunBar:
     def __init__(self, display: Any, identifier: Any) -> None:
         self._display = display
         self._identifier = identifier
+        self._file: ProgressFile | None = None
         self.stage = ""  # shown before the text of the current step, such as "permutation 3 of 19"
 
     @property
@@ -71,8 +74,20 @@ class RunBar:
         """Whether there is a display."""
         return self._display is not None
 
+    @contextmanager
+    def recorded(self, file: Path) -> Iterator[None]:
+        """Also write the steps to a file, as long as the block runs."""
+        self._file = ProgressFile(file)
+        try:
+            yield
+        finally:
+            self._file.close()
+            self._file = None
+
     def print(self, text: str) -> None:
         """Print a line that stays above the bar."""
+        if self._file is not None:
+            self._file.add_line(text)
         if self._display is not None:
             self._display.console.print(text, markup=False, highlight=False)
 
@@ -91,6 +106,8 @@ class RunBar:
             self.say(text)
 
     def _update(self, **changes: Any) -> None:
+        if self._file is not None:
+            self._file.update(**changes)
         if self._display is not None:
             self._display.update(self._identifier, **changes)
 

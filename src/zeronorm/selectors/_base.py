@@ -65,6 +65,7 @@ from zeronorm.selection.target import (
     NotLabelsError,
     Real,
     Target,
+    TimeToEvent,
     target_for,
 )
 
@@ -502,9 +503,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     def _certified_loss(self) -> str | None:
         """The loss in which the subset is compared with the best one; None for methods that train no linear model."""
-        return (
-            "squared_error" if self._linear_loss and self._task_name() == "regression" else self._linear_loss
-        )
+        if self._linear_loss is None or self._target_type() is TimeToEvent:
+            return None
+        return "squared_error" if self._task_name() == "regression" else self._linear_loss
 
     @available_if(lambda self: self._certified_loss() is not None)
     def certificate(self, X: Any, y: Any, **options: Any) -> Certificate:
@@ -659,6 +660,17 @@ def require_real_target(selector: Any) -> None:
     """Raise an error for a loss that needs a real target where the target is classes."""
     if selector._target_type().has_classes:
         raise parameter_error(selector, "loss", "a loss of classes; the one given needs task='regression'")
+
+
+def require_for_survival(selector: Any, **accepted: Any) -> None:
+    """Raise an error for a parameter that has another value than the one that the partial likelihood allows."""
+    if selector._target_type() is not TimeToEvent:
+        return
+    for name, value in accepted.items():
+        if getattr(selector, name) != value:
+            raise parameter_error(selector, name, f"{value!r} with task='survival'")
+    if not isinstance(getattr(selector, "C", 1.0), str) and np.isinf(getattr(selector, "C", 1.0)):
+        raise parameter_error(selector, "C", "finite with task='survival'")
 
 
 def require_labels(y: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -44,8 +46,8 @@ LASSO_MAX_ITER = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class SparseLogistic:
-    """A sparse logistic model: weights of ``columns``, bias, and minus the derivative of the loss in each decision."""
+class SparseModel:
+    """A sparse linear model: weights of ``columns``, bias, and minus the derivative of the loss in each decision."""
 
     columns: IntArray
     weights: FloatArray
@@ -59,27 +61,23 @@ class SparseLogistic:
         return float(np.abs(self.weights).sum())
 
 
-class L1Logistic:
-    """The problem for one classifier on one data set, solved for changing penalties from the last solution.
+class L1Model(ABC):
+    """The problem for one model with a smooth loss on one data set, solved for changing penalties.
+
+    Each solution starts from the last one.
 
     Parameters
     ----------
-    sign : labels, -1 and +1.
-    share : weight of each sample; they sum to one.
+    bias_alone : the bias of the model without features.
     tol : largest violation of the optimality conditions, relative to the largest derivative at zero weights.
     n_free : number of last columns, the covariates, that have practically no penalty; they are in every solution.
     """
 
-    def __init__(
-        self, design: Design, sign: FloatArray, share: FloatArray, tol: float, n_free: int = 0
-    ) -> None:
+    def __init__(self, design: Design, bias_alone: float, tol: float, n_free: int = 0) -> None:
         self.design = design
-        self.sign = sign
-        self.share = share
-        positive = float(share[sign > 0].sum())
-        self.bias_alone = float(np.log(positive / (1.0 - positive)))
+        self.bias_alone = bias_alone
         nothing = np.empty(0, dtype=np.intp)
-        self.empty = self._solution(nothing, np.empty(0), self.bias_alone, np.zeros(sign.size), True)
+        self.empty = self._solution(nothing, np.empty(0), bias_alone, np.zeros(design.n_samples), True)
         self.n_features, self._free_penalty = design.n_features - n_free, np.empty(0)
         self._bounds = GradientBounds(design)
         self._last: tuple[IntArray, _WorkingSet] | None = None
@@ -93,7 +91,27 @@ class L1Logistic:
         self.largest_slope = float(np.abs(self.first_slope).max(initial=0.0))
         self.tol = tol * max(self.largest_slope, np.finfo(float).tiny)
 
-    def solve(self, penalty: FloatArray, start: SparseLogistic) -> SparseLogistic:
+    @abstractmethod
+    def _loss(self, f: FloatArray) -> float:
+        """The loss of the predictions of all samples."""
+
+    @abstractmethod
+    def _slope(self, f: FloatArray) -> FloatArray:
+        """Minus the derivative of the loss in each prediction."""
+
+    @abstractmethod
+    def _quadratic_step(
+        self,
+        part: _WorkingSet,
+        f: FloatArray,
+        slope: FloatArray,
+        w: FloatArray,
+        penalty: FloatArray,
+        tol: float,
+    ) -> tuple[FloatArray, float]:
+        """Minimiser of the quadratic model plus the penalty; ``slope`` is minus the derivative of the loss."""
+
+    def solve(self, penalty: FloatArray, start: SparseModel) -> SparseModel:
         """Solve for these penalties of the features, from ``start``."""
         penalty = np.append(penalty, self._free_penalty)
         current = start
@@ -110,7 +128,7 @@ class L1Logistic:
             image, kept = part.X.dot(weights), weights != 0.0
             columns, weights = columns[kept], weights[kept]
             current = self._solution(columns, weights, bias, image, converged)
-        return SparseLogistic(columns, weights, bias, current.residual, current.loss, False)
+        return SparseModel(columns, weights, bias, current.residual, current.loss, False)
 
     def _part(self, columns: IntArray) -> _WorkingSet:
         """The working set of these columns; the last one is kept, since it often serves the next penalty as well."""
@@ -119,18 +137,16 @@ class L1Logistic:
             self._last = columns, _WorkingSet.of(self.design, columns)
         return self._last[1]
 
-    def _violators(self, current: SparseLogistic, penalty: FloatArray) -> IntArray:
+    def _violators(self, current: SparseModel, penalty: FloatArray) -> IntArray:
         limit = penalty + self.tol
         limit[current.columns] = np.inf
         return self._bounds.beyond(current.residual, limit, BATCH + current.columns.size)
 
     def _solution(
         self, columns: IntArray, weights: FloatArray, bias: float, image: FloatArray, converged: bool
-    ) -> SparseLogistic:
+    ) -> SparseModel:
         f = image + bias
-        residual = -self.share * LOSS.slope(f, self.sign)
-        loss = float(self.share @ LOSS.value(f, self.sign))
-        return SparseLogistic(columns, weights, bias, residual, loss, converged)
+        return SparseModel(columns, weights, bias, self._slope(f), self._loss(f), converged)
 
     # -- on a working set -----------------------------------------------------------------------
 
@@ -140,7 +156,7 @@ class L1Logistic:
         f = part.X.dot(w) + bias
         value = self._value(f, w, penalty)
         for _ in range(MAX_STEPS):
-            slope = -self.share * LOSS.slope(f, self.sign)
+            slope = self._slope(f)
             violation = _violation(part.X, slope, w, penalty)
             if violation <= self.tol:
                 return w, bias, True
@@ -151,30 +167,11 @@ class L1Logistic:
             if moved is None:
                 break
             w, bias, f, value = moved
-        slope = -self.share * LOSS.slope(f, self.sign)
+        slope = self._slope(f)
         return w, bias, _violation(part.X, slope, w, penalty) <= 100.0 * self.tol
 
     def _value(self, f: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
-        return float(self.share @ LOSS.value(f, self.sign) + penalty @ np.abs(w))
-
-    def _quadratic_step(
-        self,
-        part: _WorkingSet,
-        f: FloatArray,
-        slope: FloatArray,
-        w: FloatArray,
-        penalty: FloatArray,
-        tol: float,
-    ) -> tuple[FloatArray, float]:
-        """Minimiser of the quadratic model plus the penalty; ``slope`` is minus the derivative of the loss."""
-        curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
-        response = f + slope / curvature
-        response_mean = np.average(response, weights=curvature)
-        if w.size == 0:
-            return w, float(response_mean)
-        mean = part.X.transpose_dot(curvature) / curvature.sum()
-        solution = _weighted_lasso(part, curvature, mean, response - response_mean, penalty, w, tol)
-        return solution, float(response_mean - mean @ solution)
+        return self._loss(f) + float(penalty @ np.abs(w))
 
     def _line_search(
         self,
@@ -196,6 +193,48 @@ class L1Logistic:
                 return new_w, (1.0 - t) * bias + t * target_bias, new_f, new_value
             t *= 0.5
         return None
+
+
+class L1Logistic(L1Model):
+    """The problem for one classifier.
+
+    Parameters
+    ----------
+    sign : labels, -1 and +1.
+    share : weight of each sample; they sum to one.
+    """
+
+    def __init__(
+        self, design: Design, sign: FloatArray, share: FloatArray, tol: float, n_free: int = 0
+    ) -> None:
+        self.sign = sign
+        self.share = share
+        positive = float(share[sign > 0].sum())
+        super().__init__(design, float(np.log(positive / (1.0 - positive))), tol, n_free)
+
+    def _loss(self, f: FloatArray) -> float:
+        return float(self.share @ LOSS.value(f, self.sign))
+
+    def _slope(self, f: FloatArray) -> FloatArray:
+        return -self.share * LOSS.slope(f, self.sign)
+
+    def _quadratic_step(
+        self,
+        part: _WorkingSet,
+        f: FloatArray,
+        slope: FloatArray,
+        w: FloatArray,
+        penalty: FloatArray,
+        tol: float,
+    ) -> tuple[FloatArray, float]:
+        curvature = np.maximum(self.share * LOSS.curvature(f, self.sign), SMALLEST_CURVATURE * self.share)
+        response = f + slope / curvature
+        response_mean = np.average(response, weights=curvature)
+        if w.size == 0:
+            return w, float(response_mean)
+        mean = part.X.transpose_dot(curvature) / curvature.sum()
+        solution = _weighted_lasso(part, curvature, mean, response - response_mean, penalty, w, tol)
+        return solution, float(response_mean - mean @ solution)
 
 
 def _violation(X: Design, slope: FloatArray, w: FloatArray, penalty: FloatArray) -> float:
@@ -283,21 +322,29 @@ def _weighted_lasso(
     return np.asarray(coefficients[:, 0] / penalty)
 
 
-# -- ℓ1-penalised logistic models that share the penalties of the features: one, or one for each class --
+# -- ℓ1-penalised models that share the penalties of the features: one, or one for each class --
 
 
-class CoupledLogistic:
-    """Logistic models with their current solutions; each solution is the start of the next."""
+def sample_shares(problem: Problem) -> FloatArray:
+    """The weights of the samples, divided by their sum."""
+    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+    return np.asarray(weight / weight.sum())
 
-    def __init__(self, problem: Problem, tol: float) -> None:
-        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        share = weight / weight.sum()
-        targets = np.ascontiguousarray(problem.target.columns().T)
-        self.n_features, design, n_free = problem.n_features, problem.design, 0
-        if problem.adjust is not None:
-            design, n_free = problem.with_basis(), problem.adjust.rank
-        self.models = [L1Logistic(design, sign, share, tol, n_free) for sign in targets]
-        self.solutions: list[SparseLogistic] = [model.empty for model in self.models]
+
+def with_covariates(problem: Problem) -> tuple[Design, int]:
+    """The features, with the covariates as last columns, and the number of these."""
+    if problem.adjust is None:
+        return problem.design, 0
+    return problem.with_basis(), problem.adjust.rank
+
+
+class CoupledModels:
+    """Sparse models with their current solutions; each solution is the start of the next."""
+
+    def __init__(self, models: Sequence[L1Model]) -> None:
+        self.models = models
+        self.n_features = models[0].n_features
+        self.solutions: list[SparseModel] = [model.empty for model in self.models]
         self.all_converged = True
         self.n_solved = 0
 
@@ -357,3 +404,12 @@ class CoupledLogistic:
     def first_gradients(self) -> FloatArray:
         """Absolute derivative of the loss in each weight where all are zero, summed over the models."""
         return np.asarray(np.sum([np.abs(model.first_slope) for model in self.models], axis=0))
+
+
+class CoupledLogistic(CoupledModels):
+    """A logistic model, or one for each class."""
+
+    def __init__(self, problem: Problem, tol: float) -> None:
+        share, targets = sample_shares(problem), np.ascontiguousarray(problem.target.columns().T)
+        design, n_free = with_covariates(problem)
+        super().__init__([L1Logistic(design, sign, share, tol, n_free) for sign in targets])

@@ -209,7 +209,7 @@ def permutation_count(
     """
     if settings.permutations != "auto":
         return int(settings.permutations)
-    seconds = _estimated_seconds(table, settings, sizes, method)
+    seconds = estimated_seconds(table, settings, sizes, method)
     count = next((count for count in COUNTS if count * seconds <= AFFORDABLE_SECONDS), 0)
     if count == 0 and is_only_test and COUNTS[-1] * seconds <= PATIENT_SECONDS:
         return COUNTS[-1]
@@ -221,7 +221,7 @@ def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: s
     fewest = COUNTS[-1]
     if settings.permutations != "auto" or n_made:
         return []
-    seconds = fewest * _estimated_seconds(table, settings, sizes, method)
+    seconds = fewest * estimated_seconds(table, settings, sizes, method)
     if seconds <= AFFORDABLE_SECONDS:
         return []
     time = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
@@ -234,7 +234,7 @@ def left_out_notes(table: Table, settings: Settings, sizes: list[int], method: s
     ]
 
 
-def _estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
+def estimated_seconds(table: Table, settings: Settings, sizes: list[int], method: str) -> float:
     """Estimated seconds of the whole procedure on one target; auto fits each of its candidates."""
     is_auto = method == "auto"
     n_splits = settings.cv * settings.repeats

@@ -31,21 +31,22 @@ STAYS_ON_DISK = (".npy", ".parquet", ".pq", SUFFIX)
 
 
 def load_data(data: Any, options: DataOptions) -> Table:
-    """The table of any data that ``select`` accepts; a ``Table`` is returned as it is."""
+    """The table of any data that ``select`` accepts, or of a raw table; a ``Table`` is returned as it is."""
     from zeronorm.datasets import Table
+    from zeronorm.datasets._raw import RawTable
 
     options = _with_target_of_times(options)
     if isinstance(data, Table):
         table = data
     elif isinstance(data, (str, os.PathLike)):
         table = _from_path(data, options)
+    elif isinstance(data, RawTable):
+        table = _from_raw(data, options, "table that was read before")
     elif isinstance(data, Design) or has_own_backend(data) or is_foreign_array(data):
         table = _from_design(as_design(data), options, source=f"{type(data).__name__}")
     elif hasattr(data, "columns") and hasattr(data, "shape"):
         table = _from_raw(raw_from_data_frame(data), options, f"data frame of {_extent(data)}")
     else:
-        from zeronorm.datasets._raw import RawTable
-
         check_container(data)
         X = data.tocsr() if hasattr(data, "tocsr") else np.asarray(data)
         if X.ndim != 2 or (X.dtype.kind not in "biuf" and not hasattr(X, "tocsr")):

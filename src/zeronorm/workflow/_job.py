@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zeronorm._messages import rendered
 from zeronorm.resampling._fitted_path import chosen_predictor
 from zeronorm.result import _files as files
-from zeronorm.result._folder import output_folder
+from zeronorm.result._folder import PROGRESS, output_folder
 from zeronorm.result._provenance import Clock, call_text, file_checksum, provenance
 from zeronorm.selection._problem import Progress, RunBar
 from zeronorm.workflow import _procedures as procedures
@@ -85,7 +85,8 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
             with on_cluster(settings.dask):
                 return work(job)
         folder = output_folder(settings.out, force=settings.force, resume=settings.resume)
-        with folder as folders, on_cluster(settings.dask):
+        watched = bar.recorded(Path(settings.out) / PROGRESS)
+        with folder as folders, watched, on_cluster(settings.dask):
             result = work(replace(job, journal=folders.journal))
             bar.say("Writing the report")
             write_result(result, folders.folder, with_model=with_model)

@@ -21,6 +21,7 @@ from zeronorm.datasets._table import counted, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
+from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.result._models import GaussianModel, LinearModel, SurvivalModel
 from zeronorm.workflow._chance import WithBaseline
 from zeronorm.workflow._inputs import raw_from_data_frame
@@ -58,6 +59,10 @@ def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = 
     """The predictor of a run fitted on columns without names and without missing values."""
     predictor = WithBaseline.for_table(table, settings).for_selector(selector)
     fitted = predictor.fit(X, y).estimator_
+    units: dict[str, Any] = {}
+    if isinstance(fitted, InUnits):
+        units = {"values": UNITS[fitted.units].values, "unit": fitted.unit}
+        fitted = fitted.predictor_
     kind, numbers_of = _kind_of_model(fitted)
     scaler, numbers = numbers_of(fitted)
     # A scaler of sparse columns computes their means, but does not subtract them.
@@ -69,6 +74,7 @@ def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = 
         mean=mean.tolist(),
         scale=scaler.scale_.tolist(),
         classes=fitted.classes_.tolist() if table.target.has_classes else [],
+        **units,
         **numbers,
     )
 

@@ -16,6 +16,7 @@ from zeronorm.registry import MethodInfo, all_methods, get_method
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow._inputs import kept_columns
 from zeronorm.workflow._options import Settings
@@ -116,6 +117,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
 def _described_choice(chosen: Any) -> str:
     """A predictor of auto in a few words."""
+    if isinstance(chosen, InUnits):
+        return f"{_described_choice(chosen.predictor)} on the {UNITS[chosen.units].text}"
     if isinstance(chosen, RidgeCox):
         return f"{RIDGE_COX} (C = {chosen.C:g})"
     if not hasattr(chosen, "kernel"):

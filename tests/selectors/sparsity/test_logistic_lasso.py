@@ -13,7 +13,7 @@ import zeronorm
 from oracles.logistic import l1_logistic
 from small_problems import problem_of
 from zeronorm import LogisticLasso
-from zeronorm.selectors.sparsity import _logistic_lasso as logistic_lasso
+from zeronorm.engines import _penalty_walk as penalty_walk
 from zeronorm.solvers._lasso import penalty_at_bound
 
 
@@ -49,9 +49,9 @@ def test_the_bound_is_sought_between_the_penalties_around_it(monkeypatch):
         around.append((low / high, norm(high) <= bound < norm(low)))
         return penalty_at_bound(norm, high, low, bound)
 
-    monkeypatch.setattr(logistic_lasso, "penalty_at_bound", noted)
+    monkeypatch.setattr(penalty_walk, "penalty_at_bound", noted)
     LogisticLasso(norm_bound=0.3, n_alphas=10).fit(X, y)
-    assert around == [(pytest.approx(logistic_lasso.WIDE_GRID_END ** (1 / 9)), True)]
+    assert around == [(pytest.approx(penalty_walk.WIDE_GRID_END ** (1 / 9)), True)]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -144,7 +144,7 @@ def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
 
 def test_the_path_ends_when_many_more_features_than_asked_for_have_entered(monkeypatch):
     """The features asked for, and the order of all that entered, are those of the whole path."""
-    monkeypatch.setattr("zeronorm.selectors.sparsity._logistic_lasso.MANY_FEATURES", 12)
+    monkeypatch.setattr("zeronorm.engines._penalty_walk.MANY_FEATURES", 12)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 40))
     y = (X[:, :4] @ [1.0, -1.0, 0.5, 0.5] + 1.5 * rng.normal(size=400) > 0).astype(int)
@@ -171,7 +171,7 @@ def walk_of_norms(norm_at):
         models.norm = norm_at(penalties[0])
 
     models.solve = solve
-    return logistic_lasso._PenaltyWalk(models, np.arange(2), 2)
+    return penalty_walk.PenaltyWalk(models, np.arange(2), 2)
 
 
 def test_when_the_path_over_penalties_ends():

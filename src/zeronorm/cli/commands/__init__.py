@@ -7,6 +7,7 @@ import typer
 from zeronorm.cli.commands import _conversions as conversions
 from zeronorm.cli.commands import _first_steps as first_steps
 from zeronorm.cli.commands import _listings as listings
+from zeronorm.cli.commands import _page as page
 from zeronorm.cli.commands import _runs as runs
 from zeronorm.cli.commands._outside import CommandGroup, show_whole_summaries
 
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (runs, conversions, listings, first_steps):
+for command in (runs, page, conversions, listings, first_steps):
     command.add_to(app)
 show_whole_summaries(app)
 

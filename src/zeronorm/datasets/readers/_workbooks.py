@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,19 +13,24 @@ from zeronorm._messages import Message, parameter
 from zeronorm.datasets._raw import RawTable, reader
 from zeronorm.datasets._table import DataError, shown, shown_list
 from zeronorm.datasets.readers._delimited import read_text
-from zeronorm.datasets.readers._opening import Opened
+from zeronorm.datasets.readers._opening import Opened, opened
 
 Rows = Sequence[Sequence[Any]]
 HEADER_SHARE = 0.8  # of the cells of a usual row of the table that its header has
 FEWER_NUMBERS = 0.1  # a first sheet with a smaller share of the numbers of another one describes it
 
 
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+def sheets_of(path: Path) -> list[str]:
+    """The names of the sheets of a workbook with cells; none for a file of another format."""
+    with opened(path) as file:
+        return list(_load(file)) if file.ending in WORKBOOKS else []
+
+
 @reader(
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".xls",
-    ".ods",
+    *WORKBOOKS,
     takes=("decimal_comma", "transpose", "sheet", "header_row"),
 )
 def read_spreadsheet(

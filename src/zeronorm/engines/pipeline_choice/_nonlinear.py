@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -78,7 +79,12 @@ def nonlinear_order(relief: Any, problem: Problem, target: NDArray[Any], rows: I
 
 
 def clearly_better_pipeline(
-    plan: FoldPlan, ranked: list[Paths], splits: list[Split], linear: FloatArray, n_jobs: int | None
+    plan: FoldPlan,
+    ranked: list[Paths],
+    splits: list[Split],
+    linear: FloatArray,
+    n_jobs: int | None,
+    wrap: Callable[[Any], Any] | None = None,
 ) -> Pipeline | None:
     """The best pipeline with a Gaussian SVM if it is clearly better than the linear one; or None.
 
@@ -94,7 +100,11 @@ def clearly_better_pipeline(
         some = replace(plan, sizes=sizes, estimator=predictor, unset_in_estimator=[])
         return score_paths(some, rankings, splits, n_jobs, Progress())[0]
 
-    first = StandardizedGaussianSVC(class_weight=weight)
+    def gaussian(**settings: float) -> Any:
+        predictor = StandardizedGaussianSVC(class_weight=weight, **settings)
+        return predictor if wrap is None else wrap(predictor)
+
+    first = gaussian()
     found = scores(first, sizes, ranked)
     at_best = {name: by_size[:, by_size.mean(axis=0).argmax()] for name, by_size in found.items()}
     name = max(at_best, key=lambda name: float(at_best[name].mean()))
@@ -107,7 +117,7 @@ def clearly_better_pipeline(
     alone = [{name: paths[name]} for paths in ranked]
     best, top = first, found[name][:, at]
     for C, factor in product(COSTS, GAMMA_FACTORS):
-        other = StandardizedGaussianSVC(C=C, gamma_factor=factor, class_weight=weight)
+        other = gaussian(C=C, gamma_factor=factor)
         by_size = scores(other, near, alone)[name]
         column = by_size[:, by_size.mean(axis=0).argmax()]
         if column.mean() > top.mean():

@@ -39,6 +39,7 @@ from zeronorm.design._affine import WIDE
 from zeronorm.design._base import SMALL_COPY_BYTES
 from zeronorm.design._index import by_descending_value, each, marked
 from zeronorm.design._stats import read_only
+from zeronorm.engines._cox_scores import working_problem
 from zeronorm.execution import in_threads
 from zeronorm.selection._path import SelectionPath, Sort, order_by_score
 from zeronorm.selection._problem import Problem
@@ -218,7 +219,7 @@ def correlated_start(
     units : provides the standard deviations of the columns; None: they are computed.
     model : the only model whose target is used; None: the mean of the squares over all.
     """
-    targets, involved = problem.target.around_zero().model_columns(pairing)
+    targets, involved = working_problem(problem).target.around_zero().model_columns(pairing)
     if model is not None:
         targets, involved = targets[:, [model]], involved[:, [model]]
     weight = involved * (1.0 if problem.sample_weight is None else problem.sample_weight[:, None])

@@ -15,6 +15,7 @@ from zeronorm.resampling._metrics import Metric
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedRidge
+from zeronorm.resampling.predictors._sparse_gaussian import SparseGaussianSVC, SparseGaussianSVR
 from zeronorm.selection.target import Target
 
 LARGEST_KERNEL_PROBLEM = 5000
@@ -54,12 +55,15 @@ def default_estimator(
 def _gaussian_svm(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
     if not is_sparse:
         return StandardizedSVC(class_weight=class_weight, random_state=0)
-    return make_pipeline(StandardScaler(with_mean=False), SVC(class_weight=class_weight, random_state=0))
+    model = SparseGaussianSVC(class_weight=class_weight, random_state=0)
+    return make_pipeline(StandardScaler(with_mean=False), model)
 
 
 def _gaussian_svr(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:
     """Support vector regression with the target standardised too, since epsilon has its unit."""
-    pipeline = make_pipeline(StandardScaler(with_mean=not is_sparse), SVR())
+    pipeline = make_pipeline(
+        StandardScaler(with_mean=not is_sparse), SparseGaussianSVR() if is_sparse else SVR()
+    )
     return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
 
 

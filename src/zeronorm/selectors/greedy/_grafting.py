@@ -13,7 +13,9 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import choice, exceptions, parameter_error
 from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection._problem import Problem
-from zeronorm.selectors._base import WeightedSelector
+from zeronorm.selection.target import TimeToEvent
+from zeronorm.selectors._base import WeightedSelector, require_for_survival
+from zeronorm.solvers.linear._cox import COX
 from zeronorm.solvers.linear._losses import LOSS_NAME, LOSSES
 from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSolution, solve_working_set
 
@@ -21,7 +23,7 @@ from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSoluti
 @register(
     "grafting",
     family="greedy",
-    tasks=("binary", "regression"),
+    tasks=("binary", "regression", "survival"),
     reference="Perkins, Lacker & Theiler 2003; Lal et al. 2006, eq. 12",
     cost="n p for each feature that enters, and small fits",
     oracle="a convex solver, the elastic net, exhaustive search",
@@ -31,6 +33,7 @@ from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSoluti
         {},
         {"task": "regression", "penalty_l0": 1e-3},
         {"loss": "squared_hinge", "penalty_l1": 0.02, "penalty_l2": 0.01},
+        {"task": "survival"},
     ),
 )
 class Grafting(WeightedSelector):
@@ -60,7 +63,9 @@ class Grafting(WeightedSelector):
         None: as many as the penalties allow. A count ends the search at that size.
     loss
         "squared_error", "logistic", "squared_hinge", or the name of a loss entered with ``register_loss``. "auto"
-        is "logistic" for classes and "squared_error" for regression.
+        is "logistic" for classes, "squared_error" for regression and Cox's partial likelihood for survival.
+    task
+        "survival" trains Cox models by the partial likelihood, with Efron's ties and without intercept.
     tol
         Largest remaining derivative, relative to the largest derivative at zero weights.
     max_iter
@@ -99,7 +104,7 @@ class Grafting(WeightedSelector):
         penalty_l0: float = 0.0,
         penalty_l1: float = 0.05,
         penalty_l2: float = 0.0,
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         standardize: bool = True,
         tol: float = 1e-8,
         max_iter: int = 10_000,
@@ -139,6 +144,7 @@ class Grafting(WeightedSelector):
         return growth.path()
 
     def _check_parameters(self) -> None:
+        require_for_survival(self, loss="auto")
         if self.loss == "auto" or self._target_type().has_classes:
             return
         if LOSSES[self.loss].for_classes_only:
@@ -148,10 +154,11 @@ class Grafting(WeightedSelector):
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
         name = problem.target.smooth_loss if self.loss == "auto" else self.loss
+        loss = COX if isinstance(problem.target, TimeToEvent) else LOSSES[name]
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
         y = problem.target.columns()[:, 0]
-        return PenalizedLoss(LOSSES[name], y, share, float(self.penalty_l1), float(self.penalty_l2))
+        return PenalizedLoss(loss, y, share, float(self.penalty_l1), float(self.penalty_l2))
 
 
 class _Growth:
@@ -164,7 +171,8 @@ class _Growth:
         self.active: list[int] = []
         self.columns = np.empty((design.n_samples, 0), order="F")
         nothing = np.empty(0)
-        start = float(objective.share @ objective.y) if not objective.loss.for_classes_only else 0.0
+        is_of_numbers = objective.loss.has_bias and not objective.loss.for_classes_only
+        start = float(objective.share @ objective.y) if is_of_numbers else 0.0
         self.model = solve_working_set(self.columns, objective, nothing, start, nothing, tol)
         self.gradient = self._gradient()
         self.tol = tol * max(float(np.abs(self.gradient).max()), 1e-300)

@@ -53,6 +53,7 @@ from zeronorm.selection.target import Labels, Real
 from zeronorm.selectors._base import (
     BaseSelector,
     WeightedSplittingSelector,
+    require_for_survival,
     require_labels,
     require_real_target,
 )
@@ -62,8 +63,8 @@ from zeronorm.solvers.linear import (
     ROBUST_LOSSES,
     LinearProblem,
     Reuse,
+    loss_for,
     smallest_gram_size,
-    svm_loss,
 )
 
 HARDEST = 1e100  # the square of a larger C overflows: from here on the margin is hard
@@ -217,7 +218,7 @@ class EstimatorElimination(BaseSelector):
 @register(
     "rfe",
     family="greedy",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Guyon et al. 2002; Lal et al. 2006, algorithms 1 and 2",
     cost="n² p at the start, then little for each feature; n² p for each round with other kernels",
     oracle="scikit-learn's RFE(SVC(kernel='linear')): the same order of elimination",
@@ -229,6 +230,7 @@ class EstimatorElimination(BaseSelector):
         {"kernel": "rbf", "step": 3},
         {"learner": "logistic", "step": 3},
         {"multi_class": "one_vs_one"},
+        {"task": "survival", "step": 0.5},
     ),
 )
 class RFE(EstimatorElimination, WeightedSplittingSelector):
@@ -287,6 +289,9 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         kernel also "huber", which counts errors beyond ε linearly, and "quantile".
     epsilon
         "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
+    task
+        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost; it needs the linear
+        kernel.
     multi_class
         For more than two classes: one model for each class against the rest, or one for each pair of classes, trained
         on the samples of the two. A feature is removed from all models at once.
@@ -344,7 +349,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
         epsilon: float | Literal["auto"] = "auto",
         quantile: float = 0.5,
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         standardize: bool = True,
         tol: float = 1e-6,
@@ -451,6 +456,8 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         return C_of(self, problem, K=K) * unit
 
     def _check_parameters(self) -> None:
+        if self.estimator is None:
+            require_for_survival(self, learner="svm", kernel="linear", loss="hinge")
         if self.estimator is not None and self.adjust is not None:
             raise parameter_error(self, "adjust", "None with an 'estimator', which ranks by its own weights")
         if self.estimator is None and self.loss in ROBUST_LOSSES:
@@ -508,7 +515,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
     def _linear_problem(self, problem: Problem) -> LinearProblem:
         problem = problem.around_zero()
         if self.learner == "svm":
-            loss = svm_loss(self.loss, self.epsilon_, self.quantile)
+            loss = loss_for(problem.target, self.loss, self.epsilon_, self.quantile)
             return LinearProblem.of(problem, loss, self._finite_or_hard(), pairing=self.multi_class)
         if not problem.target.has_classes:
             raise parameter_error(self, "learner", "'svm' for task='regression'")

@@ -29,6 +29,7 @@ from zeronorm.engines.pipeline_choice._nonlinear import (
     nonlinear_order,
     standard_errors_ahead,
 )
+from zeronorm.engines.pipeline_choice._units import STEP, ProblemInUnits, chosen_units, in_units
 from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import get_method, register
 from zeronorm.resampling._folds import FoldPlan, smallest_size
@@ -38,6 +39,7 @@ from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedTunedRidge
+from zeronorm.resampling.predictors._units import UNITS, InUnits, UnitsName
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, TargetOutlierWarning
@@ -88,8 +90,9 @@ class _Inner:
     splits: list[Split]
     n_folds: int
     is_subsample: bool
-    known_C: tuple[float | None, ...]
+    keeps_C: bool  # whether the folds use the C found on all samples
     seed: int
+    known_C: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,14 @@ class AutoSelector(SplittingSelector):
     scoring
         None: the balanced accuracy of classes; for a real target R², at least -1; for times to an event the
         concordance; with an ``estimator`` its own ``score``.
+    units
+        How samples are compared. "standardized": every column with mean 0 and variance 1. "common": all columns divided
+        by one number. For values from zero on, "log": standardised logarithms, with the median of the positive values
+        as unit; "root": standardised square roots. "rows": each sample divided by its length, for prediction by that of
+        its selected features; "root rows": after square roots. "auto": "standardized", unless others predict the inner
+        folds better by more than one standard error and one hundredth in a quick race; fewer than 100 samples are too
+        few for more than "common" and "log". With ``selectors``, an ``estimator``, covariates or times to
+        an event the columns are standardised.
     rule
         "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
         good, within half a standard error. "fewest": the smallest size within one standard error. For a real
@@ -176,6 +187,8 @@ class AutoSelector(SplittingSelector):
         Name of the ranking that was kept: "consensus", "relief", or a method of ``selectors``.
     predictor_ : estimator
         The unfitted predictor that goes with it.
+    units_ : str
+        The units that were used.
     sizes_ : dict
         Number of features by each rule: "fewest", "recommended", "all".
     frequencies_ : ndarray of shape (n_features_in_,)
@@ -209,6 +222,7 @@ class AutoSelector(SplittingSelector):
         estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
+        units: Literal["auto"] | UnitsName = "auto",
         rule: SizeRule = "recommended",
         sizes: Sequence[int] | None = None,
         feature_groups: Any = None,
@@ -224,6 +238,7 @@ class AutoSelector(SplittingSelector):
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
+        self.units = units
         self.rule = rule
         self.sizes = sizes
         self.feature_groups = feature_groups
@@ -236,6 +251,16 @@ class AutoSelector(SplittingSelector):
     def verdict(self) -> str:
         """The choice as text."""
         check_is_fitted(self, "method_scores_")
+        if self.units_ == "standardized":
+            return self._verdict_on_methods()
+        how = (
+            "chosen because it predicted the inner folds clearly better"
+            if self.units == "auto"
+            else "as given"
+        )
+        return f"All is done on the {UNITS[self.units_].text}, {how}. {self._verdict_on_methods()}"
+
+    def _verdict_on_methods(self) -> str:
         if self.selectors is None:
             return self._verdict_on_pipelines()
         names = ", ".join(name for name in self.method_scores_ if name != CONSENSUS)
@@ -253,7 +278,8 @@ class AutoSelector(SplittingSelector):
         consensus = consensus_text([name for name, _ in self._named_selectors({})])
         ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
         ahead = "by more than two standard errors: the classes depend on the features nonlinearly."
-        if getattr(self.predictor_, "kernel", None) == "rbf" and self.estimator is None:
+        chosen = self.predictor_.predictor if isinstance(self.predictor_, InUnits) else self.predictor_
+        if getattr(chosen, "kernel", None) == "rbf" and self.estimator is None:
             return (
                 f"A support vector machine with a Gaussian kernel on the features of {ranking} predicted the inner "
                 f"folds better than a linear one on those of {consensus}, {ahead}"
@@ -266,18 +292,44 @@ class AutoSelector(SplittingSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         target, seed = problem.target.labels(), int(problem.rng.integers(2**31))
-        members = self._candidates(problem)
-        self.selector_ = self._fitted(members, problem, target, np.arange(problem.n_samples), seed)
         inner = self._inner(problem, target, seed)
+        view = self._in_units(problem, inner)
+        problem, self.units_ = view.problem, view.units
+        members = self._candidates(problem, view.standardize)
+        self.selector_ = self._fitted(members, problem, target, np.arange(problem.n_samples), seed)
+        if inner.keeps_C:
+            inner = replace(inner, known_C=tuple(self.selector_.costs_))
         path = self.selector_.path_
         sizes = self._sizes_to_try(path.constrained(problem.feature_groups, problem.always_keep), problem)
+        plan = self._plan(view, target, sizes, seed)
+        choose = self._choose_pipeline if self.selectors is None else self._choose_method
+        return choose(members, problem, inner, plan)
+
+    def _plan(self, view: ProblemInUnits, target: NDArray[Any], sizes: IntArray, seed: int) -> FoldPlan:
+        """The plan for scoring the sizes on samples as measured; the predictor knows the units."""
+        problem = view.original
         plan = plan_of_sizes(self, problem, problem.with_covariates(), target, sizes, seed)
         if work_of_elimination(problem) <= WORK_OF_ONE_THREAD:
             plan = replace(plan, threads_per_task=1)
         if self.estimator is None and problem.target.kind == Real.kind:
             plan = replace(plan, estimator=StandardizedTunedRidge(), unset_in_estimator=[])
-        choose = self._choose_pipeline if self.selectors is None else self._choose_method
-        return choose(members, problem, inner, plan)
+        return replace(plan, estimator=view.predictor(plan.estimator))
+
+    def _in_units(self, problem: Problem, inner: _Inner) -> ProblemInUnits:
+        """The problem in the given units, or in those of the best predictions on the inner folds."""
+        is_open = problem.adjust is None and (problem.target.has_classes or problem.target.kind == Real.kind)
+        if self.units not in ("auto", "standardized") and not is_open:
+            raise parameter_error(
+                self, "units", "'auto' or 'standardized' with covariates or times to an event"
+            )
+        if self.units != "auto":
+            return in_units(problem, self.units)
+        if self.selectors is not None or self.estimator is not None or not is_open:
+            return ProblemInUnits(problem)
+        plan = self._plan(ProblemInUnits(problem), inner.target, np.asarray([1]), inner.seed)
+        elimination = get_method("rfe").cls(step=STEP, task=self.task)
+        with _limited_threads(problem):
+            return chosen_units(elimination, problem, inner.target, plan, inner.splits, inner.n_folds)
 
     def _inner(self, problem: Problem, target: NDArray[Any], seed: int) -> _Inner:
         groups = problem.sample_groups
@@ -292,7 +344,7 @@ class AutoSelector(SplittingSelector):
             used,
             n_folds=cv if is_usual else len(used),
             is_subsample=used is not splits,
-            known_C=() if is_small_part else tuple(self.selector_.costs_),
+            keeps_C=not is_small_part,
             seed=seed,
         )
 
@@ -333,8 +385,10 @@ class AutoSelector(SplittingSelector):
         """The consensus with the linear predictor whose best size has the best mean score, among some of the sizes."""
         usual = plan.estimator
         predictors = [usual]
-        if self.estimator is None and isinstance(usual, StandardizedSVC):
-            predictors += [clone(usual).set_params(C=C) for C in LINEAR_COSTS[1:]]
+        inside = usual.predictor if isinstance(usual, InUnits) else usual
+        if self.estimator is None and isinstance(inside, StandardizedSVC):
+            name = "C" if inside is usual else "predictor__C"
+            predictors += [clone(usual).set_params(**{name: C}) for C in LINEAR_COSTS[1:]]
         if len(predictors) > 1:
             some = replace(plan, sizes=plan.sizes[:: max(1, len(plan.sizes) // SIZES_FOR_COSTS)])
             best = [
@@ -364,9 +418,11 @@ class AutoSelector(SplittingSelector):
         orders = self._nonlinear_paths(problem, splits, inner)
         ranked = [{**paths, **order} for paths, order in zip(ranked, orders, strict=True)]
         known = _at_best(plan, linear.scores)
+        usual = plan.estimator
+        wrap = usual.around if isinstance(usual, InUnits) else None
         found: Pipeline | None = Pipeline(RELIEF, self.estimator)
         if self.estimator is None:
-            found = clearly_better_pipeline(plan, ranked, splits, known, self.n_jobs)
+            found = clearly_better_pipeline(plan, ranked, splits, known, self.n_jobs, wrap)
         if found is None:
             return None
         candidate = self._candidate(found, plan, ranked, splits, problem)
@@ -557,13 +613,16 @@ class AutoSelector(SplittingSelector):
 
         return list(Parallel(n_jobs=self.n_jobs)(delayed(fitted)(split) for split in splits))
 
-    def _candidates(self, problem: Problem) -> list[tuple[str, Any]]:
-        """Names and unfitted selectors that support the target."""
+    def _candidates(self, problem: Problem, standardize: bool) -> list[tuple[str, Any]]:
+        """Names and unfitted selectors that support the target; columns with a common scale are not standardised."""
         found = []
         for name, selector in self._named_selectors(quick_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
             if problem.target.kind in tasks:
-                found.append((name, self._configured(selector, problem)))
+                copy = self._configured(selector, problem)
+                if not standardize and "standardize" in copy.get_params(deep=False):
+                    copy.set_params(standardize=False)
+                found.append((name, copy))
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "

@@ -27,8 +27,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
-from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Norm, SeparableLoss, svm_loss
+from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Loss, Norm, loss_for, svm_loss
 
 # Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because
 # the rescaling removes features by itself. Chosen on the linear toy (30 samples, 350 draws: 7.4 % error with 1, 6.5 %
@@ -39,12 +39,12 @@ NEARLY_L1 = 0.0
 @register(
     "arom",
     family="sparsity",
-    tasks=("binary", "multiclass", "multilabel", "regression"),
+    tasks=("binary", "multiclass", "multilabel", "regression", "survival"),
     reference="Weston, Elisseeff, Schölkopf & Tipping 2003",
     cost="n² p for each of the first iterations, then little",
     oracle="the exhaustive zero-norm optimum, and a QP solver for each model",
     avoid="very few samples, where the smallest set that fits is often wrong; keeping all copies of a feature",
-    test_params=({}, {"norm": "l1"}, {"task": "regression"}),
+    test_params=({}, {"norm": "l1"}, {"task": "regression"}, {"task": "survival"}),
 )
 class AROM(WeightedSplittingSelector):
     r"""Minimise the zero-norm of a linear model by training it repeatedly on rescaled data.
@@ -98,7 +98,8 @@ class AROM(WeightedSplittingSelector):
         factors, and a feature is ranked by its best position. "one_vs_one": classifiers for all pairs of classes with
         common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
-        In classification, y with several columns of 0 and 1 is a multi-label problem.
+        In classification, y with several columns of 0 and 1 is a multi-label problem. "survival" trains Cox models by
+        the partial likelihood, with Efron's ties and C as its cost; it needs ``norm="l2"``.
     loss
         Loss of the ℓ2 norm. For regression also "huber", which counts errors beyond ε linearly, and "quantile"; both
         need ``norm="l2"`` and ``slack_norm=2``.
@@ -167,7 +168,7 @@ class AROM(WeightedSplittingSelector):
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         quantile: float = 0.5,
         standardize: bool = True,
@@ -213,7 +214,7 @@ class AROM(WeightedSplittingSelector):
         self.representative_ = first_copies(problem.design)
         self.epsilon_ = epsilon_of(self, problem)
         norm: Norm = "l1" if self.norm == "l1" else "l2"
-        loss = svm_loss("hinge" if norm == "l1" else self.loss, self.epsilon_, self.quantile)
+        loss = loss_for(problem.target, "hinge" if norm == "l1" else self.loss, self.epsilon_, self.quantile)
         pairing = "one_vs_one" if self.multi_class == "one_vs_one" else "one_vs_rest"
         problem, stopping = split_off(self, problem, loss, pairing)
         self.C_ = self._cost(problem)
@@ -222,7 +223,7 @@ class AROM(WeightedSplittingSelector):
         return path
 
     def _path(
-        self, problem: Problem, loss: SeparableLoss, norm: Norm, pairing: str, stopping: EarlyStopping | None
+        self, problem: Problem, loss: Loss, norm: Norm, pairing: str, stopping: EarlyStopping | None
     ) -> SelectionPath:
         is_one_of_many = problem.target.is_stratified and problem.n_classes > 2
         if self.multi_class == "weston_watkins" and is_one_of_many:
@@ -339,6 +340,7 @@ class AROM(WeightedSplittingSelector):
         )
 
     def _check_parameters(self) -> None:
+        require_for_survival(self, norm="l2", loss="squared", slack_norm=2, validation_fraction=None)
         if self.loss in ROBUST_LOSSES:
             require_real_target(self)
             if self.norm != "l2" or self.slack_norm != 2:

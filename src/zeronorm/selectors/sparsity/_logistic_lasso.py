@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._sparse_paths import path_of_entries, scatter_columns, without_copies
+from zeronorm.engines._penalty_walk import follow_penalties
+from zeronorm.engines._sparse_paths import scatter_columns, without_copies
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._lasso import penalty_at_bound
 from zeronorm.solvers._logistic import CoupledLogistic
-
-WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
-GRID_END = 1e-3
-SMALLEST_PENALTY = 1e-5  # relative; a bound that is not active at this penalty has no effect
-MANY_FEATURES = 500  # or twice as many as are asked for: more are slow and change nothing
-EXPLAINED = 0.99  # share of the loss without features, after which the path adds nothing
 
 
 @register(
@@ -110,76 +101,9 @@ class LogisticLasso(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies could share a weight in any way
-        walk = _PenaltyWalk(CoupledLogistic(merged, float(self.tol)), distinct, problem.n_features)
-        with problem.progress.task("Penalties", int(self.n_alphas)) as advance:
-            for penalty in self._grid(problem, walk.models.largest_penalty):
-                walk.visit(float(penalty))
-                advance(1)
-                if walk.ends(self.norm_bound, problem.n_features_to_select):
-                    break
-        if self.norm_bound is not None:
-            walk.meet(float(self.norm_bound))
+        models = CoupledLogistic(merged, float(self.tol))
+        walk = follow_penalties(models, distinct, problem, int(self.n_alphas), self.norm_bound)
         self.coef_ = scatter_columns(distinct, problem.n_features, walk.models.weights())
         self.intercept_ = walk.models.bias()
         self.penalty_ = walk.penalties[-1]
         return walk.path()
-
-    def _grid(self, problem: Problem, largest: float) -> FloatArray:
-        end = WIDE_GRID_END if problem.n_features > problem.n_samples else GRID_END
-        return max(largest, np.finfo(float).tiny) * np.geomspace(1.0, end, int(self.n_alphas))
-
-
-class _PenaltyWalk:
-    """Solutions for descending penalties."""
-
-    def __init__(self, models: CoupledLogistic, columns: IntArray, n_features: int) -> None:
-        self.models = models
-        self.columns, self.n_features = columns, n_features  # columns of the models among all features
-        self.penalties: list[float] = []
-        self.supports: list[IntArray] = []
-        self.abs_weights: list[FloatArray] = []
-        self.norms: list[float] = []
-
-    def visit(self, penalty: float) -> None:
-        """Solve for a penalty and store the solution."""
-        norm = self._norm_at(penalty)
-        support = self.models.support
-        self.penalties.append(penalty)
-        self.supports.append(self.columns[support])
-        self.abs_weights.append(self.models.absolute_weights()[support])
-        self.norms.append(norm)
-
-    def _norm_at(self, penalty: float) -> float:
-        self.models.solve(np.full(self.models.n_features, penalty))
-        return self.models.norm
-
-    def ends(self, norm_bound: float | None, asked: int | None) -> bool:
-        """Whether the path ends: at the bound; without one, where the loss is small or enough features have entered."""
-        if norm_bound is not None:
-            return self.norms[-1] >= norm_bound
-        if asked is not None and self.supports[-1].size >= max(MANY_FEATURES, 2 * asked):
-            return True
-        return self.models.loss <= (1.0 - EXPLAINED) * self.models.loss_without_features
-
-    def meet(self, norm_bound: float) -> None:
-        """Replace the solutions beyond the bound by the one at the bound."""
-        low = SMALLEST_PENALTY * self.models.largest_penalty
-        while self.norms and self.norms[-1] > norm_bound:
-            low = self.penalties[-1]
-            for remembered in (self.penalties, self.supports, self.abs_weights, self.norms):
-                remembered.pop()
-        high = self.penalties[-1] if self.penalties else self.models.largest_penalty
-        if high > low:
-            self.visit(penalty_at_bound(self._norm_at, high, low, norm_bound))
-
-    def path(self) -> SelectionPath:
-        return path_of_entries(
-            self.supports,
-            self.penalties,
-            scatter_columns(self.columns, self.n_features, self.models.first_gradients()),
-            self.abs_weights,
-            selected_size=int(self.supports[-1].size),
-            n_iter=self.models.n_solved,
-            converged=self.models.all_converged,
-            remedy="raise tol, or lower norm_bound.",
-        )

@@ -15,19 +15,25 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector, require_real_target
-from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, svm_loss
+from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival, require_real_target
+from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, loss_for
 
 
 @register(
     "svm-weights",
     family="sparsity",
-    tasks=("binary", "multiclass", "regression"),
+    tasks=("binary", "multiclass", "regression", "survival"),
     reference="Weston et al. 2003, section 5; Huang et al. 2008",
     cost="n² p; one SVM",
     oracle="LIBSVM and liblinear through scikit-learn, linear programs, and all sets of errors one by one",
     avoid="redundant features, which share one weight: RFE and AROM repeat the step for that reason",
-    test_params=({}, {"norm": "l1"}, {"task": "regression"}, {"slack_norm": 0, "C": 1.0}),
+    test_params=(
+        {},
+        {"norm": "l1"},
+        {"task": "regression"},
+        {"slack_norm": 0, "C": 1.0},
+        {"task": "survival"},
+    ),
 )
 class SVMWeights(WeightedSplittingSelector):
     r"""Rank features by the weights of a single support vector machine trained on all of them.
@@ -60,6 +66,8 @@ class SVMWeights(WeightedSplittingSelector):
         1: the sum of the slacks. 0: their number, so that few samples are misclassified.
     multi_class
         The weights of the classifiers are summed.
+    task
+        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost.
     loss
         "hinge" is linear; for regression it is ε-insensitive. "squared" is (C/2) Σ ξ². For regression also "huber",
         which counts errors beyond ε linearly, and "quantile". ``norm="l1"`` needs "hinge".
@@ -107,7 +115,7 @@ class SVMWeights(WeightedSplittingSelector):
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 1] = 1,
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         epsilon: float | Literal["auto"] = "auto",
         quantile: float = 0.5,
         standardize: bool = True,
@@ -147,7 +155,7 @@ class SVMWeights(WeightedSplittingSelector):
     def _select(self, problem: Problem) -> SelectionPath:
         epsilon = self.epsilon_ = epsilon_of(self, problem)
         self.C_ = self._cost(problem)
-        loss = svm_loss(self.loss, epsilon, self.quantile)
+        loss = loss_for(problem.target, self.loss, epsilon, self.quantile)
         linear = LinearProblem.of(problem, loss, self.C_, pairing=self.multi_class, norm=self.norm)
         model = RescaledModels(linear, self._between(linear))
         scores, n_iter = self._train(model, problem)
@@ -190,6 +198,7 @@ class SVMWeights(WeightedSplittingSelector):
         return scores, n_iter
 
     def _check_parameters(self) -> None:
+        require_for_survival(self, norm="l2", loss="hinge", slack_norm=1)
         if self.loss in ROBUST_LOSSES:
             require_real_target(self)
             if self.slack_norm == 0:

@@ -3,7 +3,7 @@
 .. math:: \\min_{w, b}\\ \\tfrac12 \\|w / z\\|_2^2 + L(Xw + b) \\qquad\\text{or}\\qquad \\|w / z\\|_1 + L(Xw + b)
 """
 
-from zeronorm.solvers.linear._cox import COX, CoxLoss
+from zeronorm.solvers.linear._cox import COX, CoxLoss, loss_for
 from zeronorm.solvers.linear._losses import (
     LOGISTIC,
     ROBUST_LOSSES,
@@ -47,6 +47,7 @@ __all__ = [
     "State",
     "Way",
     "choose",
+    "loss_for",
     "prefers_gram",
     "prefers_products",
     "register_loss",

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.solvers.linear._losses import Loss
+from zeronorm.selection.target import Target, TimeToEvent
+from zeronorm.solvers.linear._losses import Loss, svm_loss
 
 Ties = Literal["efron", "breslow"]
 SMALLEST_SHARE = 1e-250  # of the largest exponential: with smaller denominators products use the whole matrix
@@ -79,6 +80,11 @@ class CoxLoss(Loss):
 
 
 COX = CoxLoss()
+
+
+def loss_for(target: Target, name: str, epsilon: float | None = None, quantile: float = 0.5) -> Loss:
+    """The partial likelihood for times to an event, otherwise the loss that a ``loss`` parameter names."""
+    return COX if isinstance(target, TimeToEvent) else svm_loss(name, epsilon, quantile)
 
 
 @dataclass(frozen=True, eq=False)
