@@ -4,6 +4,7 @@ from zeronorm.evaluation._protocol import evaluate as evaluate
 from zeronorm.evaluation.learning._curve import learning_curve as learning_curve
 from zeronorm.evaluation.stand_ins._substitutes import substitutes as substitutes
 from zeronorm.selection._path import SelectionPath as SelectionPath
+from zeronorm.selectors.filters._concordance_score import ConcordanceScore as ConcordanceScore  # concordance-score
 from zeronorm.selectors.filters._cox_score import CoxScore as CoxScore  # cox-score
 from zeronorm.selectors.filters._fcbf import FCBF as FCBF  # fcbf
 from zeronorm.selectors.filters._fisher import FisherScore as FisherScore  # fisher
@@ -11,10 +12,12 @@ from zeronorm.selectors.filters._gflip import GFlip as GFlip  # gflip
 from zeronorm.selectors.filters._golub import GolubScore as GolubScore  # golub
 from zeronorm.selectors.filters._gram_schmidt_relief import GramSchmidtRelief as GramSchmidtRelief  # gram-schmidt-relief
 from zeronorm.selectors.filters._interval import IntervalSelector as IntervalSelector  # interval
+from zeronorm.selectors.filters._log_rank import LogRankScore as LogRankScore  # log-rank
 from zeronorm.selectors.filters._mutual_information import MutualInformation as MutualInformation  # mutual-information
 from zeronorm.selectors.filters._random import RandomSelector as RandomSelector  # random
 from zeronorm.selectors.filters._relief import Relief as Relief  # relief
 from zeronorm.selectors.filters._shrunken_centroids import ShrunkenCentroids as ShrunkenCentroids  # shrunken-centroids
+from zeronorm.selectors.filters._variance import VarianceScore as VarianceScore  # variance
 from zeronorm.selectors.filters._welch import WelchScore as WelchScore  # welch
 from zeronorm.selectors.greedy._bound_elimination import BoundElimination as BoundElimination  # bound-elimination
 from zeronorm.selectors.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares  # forward-least-squares

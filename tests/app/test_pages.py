@@ -11,6 +11,7 @@ import pytest
 
 from app.conftest import OURS, QUICK, client_of, table_text
 from datasets.workbooks import workbook
+from zeronorm.app import _fields as fields
 from zeronorm.app import _runs as runs
 from zeronorm.app._context import Context
 from zeronorm.app._runs import WatchedRun
@@ -148,6 +149,29 @@ def test_a_comparison_runs_too(client, context, table, in_this_process):
     assert Result.load(run.folder).kind == "comparison"
 
 
+@pytest.mark.skipif("test_panel" not in fields.KINDS, reason="lists cannot be tested yet")
+def test_a_list_is_tested(client, context, table, in_this_process):
+    options = {
+        "target": "state",
+        "panel": "a\nb\n",
+        "method": "fisher",
+        "features": "2",
+        "cv": "3",
+        "random_lists": "9",
+    }
+    given = {"kind": "test_panel", "table": table, "options": options}
+    found = client.post("/plan", json=given, headers=OURS).json()
+    assert "The list of 2 features is measured, beside 9 random lists" in found["steps"][1]
+    assert found["command"].startswith("printf '%s\\n' a b > list.txt\nzeronorm test-panel list.txt ")
+    run = context.runs.get(client.post("/runs", json=given, headers=OURS).json()["run"])
+    assert run.state == "finished", run.outcome
+    assert client.get(f"/runs/{run.name}").status_code == 200
+    empty = {**given, "options": {**options, "panel": " \n"}}
+    for address in ("/plan", "/runs"):
+        answer = client.post(address, json=empty, headers=OURS)
+        assert (answer.status_code, "“The list” is empty" in answer.json()["error"]) == (400, True)
+
+
 def test_a_run_that_fails_says_why_and_can_be_tried_again(
     client, context, table, in_this_process, monkeypatch
 ):
@@ -274,5 +298,5 @@ def test_a_process_that_died_leaves_a_run_that_can_go_on(context):
     (folder / runs.SETTINGS).write_text(json.dumps(settings))
     run = WatchedRun("dead", folder)
     assert (run.state, run.can_continue, run.n_finished) == ("stopped", True, 1)
-    (folder / runs.ALIVE).touch()
+    (folder / runs.HEARTBEAT).touch()
     assert run.state == "starting"

@@ -323,6 +323,12 @@ def test_other_computers_need_a_password():
         serve(host="0.0.0.0", with_browser=False)
 
 
+@pytest.mark.parametrize("folder", ["nothing", "."])
+def test_a_folder_without_a_run_is_not_opened(tmp_path, folder):
+    with pytest.raises(ValueError, match="folder of a run"):
+        serve(tmp_path / folder, with_browser=False)
+
+
 def test_the_password_opens_the_pages_and_a_wrong_one_waits(tmp_path, monkeypatch):
     from zeronorm.app import _security
 

@@ -126,6 +126,16 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path):
     assert "pip install 'zeronorm[app]'" in done.stderr
 
 
+@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
+def test_without_the_extra_the_page_says_what_to_install(tmp_path, package):
+    code = f"import sys; sys.modules['{package}'] = None\nfrom zeronorm.cli._main import run\nsys.exit(run(['app']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"needs the package '{package}'. Install it with: pip install 'zeronorm[web]'" in done.stderr
+
+
 def test_bare_command_prints_help_and_completion_is_offered(tmp_path):
     done = shell(cwd=tmp_path)
     assert done.returncode == 0

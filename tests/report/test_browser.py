@@ -453,3 +453,66 @@ def test_figures_download(browser, pages, tmp_path, kind, width):
     browser.get(file.as_uri())
     stroke = "return getComputedStyle(document.querySelector('polyline')).stroke"
     assert browser.execute_script(stroke) == "rgb(0, 114, 178)"
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory):
+    """A report with a table of 60 samples."""
+    import numpy as np
+
+    import zeronorm
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), np.repeat(["a", "b"], 30)
+    X[30:, 0] += 2.0
+    result = zeronorm.select(X, y, method="fisher", features=2, cv=3, permutations=0)
+    file = tmp_path_factory.mktemp("long") / "report.html"
+    file.write_text(render_report(result, result.records), encoding="utf-8")
+    return file.as_uri()
+
+
+SHOWN_ROWS = (
+    "return [...document.querySelectorAll('#samples-table tbody tr')].filter(r => r.offsetHeight > 0).length"
+)
+
+
+def test_a_long_table_shows_its_first_rows_and_all_on_demand(browser, long_page):
+    show(browser, long_page)
+    assert browser.execute_script(SHOWN_ROWS) == 20
+    browser.execute_script(
+        "const i = document.querySelector('input[data-table=samples-table]');"
+        "i.value = '6'; i.dispatchEvent(new Event('input'))"
+    )
+    assert browser.execute_script(SHOWN_ROWS) == sum("6" in str(i) for i in range(1, 61))
+    browser.execute_script(
+        "const i = document.querySelector('input[data-table=samples-table]');"
+        "i.value = ''; i.dispatchEvent(new Event('input'));"
+        "[...document.querySelectorAll('button')].find(b => b.textContent === 'Show all 60 rows').click()"
+    )
+    assert browser.execute_script(SHOWN_ROWS) == 60
+
+
+def test_a_table_can_be_saved_as_csv_with_all_rows(browser, long_page):
+    show(browser, long_page)
+    text = browser.execute_async_script(
+        "const done = arguments[0]; URL.createObjectURL = b => { b.text().then(done); return '#'; };"
+        "document.querySelector('button[aria-label^=\"Download as CSV: Held-out\"]').click()"
+    )
+    lines = text.lstrip("\ufeff").split("\r\n")
+    assert lines[0].startswith("sample")
+    assert len(lines) == 62  # heading, 60 samples, end
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_contents_stay_in_sight_and_lead_to_every_section(browser, long_page, width):
+    show(browser, long_page, width)
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('#contents a')].map(a => [a.textContent, a.getAttribute('href')])"
+    )
+    assert "Samples" in [text for text, _ in links]
+    for _, target in links:
+        assert browser.execute_script("return document.querySelector(arguments[0]) !== null", target)
+    browser.execute_script("window.scrollTo(0, 3000)")
+    assert browser.execute_script(
+        "return document.getElementById('contents').getBoundingClientRect().top >= 0"
+    )

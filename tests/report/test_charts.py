@@ -29,7 +29,7 @@ from zeronorm.report.charts._error import ErrorChart
 from zeronorm.report.charts._features import _class_names, feature_values
 from zeronorm.report.charts._importance import ImportanceChart
 from zeronorm.report.charts._path import path_figure
-from zeronorm.report.charts._predictions import ConfusionChart, RocChart, mean_roc
+from zeronorm.report.charts._predictions import ConfusionChart, RocChart, roc_rates
 from zeronorm.report.charts._sizes import SizesChart
 from zeronorm.selection._path import SelectionPath
 
@@ -227,7 +227,7 @@ def test_roc_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     truth = rng.random(200) < 0.4
     decision = truth + rng.normal(size=200)
-    curve, area = mean_roc([(truth, decision)])
+    (curve,), area = roc_rates([(truth, decision)])
     assert area == pytest.approx(roc_auc_score(truth, decision))
     assert np.trapezoid(curve, np.linspace(0, 1, len(curve))) == pytest.approx(area, abs=0.01)
     assert (curve[0], curve[-1]) == (0.0, 1.0)

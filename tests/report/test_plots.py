@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
+from report.made_records import made_records  # noqa: E402
 from zeronorm import FisherScore, SelectorCV  # noqa: E402
 from zeronorm.evaluation._summary import error_curves, stabilities  # noqa: E402
 from zeronorm.report import ReportData, chart_classes, figure  # noqa: E402
@@ -88,8 +89,9 @@ def test_a_chart_is_asked_for_by_name(comparison):
         figure("pie", comparison[1])
     with pytest.raises(ValueError, match="nothing to show"):
         figure("path", comparison[1])
-    with pytest.raises(ValueError, match=r"nothing to show.*metric='auc'"):
-        figure("roc", comparison[1])
+    without_decisions = made_records("error_rate", {"m": (0.1, 0.2)})
+    with pytest.raises(ValueError, match=r"nothing to show.*decision values"):
+        figure("roc", without_decisions)
 
 
 def test_a_fitted_selector_has_figures_of_its_own():

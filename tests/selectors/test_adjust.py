@@ -29,7 +29,7 @@ from zeronorm.engines._adjusted_scores import adjusted_scores
 from zeronorm.registry import methods_with
 from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._problem import Problem
-from zeronorm.selection.target import target_for
+from zeronorm.selection.target import KINDS, TASKS, TimeToEvent, target_for
 from zeronorm.solvers.linear import LOGISTIC, LinearProblem, Way, solve, svm_loss
 
 N, P = 90, 12
@@ -52,8 +52,8 @@ def selectors():
         known = info.cls().get_params()
         if info.name == "auto":  # its inner folds are slow, and the consensus inside is here
             continue
-        for task in ("classification", "regression"):
-            if "task" in known or task == "classification":
+        for task in TASKS:
+            if any(KINDS[kind].task == task for kind in info.tasks):
                 given = {"task": task} if "task" in known else {}
                 yield pytest.param(info.cls(n_features_to_select=2, **given), id=f"{info.name}-{task}")
     for meta in (SelectorCV, StabilitySelection, ProbeSelector):
@@ -65,7 +65,8 @@ def with_adjust(selector, columns):
 
 
 def target_of(selector, data):
-    return data[2] if getattr(selector, "task", "") == "regression" else data[3]
+    survival = TimeToEvent.prepared({"event": np.arange(N) % 5 > 0, "time": np.exp(-data[2])})
+    return {"regression": data[2], "classification": data[3], "survival": survival}[selector._task_name()]
 
 
 @pytest.mark.parametrize("selector", selectors())

@@ -29,7 +29,7 @@ QUESTIONS = {
     ),
 }
 KINDS = tuple(kind for kind in QUESTIONS if kind in RUNS)
-READING = ("sheet", "header_row", "decimal_comma", "transpose", "delimiter", "encoding")
+FILE_OPTIONS = ("sheet", "header_row", "decimal_comma", "transpose", "delimiter", "encoding")
 FILES = ("samples", "annotation", "feature_groups")
 # The roles of columns; those that take several columns have a list of names.
 ROLES = {
@@ -104,6 +104,8 @@ EMPTY = {  # what an empty field means
     "feature_groups": "none",
 }
 HELP = {
+    "time": "For survival data, instead of an outcome, together with whether the event happened.",
+    "event": "1, true or dead; COLUMN=VALUE names the value of the event.",
     "samples": "One row per sample, with the outcome; it is joined by the names of the samples.",
     "annotation": "One row per feature, such as symbols and titles of genes, for the report.",
     "keep": "Names of columns, one per line. AFFX* stands for all names that begin with AFFX.",
@@ -221,9 +223,9 @@ def fields_of(kind: str) -> dict[str, Field]:
 
 
 def sections(kind: str) -> dict[str, list[Field]]:
-    """The fields in the sections of the page: reading, roles, files, question, and all others."""
+    """The fields in the sections of the page: how the file is read, roles, files, question, and all others."""
     fields = fields_of(kind)
-    groups = {"reading": READING, "roles": tuple(ROLES), "files": FILES, "question": QUESTION}
+    groups = {"file_options": FILE_OPTIONS, "roles": tuple(ROLES), "files": FILES, "question": QUESTION}
     found = {title: [fields[name] for name in names if name in fields] for title, names in groups.items()}
     taken = {name for names in groups.values() for name in names}
     return {**found, "more": [field for name, field in fields.items() if name not in taken]}

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,8 +22,8 @@ SETTINGS = "run.json"  # what the run was asked to do
 OUTCOME = "outcome.json"  # why it ended without a result
 STOP = ".zeronorm-stop"  # a file that asks the process of the run to end
 LOG = "run.log"
-ALIVE = ".zeronorm-alive"  # a file that the process of the run touches as long as it lives
-ALIVE_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
+HEARTBEAT = ".zeronorm-heartbeat"  # a file that the process of the run touches as long as it lives
+HEARTBEAT_S = 15.0  # age of that file from which on the process is taken for dead; compiling may delay it
 STARTING, RUNNING, FINISHED, STOPPED, FAILED = "starting", "running", "finished", "stopped", "failed"
 
 
@@ -69,8 +70,8 @@ class WatchedRun:
         """Whether a process was started a moment ago or lives: it holds the folder after it has read the data."""
         seen = [float(self.settings.get("started", 0))]
         with suppress(OSError):
-            seen.append((self.folder / ALIVE).stat().st_mtime)
-        return time.time() - max(seen) < ALIVE_S
+            seen.append((self.folder / HEARTBEAT).stat().st_mtime)
+        return time.time() - max(seen) < HEARTBEAT_S
 
     @property
     def is_active(self) -> bool:
@@ -213,7 +214,7 @@ def launch(run: WatchedRun) -> None:
     (run.folder / OUTCOME).unlink(missing_ok=True)
     (run.folder / STOP).unlink(missing_ok=True)
     with (run.folder / LOG).open("ab") as log:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}._worker", str(run.folder)],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -221,6 +222,8 @@ def launch(run: WatchedRun) -> None:
             cwd=run.folder,
             start_new_session=True,
         )
+    # A process that has ended counts as running until somebody waits for it.
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
 def go_on(run: WatchedRun) -> None:

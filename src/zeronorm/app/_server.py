@@ -133,6 +133,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen()  # the link is printed before the server runs: connections wait for it
     except OSError as error:
         listening.close()
         raise OptionError(

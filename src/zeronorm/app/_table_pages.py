@@ -26,6 +26,7 @@ MOST_SUGGESTED = 300  # names of columns for fields that take one
 async def first_page(request: Request) -> Response:
     """Tables to start with, and all runs."""
     context, known = context_of(request), known_tables()
+    found = context.runs.all()
     return html(
         "first.html.j2",
         title="Start",
@@ -33,7 +34,8 @@ async def first_page(request: Request) -> Response:
         bundled=[entry for entry in known if entry["where"].startswith("with")],
         others=[entry for entry in known if not entry["where"].startswith("with")],
         known_prefix=KNOWN_PREFIX,
-        runs=context.runs.all(),
+        runs=found,
+        finished=[run for run in found if not run.is_active and run.file("result.json")],
         folder=str(context.folder),
         most_megabytes=context.most_bytes >> 20,
     )
@@ -49,24 +51,24 @@ async def receive(request: Request) -> Response:
     return JSONResponse({"table": name}, 201)
 
 
-def _reading(request: Request) -> dict[str, Any]:
+def _file_options(request: Request) -> dict[str, Any]:
     """The options that say how a table is read, from the address of a page."""
-    given = {name: request.query_params[name] for name in fields.READING if name in request.query_params}
+    given = {name: request.query_params[name] for name in fields.FILE_OPTIONS if name in request.query_params}
     return fields.options_from("select", given)
 
 
-def _preview(context: Context, name: str, reading: Mapping[str, Any]) -> Preview:
-    return context.previews.get(context.tables.data(name), DataOptions(**reading))
+def _preview(context: Context, name: str, file_options: Mapping[str, Any]) -> Preview:
+    return context.previews.get(context.tables.data(name), DataOptions(**file_options))
 
 
 async def table_page(request: Request) -> Response:
     """A table as it was read, and the fields of a run with it."""
     context, name = context_of(request), request.path_params["name"]
-    reading = _reading(request)
+    file_options = _file_options(request)
     shown: dict[str, Any] = {"preview": None, "problem": "", "sheets": ()}
     context.tables.data(name)
     try:
-        found = await in_thread(_preview, context, name, reading)
+        found = await in_thread(_preview, context, name, file_options)
     except (ValueError, OSError) as error:  # the page still offers other ways to read it
         shown |= {"problem": message_of(error), "sheets": await in_thread(_sheets, context, name)}
     else:
@@ -77,7 +79,7 @@ async def table_page(request: Request) -> Response:
         title=name.removeprefix(KNOWN_PREFIX),
         name=name,
         is_known=name.startswith(KNOWN_PREFIX),
-        reading={key: request.query_params.get(key, "") for key in fields.READING},
+        file_options={key: request.query_params.get(key, "") for key in fields.FILE_OPTIONS},
         sections=_merged(sections),
         questions={kind: fields.QUESTIONS[kind] for kind in fields.KINDS},
         others=[other for other in context.tables.names() if other != name],
@@ -146,7 +148,7 @@ def metrics() -> list[tuple[str, str]]:
 async def columns(request: Request) -> Response:
     """Some of the columns: those whose names hold a text."""
     context, name = context_of(request), request.path_params["name"]
-    found = await in_thread(_preview, context, name, _reading(request))
+    found = await in_thread(_preview, context, name, _file_options(request))
     wanted = request.query_params.get("q", "").casefold()
     number = request.query_params.get("page", "1")
     start = (int(number) - 1 if number.isdecimal() and len(number) < 9 else 0) * COLUMNS_PER_PAGE
@@ -181,8 +183,8 @@ def _asked(context: Context, given: Mapping[str, Any]) -> tuple[str, dict[str, A
 
 
 def _planned(context: Context, table: str, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    reading = {name: arguments[name] for name in fields.READING if name in arguments}
-    raw = _preview(context, table, reading).raw
+    file_options = {name: arguments[name] for name in fields.FILE_OPTIONS if name in arguments}
+    raw = _preview(context, table, file_options).raw
     command = command_text(kind, arguments)
     found = plan(raw, _settings(kind, arguments), Caller(command, fields.in_labels))
     return {

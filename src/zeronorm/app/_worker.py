@@ -18,7 +18,7 @@ from pathlib import Path
 from zeronorm._messages import rendered
 from zeronorm.app._calls import command_text
 from zeronorm.app._fields import in_labels
-from zeronorm.app._runs import ALIVE, OUTCOME, STOP, WatchedRun
+from zeronorm.app._runs import HEARTBEAT, OUTCOME, STOP, WatchedRun
 from zeronorm.result._folder import has_journal
 from zeronorm.workflow._job import run_job
 from zeronorm.workflow._options import Caller
@@ -41,7 +41,7 @@ def main(folder: Path) -> int:
     except Exception as error:
         return _ended(run, _message(error))
     finally:
-        (folder / ALIVE).unlink(missing_ok=True)
+        (folder / HEARTBEAT).unlink(missing_ok=True)
     return 0
 
 
@@ -69,7 +69,7 @@ def _ended(run: WatchedRun, message: str) -> int:
 def _look_for_stop(folder: Path) -> None:
     """Show that the process lives, until the file that stops it appears."""
     while not (folder / STOP).exists():
-        (folder / ALIVE).touch()
+        (folder / HEARTBEAT).touch()
         time.sleep(LOOK_S)
     (folder / STOP).unlink(missing_ok=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():

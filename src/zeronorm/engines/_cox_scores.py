@@ -20,13 +20,16 @@ import numpy as np
 
 from zeronorm._jit import kernel
 from zeronorm._types import BoolArray, FloatArray
-from zeronorm.design import Design, require_finite
+from zeronorm.design import DenseDesign, Design, require_finite
 from zeronorm.design._stats import is_constant_range
 from zeronorm.execution import available_threads, run_in_threads
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Real, TimeToEvent
-from zeronorm.solvers.linear._cox import RiskSets, Ties
+from zeronorm.solvers.linear._cox import CoxLoss, RiskSets, Ties
+from zeronorm.solvers.linear._smooth import solve_in_weights
 
+PRACTICALLY_FREE = 1e8  # cost of the likelihood beside half of the squared weights of covariates
+LEAST_LEFT = 1e-9  # share of the variance of a feature that the covariates leave; less is rounding
 NUMBERS_PER_THREAD = 1 << 17  # starting a thread takes as long as a tenth of the work on so many
 
 
@@ -58,13 +61,36 @@ def mean_curvature(problem: Problem) -> float:
     return float(np.average(problem.target.event, weights=problem.sample_weight))
 
 
-def score_tests(design: Design, sets: RiskSets) -> tuple[FloatArray, FloatArray, BoolArray]:
+def adjusted_score_tests(problem: Problem, ties: Ties) -> tuple[FloatArray, FloatArray, BoolArray]:
+    r"""U and V of each feature at the weights of the covariates, which change V: with the second derivatives H
+
+    .. math:: V = x^\top H x - x^\top H Z (Z^\top H Z)^{-1} Z^\top H x.
+    """
+    sets = risk_sets_of(problem, ties)
+    if problem.adjust is None or not problem.adjust.rank:
+        return score_tests(problem.design, sets)
+    Z, signed_time = problem.adjust.basis, problem.target.columns()[:, 0]
+    found = solve_in_weights(DenseDesign(Z), CoxLoss(ties), signed_time, PRACTICALLY_FREE * sets.weight)
+    assert found.weights is not None
+    log_risk = Z @ found.weights
+    slope, variance, constant = score_tests(problem.design, sets, log_risk)
+    curved = sets.at(log_risk).product(Z)
+    explained = problem.design.transpose_dot(curved)
+    lost = np.einsum("kj,kj->k", explained, np.linalg.solve(Z.T @ curved, explained.T).T)
+    left = np.where(variance - lost > LEAST_LEFT * variance, variance - lost, 0.0)
+    constant |= left == 0.0
+    return np.where(constant, 0.0, slope), left, constant
+
+
+def score_tests(
+    design: Design, sets: RiskSets, log_risk: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """U and V of each feature, and whether it is constant; values that are not finite raise an error."""
+    here = sets.at(np.zeros(design.n_samples) if log_risk is None else log_risk)
     found = np.empty((4, design.n_features))  # U, V, smallest and largest value
-    here = sets.at(np.zeros(design.n_samples))
     arrays = (
         sets.order,
-        np.exp(sets.log_weight),
+        np.exp(here.log_odds),
         here.hazard(),
         -here.gradient()[sets.order],
         sets.start,

@@ -22,9 +22,13 @@ __all__ = [
 
 
 REMEDY = "Pass the result of select or compare as 'result', or draw another chart."
+
+DECIDED = (
+    "It needs two classes, and decision values or probabilities of the predictor at the selected size (None)."
+)
 REMEDIES = {
-    "roc": "It needs two classes and decision values, which are recorded for the area under the curve: use "
-    "metric='auc' in select or compare, or metrics='auc' in evaluate."
+    "roc": DECIDED,
+    "precision": DECIDED,
 }
 
 

@@ -50,6 +50,8 @@ class Run:
         The selected features, in the order of the path.
     sizes : list of int
         The numbers of features that were tried.
+    sample_names : array-like or None
+        The names of the samples, if the data have some.
     """
 
     X: Any
@@ -60,6 +62,7 @@ class Run:
     path: SelectionPath
     columns: NDArray[Any]
     sizes: list[int]
+    sample_names: Any = None
 
 
 class ReportData:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from zeronorm.report import _text as text
 from zeronorm.report._chart import Chart, ReportData, Rows, charts_of
+from zeronorm.report._samples import sample_table
 from zeronorm.report._svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.result._files import annotation_headings, described_records
 from zeronorm.result._lists import LISTS, RARE, RARE_MARK, features_by_list, is_rare, list_sentence
@@ -184,6 +185,7 @@ def view(report_data: ReportData) -> dict[str, Any]:
         "compared": compared_classes(report_data.result.selected),
         "first_cards": [card for card in cards if card.chart.order <= FIRST],
         "cards": [card for card in cards if card.chart.order > FIRST],
+        "samples": sample_table(report_data),
         "comparison": report_data.comparison,
         "methods": _method_rows(report_data),
         "against": _baseline(report_data)[1],

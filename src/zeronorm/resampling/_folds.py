@@ -372,7 +372,10 @@ def _score(
     """Fit the predictor on some columns of the training samples, those selected and covariates, and score it."""
     start = time.perf_counter()
     X_test, y_test = None, test[1]
-    if standardized is not None:
+    is_needed = any(metric.response == "decision" for metric in plan.metrics)
+    # An evaluation keeps those of the whole procedure, for its ROC curve.
+    is_wanted = is_needed or (result["size"] is None and not plan.is_strict and _has_two_classes(train[1]))
+    if standardized is not None and not (is_wanted and hasattr(model, "decision_function")):
         predictions = standardized.predictions(model, train[1], columns)
     else:
         model.fit(_taken(train[0], columns), train[1])
@@ -381,10 +384,15 @@ def _score(
     result["seconds"] = time.perf_counter() - start
     _require_finite(predictions, "predictions", model)
     result["predictions"] = predictions.tolist()
-    needs_decision = any(metric.response == "decision" for metric in plan.metrics)
-    decision = decision_values(model, X_test) if needs_decision else None
-    if decision is not None:
-        _require_finite(decision, "decision values", model)
+    decision = None
+    if is_needed:
+        decision = decision_values(model, X_test)
+        if decision is not None:
+            _require_finite(decision, "decision values", model)
+    elif is_wanted and X_test is not None:
+        with suppress(Exception):  # nothing that was asked for needs them
+            found = decision_values(model, X_test)
+            decision = found if found is not None and np.isfinite(found).all() else None
     if decision is not None and decision.ndim == 1:
         result["decision"] = decision.tolist()
     result["metrics"], failures = {}, []
@@ -399,6 +407,11 @@ def _score(
             result["metrics"][metric.name] = value
     if failures:
         result["error"] = "; ".join(failures)
+
+
+def _has_two_classes(y: NDArray[Any]) -> bool:
+    """Whether these are labels of two classes; a real target has no decision values."""
+    return y.ndim == 1 and y.dtype.kind in "biuUSO" and len(np.unique(y)) == 2
 
 
 def decision_values(model: Any, X: Any) -> FloatArray | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from zeronorm.datasets._table import counted
@@ -11,7 +11,7 @@ from zeronorm.workflow import _control as control
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._inputs import check_folds, load_data
-from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions
+from zeronorm.workflow._options import Caller, CompareOptions
 
 if TYPE_CHECKING:
     from zeronorm.datasets import Table
@@ -44,8 +44,11 @@ class RunPlan:
         return rough_time(self.seconds)
 
 
-def plan(data: Any, settings: SelectOptions | CompareOptions, caller: Caller) -> RunPlan:
-    """Check the options on the data as a run does, and describe the run; raises the errors of the run."""
+def plan(data: Any, settings: Any, caller: Caller) -> RunPlan:
+    """Check the options on the data as a run does, and describe the run; raises the errors of the run.
+
+    ``settings`` are the options of one of the kinds of run.
+    """
     from zeronorm._messages import rendered
 
     table = load_data(data, settings)
@@ -54,7 +57,7 @@ def plan(data: Any, settings: SelectOptions | CompareOptions, caller: Caller) ->
     names, question = _methods(table, settings)
     sizes = procedures.sizes_to_try(table, settings)
     counts = [_n_permutations(table, settings, sizes, name) for name in names]
-    seconds = sum(
+    seconds = _seconds_of_lists(table, settings) + sum(
         chance.estimated_seconds(table, settings, sizes, name) * (1 + count)
         for name, count in zip(names, counts, strict=True)
     )
@@ -81,7 +84,7 @@ def rough_time(seconds: float) -> str:
     return f"at most about {counted(max(1, round(number)), unit)}, often much less"
 
 
-def _methods(table: Table, settings: SelectOptions | CompareOptions) -> tuple[list[str], str]:
+def _methods(table: Table, settings: Any) -> tuple[list[str], str]:
     """The methods that will be fitted, and a sentence about them."""
     if isinstance(settings, CompareOptions):
         names = procedures.named_methods(settings.methods, table)
@@ -89,7 +92,7 @@ def _methods(table: Table, settings: SelectOptions | CompareOptions) -> tuple[li
             f"{counted(len(names), 'method')} ({', '.join(names)}), random features and a prediction without any "
             "feature are compared on the same folds."
         )
-    if settings.control:
+    if getattr(settings, "control", None):
         chosen = control.choose_construction(training.filled(table), settings)
         level = settings.level or control.LEVELS[settings.control]
         return [chosen.method], (
@@ -97,6 +100,13 @@ def _methods(table: Table, settings: SelectOptions | CompareOptions) -> tuple[li
             f"{chosen.method}."
         )
     name = settings.method or procedures.default_method(table)
+    panel = getattr(settings, "panel", None)
+    if panel is not None:
+        return [name], (
+            f"The list of {counted(len(panel), 'feature')} is measured, beside "
+            f"{counted(_n_lists(settings), 'random list')} of the same size and a list that {name} selects inside the "
+            "folds."
+        )
     number = "their number is chosen too" if settings.features is None else f"{settings.features} of them"
     if name == "auto":
         methods = ", ".join(procedures.candidates(table))
@@ -106,9 +116,21 @@ def _methods(table: Table, settings: SelectOptions | CompareOptions) -> tuple[li
     return [name], f"The most predictive features are selected by the method {name}, {number}."
 
 
-def _n_permutations(
-    table: Table, settings: SelectOptions | CompareOptions, sizes: list[int], name: str
-) -> int:
+def _n_lists(settings: Any) -> int:
+    """The number of random lists that a given list is compared with."""
+    return int(getattr(settings, "random_lists", 0))
+
+
+def _seconds_of_lists(table: Table, settings: Any) -> float:
+    """Estimated seconds for the random lists: the predictor alone, and one pass for the columns."""
+    count = _n_lists(settings)
+    if count == 0:
+        return 0.0
+    of_one = replace(settings, features=min(len(settings.panel), table.n_features))
+    return count * chance.estimated_seconds(table, of_one, [], "fisher")
+
+
+def _n_permutations(table: Table, settings: Any, sizes: list[int], name: str) -> int:
     if isinstance(settings, CompareOptions) and settings.permutations == "auto":
         return 0
     return chance.permutation_count(table, settings, sizes, name)
@@ -127,7 +149,7 @@ def _of_data(table: Table) -> str:
     )
 
 
-def _of_folds(table: Table, settings: SelectOptions | CompareOptions, metric: str) -> str:
+def _of_folds(table: Table, settings: Any, metric: str) -> str:
     repeats = "" if settings.repeats == 1 else f", {settings.repeats} times"
     return (
         f"To measure the {metric} on samples that were not used for selection, everything is repeated in "

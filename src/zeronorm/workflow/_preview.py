@@ -26,7 +26,7 @@ from zeronorm.datasets.readers._workbooks import sheets_of
 from zeronorm.workflow._options import DataOptions
 
 N_EXAMPLES = 3  # different values that are shown of a column
-READING = ("delimiter", "decimal_comma", "encoding", "transpose", "sheet", "header_row")
+FILE_OPTIONS = ("delimiter", "decimal_comma", "encoding", "transpose", "sheet", "header_row")
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def preview(data: str | Path, options: DataOptions) -> Preview:
         return Preview(_of_known(str(data)))
     sheets = sheets_of(path)
     return Preview(
-        read_raw(path, **{name: getattr(options, name) for name in READING}),
+        read_raw(path, **{name: getattr(options, name) for name in FILE_OPTIONS}),
         tuple(sheets),
     )
 

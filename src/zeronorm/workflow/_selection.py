@@ -243,4 +243,5 @@ def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
         path=fitted.path,
         columns=fitted.columns,
         sizes=sizes,
+        sample_names=table.sample_ids,
     )

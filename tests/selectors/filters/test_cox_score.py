@@ -89,3 +89,23 @@ def test_constant_columns_and_missing_values():
     X[4, 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         CoxScore().fit(X, y)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_scores_beside_covariates_are_those_of_a_larger_model(ties):
+    """The score test of x in a model of Z: slope over curvature along x with the weights of Z fitted."""
+    X, event, time, weight = observed()
+    selector = CoxScore(ties=ties, adjust=[1, 5]).fit(X, {"event": event, "time": time}, sample_weight=weight)
+    Z, others = X[:, [1, 5]] - X[:, [1, 5]].mean(axis=0), [0, 2, 3, 4]
+
+    def derivatives(v):
+        gradient, hessian = gradient_and_hessian(Z @ v, event, time, weight, ties)
+        return negative_log_likelihood(Z @ v, event, time, weight, ties), Z.T @ gradient, hessian, gradient
+
+    v = np.zeros(2)
+    for _ in range(20):
+        _, slope, hessian, gradient = derivatives(v)
+        v = v - np.linalg.solve(Z.T @ hessian @ Z, slope)
+    x = X[:, others] - Z @ np.linalg.solve(Z.T @ hessian @ Z, Z.T @ hessian @ X[:, others])
+    expected = (X[:, others].T @ gradient) ** 2 / np.einsum("ij,ik,kj->j", x, hessian, x)
+    np.testing.assert_allclose(selector.scores_[others], expected, rtol=1e-6)

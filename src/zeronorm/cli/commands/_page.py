@@ -62,10 +62,11 @@ def page(
     try:
         from zeronorm.app._server import serve
     except ModuleNotFoundError as error:
-        if error.name not in WEB_PACKAGES:
+        package = str(error.name).partition(".")[0]
+        if package not in WEB_PACKAGES:
             raise
         raise ValueError(
-            f"The page needs the package {error.name!r}. Install it with: pip install 'zeronorm[web]'"
+            f"The page needs the package {package!r}. Install it with: pip install 'zeronorm[web]'"
         ) from error
     serve(
         result,

@@ -16,6 +16,7 @@ from zeronorm.report._svg import Axes, visible
 from zeronorm.selection.target import TASKS
 
 N_POINTS = 41  # on the averaged ROC curve
+BAR_EVERY = 4  # points between two bars that show the range over the folds
 MOST_CLASSES = 20
 
 
@@ -47,7 +48,7 @@ def predicted_folds(report_data: ReportData, method: str) -> list[PredictedFold]
 class RocChart(Chart):
     """ROC curves of two classes, averaged over the test folds at equal false positive rates."""
 
-    curves: tuple[tuple[str, tuple[float, ...], float], ...]
+    curves: tuple[tuple[str, tuple[tuple[float, float, float], ...], float], ...]
     positive: str
     title = "ROC curve"
 
@@ -55,17 +56,12 @@ class RocChart(Chart):
     def from_data(cls, report_data: ReportData) -> Self | None:
         curves, positive = [], ""
         for method in report_data.labels:
-            parts = [
-                p
-                for p in predicted_folds(report_data, method)
-                if p.decision is not None and len(set(p.truth)) == 2
-            ]
-            labels = sorted({label for p in parts for label in p.truth}, key=str)
-            if not parts or len(labels) != 2:
+            label, parts = decided_folds(report_data, method)
+            if not parts:
                 continue
-            positive = str(labels[-1])
-            curve, area = mean_roc([(np.asarray(p.truth) == labels[-1], p.decision) for p in parts])
-            curves.append((method, tuple(curve.tolist()), area))
+            positive = str(label)
+            rates, area = roc_rates(parts)
+            curves.append((method, fold_range(rates), area))
         return cls(tuple(curves), positive) if curves else None
 
     @property
@@ -73,7 +69,8 @@ class RocChart(Chart):
         return (
             f"True positive rate (share of the samples of class {visible(self.positive, 40)} that are found) against "
             "the false positive rate (share of the other samples that are taken for this class), over all thresholds "
-            "of the predictor; mean over the test folds. The dashed diagonal is chance."
+            "of the predictor; mean over the test folds, bars from the lowest to the highest fold. The dashed diagonal "
+            "is chance."
         )
 
     def picture(self) -> Lines:
@@ -85,9 +82,11 @@ class RocChart(Chart):
                     Point(
                         x,
                         y,
+                        low if i % BAR_EVERY == 0 else None,
+                        high if i % BAR_EVERY == 0 else None,
                         tip=f"{method} (area {area:.3f}): finds {100 * y:.0f} % at {100 * x:.0f} % false positives",
                     )
-                    for x, y in zip(positions.tolist(), curve, strict=True)
+                    for i, (x, (y, low, high)) in enumerate(zip(positions.tolist(), curve, strict=True))
                 ),
             )
             for method, curve, area in self.curves
@@ -104,17 +103,38 @@ class RocChart(Chart):
         return [method for method, _, _ in self.curves] if len(self.curves) > 1 else []
 
 
-def mean_roc(parts: list[tuple[NDArray[np.bool_], Any]]) -> tuple[NDArray[np.float64], float]:
-    """True positive rates at evenly spaced false positive rates, and the mean area, over the test folds."""
+def decided_folds(
+    report_data: ReportData, method: str
+) -> tuple[Any, list[tuple[NDArray[np.bool_], list[float]]]]:
+    """The positive class, and for each test fold with both classes which samples have it, with decision values."""
+    parts = [
+        p
+        for p in predicted_folds(report_data, method)
+        if p.decision is not None and not isinstance(p.truth[0], dict) and len(set(p.truth)) == 2
+    ]
+    labels = sorted({label for p in parts for label in p.truth}, key=str)
+    if len(labels) != 2:
+        return None, []
+    return labels[-1], [(np.asarray(p.truth) == labels[-1], p.decision or []) for p in parts]
+
+
+def roc_rates(parts: list[tuple[NDArray[np.bool_], list[float]]]) -> tuple[NDArray[np.float64], float]:
+    """True positive rates of each fold at evenly spaced false positive rates, and the mean area under the curves."""
     positions = np.linspace(0.0, 1.0, N_POINTS)
     rates, areas = [], []
     for positive, decision in parts:
         false, true, _ = roc_curve(positive, decision)
         rates.append(np.interp(positions, false, true))
         areas.append(float(roc_auc_score(positive, decision)))
-    mean = np.mean(rates, axis=0)
-    mean[0] = 0.0
-    return mean, float(np.mean(areas))
+    found = np.array(rates)
+    found[:, 0] = 0.0
+    return found, float(np.mean(areas))
+
+
+def fold_range(rates: NDArray[np.float64]) -> tuple[tuple[float, float, float], ...]:
+    """Mean, smallest and largest value over the folds, at each position."""
+    columns = (rates.mean(axis=0), rates.min(axis=0), rates.max(axis=0))
+    return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @register_chart("confusion", order=46)

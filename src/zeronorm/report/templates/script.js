@@ -108,12 +108,83 @@
       return falling ? -order : order;
     });
     body.append(...rows.map(({ row }) => row));
+    paged(table);
+  }
+
+  // -- long tables show their first rows; a button or the filter shows the others
+  const FIRST_ROWS = 20;
+
+  function paged(table) {
+    [...table.tBodies[0].rows].forEach((row, i) => row.classList.toggle("beyond", i >= FIRST_ROWS));
+  }
+
+  function pageable(table) {
+    const count = table.tBodies[0].rows.length;
+    if (count <= FIRST_ROWS) return;
+    paged(table);
+    table.classList.add("paged");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = `Show all ${count} rows`;
+    button.addEventListener("click", () => { table.classList.remove("paged"); button.remove(); });
+    toolsOf(table).append(button);
+  }
+
+  // -- tables as files, as they are sorted
+  function toolsOf(table) {
+    const scroll = table.closest(".scroll");
+    if (!scroll.nextElementSibling?.classList.contains("table-tools")) {
+      const tools = document.createElement("p");
+      tools.className = "table-tools";
+      scroll.after(tools);
+    }
+    return scroll.nextElementSibling;
+  }
+
+  function asCsv(table) {
+    const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const text = (cell) => quoted(cell.textContent.trim().replace(/\s+/g, " "));
+    return [...table.rows].map((row) => [...row.cells].map(text).join(",")).join("\r\n") + "\r\n";
+  }
+
+  function exportable(table) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "CSV";
+    const name = table.querySelector("caption")?.textContent || table.id;
+    button.setAttribute("aria-label", `Download as CSV: ${name}`);
+    button.addEventListener("click", () => {
+      save(new Blob(["\ufeff", asCsv(table)], { type: "text/csv" }), `zeronorm-${table.id.replace(/-table$/, "")}.csv`);
+    });
+    toolsOf(table).append(button);
+  }
+
+  // -- a list of the sections that stays in sight
+  function contents(nav) {
+    const headings = [...document.querySelectorAll("main h2[id], main figure h2")];
+    if (headings.length < 4) return;
+    headings.forEach((heading, i) => { heading.id ||= `section-${i}`; });
+    const list = document.createElement("ul");
+    for (const heading of headings) {
+      const link = document.createElement("a"), item = document.createElement("li");
+      link.href = `#${heading.id}`;
+      link.textContent = heading.textContent;
+      item.append(link);
+      list.append(item);
+    }
+    const details = document.createElement("details"), summary = document.createElement("summary");
+    summary.textContent = "Contents";
+    details.append(summary, list);
+    list.addEventListener("click", () => { details.open = false; });
+    nav.append(details);
+    nav.hidden = false;
   }
 
   function filterable(input) {
     const table = document.getElementById(input.dataset.table);
     input.addEventListener("input", () => {
       const wanted = input.value.toLowerCase();
+      table.classList.toggle("filtered", wanted !== "");
       for (const row of table.tBodies[0].rows) {
         row.hidden = !row.querySelector("th").textContent.toLowerCase().includes(wanted);
       }
@@ -235,6 +306,8 @@
   document.querySelectorAll("svg.chart").forEach((chart) => (chart.dataset.grid ? watchGrid : watchMarks)(chart));
   document.querySelectorAll("figure[data-figure]").forEach((figure) => { switchable(figure); downloadable(figure); });
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("table.sortable[id]").forEach((table) => { pageable(table); exportable(table); });
+  document.querySelectorAll("#contents").forEach(contents);
   document.querySelectorAll("input[data-table]").forEach(filterable);
   theme(document.getElementById("theme"));
   copying(document.getElementById("copy"));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from zeronorm.engines._column_information import safe_ratio
-from zeronorm.engines._cox_scores import risk_sets_of, score_tests
+from zeronorm.engines._cox_scores import adjusted_score_tests
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
@@ -44,7 +44,8 @@ class CoxScore(WeightedSelector):
     minus the number of events that it was expected to have, had no feature any effect. The scores of features without
     effect are distributed as χ² with one degree of freedom. One pass over the data gives what a fit of one Cox
     model for each feature would rank almost equally. It looks at one feature at a time; :doc:`/methods/cox-lasso`
-    takes the others into account.
+    takes the others into account. With ``adjust`` the test is that of adding the feature to a Cox model of the
+    covariates.
 
     The target is a time and whether the event happened then: scikit-survival's structured array, or a table with two
     columns. Numbers alone are times at which all samples had the event.
@@ -77,13 +78,15 @@ class CoxScore(WeightedSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.ties = ties
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
 
     def _select(self, problem: Problem) -> SelectionPath:
-        slope, variance, constant = score_tests(problem.design, risk_sets_of(problem, self.ties))
+        slope, variance, constant = adjusted_score_tests(problem, self.ties)
         return SelectionPath.from_scores(safe_ratio(slope**2, variance), last=constant, ratios=True)

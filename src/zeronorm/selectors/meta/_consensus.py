@@ -36,7 +36,9 @@ from zeronorm.solvers.linear import prefers_gram, svm_loss
 
 # Different methods for each kind of target: a filter, the zero norm, the ℓ1 norm, elimination. The methods for classes
 # and the mean log rank were chosen among 70 combinations of seven methods on the data sets `TUNING` of the studies,
-# those for a real target on two small data sets (boston, diabetes) and simulated problems.
+# those for a real target on two small data sets (boston, diabetes) and simulated problems. For times to an event the
+# ℓ1 norm and elimination take ten to thirty times as long and, after the joint elimination, change the concordance of 5
+# to 50 features by 0.011 at most (two data sets of 152 and 120 samples).
 DEFAULT_METHODS = {
     Labels.task: ("fisher", "arom", "l1-svm", "rfe"),
     Real.task: ("fisher", "arom", "lasso", "rfe"),

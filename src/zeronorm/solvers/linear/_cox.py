@@ -216,18 +216,43 @@ class RiskSetsAt:
 
     def sandwich(self, columns: FloatArray) -> FloatArray:
         """The product of the second derivatives with columns from both sides, without the matrix of samples."""
+        sets, ranked = self.sets, columns[self.sets.order]
+        found = self._means(ranked)
+        if found is None:
+            return columns.T @ self.hessian() @ columns
+        means = found[0] * np.sqrt(sets.event_weight)[:, None]
+        return (ranked.T * self.hazard()) @ ranked - means.T @ means
+
+    def product(self, columns: FloatArray) -> FloatArray:
+        """The product of the second derivatives with columns, without the matrix of samples."""
+        sets, ranked = self.sets, columns[self.sets.order]
+        found = self._means(ranked)
+        if found is None:
+            return np.asarray(self.hessian() @ columns)
+        means, odds, denominators = found
+        terms = means * (sets.event_weight / denominators)[:, None]
+        past = np.cumsum(np.add.reduceat(terms, sets.first_of_ties, axis=0), axis=0)
+        sums = np.concatenate([np.zeros((1, columns.shape[1])), past])[sets.past]
+        own = np.add.reduceat(sets.share[:, None] * terms, sets.first_of_ties, axis=0)
+        sums[sets.deaths] -= own[sets.tie]
+        return self._unsorted(self.hazard()[:, None] * ranked - odds[:, None] * sums)
+
+    def _means(self, ranked: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Means of columns over the samples at risk at each event, with the odds and denominators of a common scale.
+
+        None where the scale is so wide that denominators are rounded to zero.
+        """
         sets, top = self.sets, float(self.log_odds.max())
         scaled = np.exp(self.log_denominator - top)
         if scaled.min() < SMALLEST_SHARE:
-            return columns.T @ self.hessian() @ columns
-        ranked = columns[sets.order]
-        weighted = np.exp(self.log_odds - top)[:, None] * ranked
+            return None
+        odds = np.exp(self.log_odds - top)
+        weighted = odds[:, None] * ranked
         at_risk = np.cumsum(weighted[::-1], axis=0)[::-1][sets.start][sets.tie]
         if sets.share.any():
             tied = np.add.reduceat(weighted[sets.deaths], sets.first_of_ties, axis=0)[sets.tie]
             at_risk = at_risk - sets.share[:, None] * tied
-        means = at_risk * (np.sqrt(sets.event_weight) / scaled)[:, None]
-        return (ranked.T * self.hazard()) @ ranked - means.T @ means
+        return at_risk / scaled[:, None], odds, scaled
 
     def _log_sums(self, power: int, of_events: int) -> FloatArray:
         r"""For each rank the logarithm of :math:`\sum_k v_k / d_k^{power}` over the events k up to its time.
