@@ -292,6 +292,22 @@ def tabulate(draws: Iterable[Draw], file: Path = FILE) -> list[Row]:
     return rows
 
 
+def tabulate_kinds(draws: Iterable[Draw], file: Path) -> None:
+    """Write rate and power over all settings with the same kind of columns, target, patients and method."""
+    by_kind: dict[tuple[str, ...], dict[tuple[object, ...], Draw]] = defaultdict(dict)
+    for draw in draws:
+        kind = (draw.columns, draw.target, draw.patients, draw.method)
+        by_kind[kind][(*draw.setting, draw.seed)] = draw
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        names = ("columns", "target", "patients", "method", "settings", "data sets")
+        writer.writerow((*names, "rate", "rate error", "power", "power error"))
+        for kind, found in sorted(by_kind.items()):
+            row = row_of(list(found.values()))
+            settings_of_kind = len({draw.setting for draw in found.values()})
+            writer.writerow((*kind, settings_of_kind, row.sets, *astuple(row)[10:14]))
+
+
 def summary(rows: list[Row]) -> Iterator[str]:
     """For each method and kind of samples: settings, those above the level, mean rate and power; then those above."""
     for method in METHODS:
@@ -367,6 +383,7 @@ def main() -> None:
         count = sum(1 for _ in run(todo, options.draws[0], options.processes, left, options.task_seconds))
         print(f"{count} of {len(todo)} tasks", flush=True)
     draws = [draw for file in options.draws for draw in read(file, Draw)]
+    tabulate_kinds(draws, options.file.with_name(options.file.stem + "_by_kind.csv"))
     print("\n".join(summary(tabulate(draws, options.file))))
 
 

@@ -34,7 +34,7 @@ KNOWN = (
     "madelon", "mit_cbcl_faces", "prostate_seldi_binned", "sonar", "spambase", "titanic", "twonorm",
 )  # fmt: skip
 MOST_SAMPLES, KEPT, FEWEST_COLUMNS = 400, 10, 15
-HALVES = 3  # of each data set
+HALVES = 2  # of each data set
 COLUMNS = (
     "data set", "samples", "features", "metric", "half", "now", "predicted", "low", "high", "found", "covered",
     "verdict", "improved",

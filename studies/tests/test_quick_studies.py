@@ -13,7 +13,7 @@ from zeronorm_studies.study import NAMES, NOT_RUN, all_studies, get_study
 # Speed is measured by the full version; tests do not assert wall time.
 WITHOUT_QUICK_CLAIM = {
     "huang2008-time",
-    *(name for name in (*NAMES, *NOT_RUN) if name.startswith(("defaults", "answer"))),
+    *(name for name in (*NAMES, *NOT_RUN) if name.startswith(("defaults", "answer", "challenge"))),
 }
 SAME_QUICK_VERSION = {"defaults-fresh", "defaults-fresh-regression"}  # as the studies they extend
 

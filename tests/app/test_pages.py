@@ -192,7 +192,9 @@ def test_new_samples_are_predicted_and_scored(finished):
     context, run = finished
     client = client_of(context)
     given = {"table": "patients.csv", "options": {"target": "state"}}
-    name = client.post(f"/runs/{run.name}/apply", json=given, headers=OURS).json()["run"]
+    answer = client.post(f"/runs/{run.name}/apply", json=given, headers=OURS)
+    assert answer.status_code == 201, answer.text
+    name = answer.json()["run"]
     text = client.get(f"/runs/{name}").text
     assert "on 36 new samples" in text
     assert "zeronorm apply" in text

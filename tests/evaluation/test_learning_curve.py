@@ -86,7 +86,7 @@ def test_intervals_of_planted_curves_hold_what_is_measured_with_twice_as_many_sa
     for _ in range(60):
         shift, then = 0.03 * rng.normal(), 0.03 / 2**0.5 * rng.normal()
         by_draw = true + shift + 0.02 * np.sqrt(160.0 / m) * rng.normal(size=(5, 5))
-        _, _, found = Noise.of(by_draw, m, 0.03**2, 0.0).predictions(rng, 0.95)
+        _, _, found = Noise.of(by_draw, m, 0.03**2, 0.0, np.full((5, 5), 0.03**2)).predictions(rng, 0.95)
         _, low, high = found[0]
         covered.append(low <= 0.1 + 1.5 * 320.0**-0.6 + then <= high)
     assert np.mean(covered) >= 0.9

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -96,6 +98,32 @@ def test_a_saved_model_predicts_as_the_fitted_one(result, frame, tmp_path):
     assert np.all(before > 0.5)
 
 
+def test_a_second_cohort_is_scored_against_what_the_selection_promised(result, tmp_path):
+    new = frame_of(1.0, seed=9).with_columns(died=pl.when(pl.int_range(N) == 3).then(None).otherwise("died"))
+    cohort = zeronorm.apply(result.model, new, time="months", event="died=yes")
+    score = cohort.scores[0]
+    risk = np.asarray(cohort.samples["prediction"])
+    known = [event is not None for event in cohort.samples["event"]]
+    y = [
+        (e, t) for e, t in zip(cohort.samples["event"], cohort.samples["time"], strict=True) if e is not None
+    ]
+    assert score["metric"] == "concordance"
+    assert score["value"] == pytest.approx(concordance(y, risk[known]))
+    assert score["low"] < score["value"] < score["high"]
+    assert score["expected"] == pytest.approx(result.procedure["value"])
+    assert score["verdict"] == "compatible"
+    assert cohort.data["n_scored"] == N - 1
+    page = cohort.report(tmp_path).read_text(encoding="utf-8")
+    assert "concordance" in page
+    shuffled = new.with_columns(months=pl.col("months").reverse(), died=pl.col("died").reverse())
+    assert (
+        zeronorm.apply(result.model, shuffled, time="months", event="died=yes").scores[0]["verdict"]
+        == "worse"
+    )
+    with pytest.raises(ValueError, match="Use the 'time' parameter and the 'event' parameter instead"):
+        zeronorm.apply(result.model, new, target="months")
+
+
 def test_a_damaged_model_is_an_error(result, tmp_path):
     result.model.save(tmp_path / "model.json")
     content = json.loads((tmp_path / "model.json").read_text())
@@ -160,6 +188,20 @@ def test_the_command_selects_and_applies(frame, tmp_path):
     )
     assert json.loads((out / "result.json").read_text())["data"]["task"] == "survival"
     run(["apply", str(out), str(table), "--out", str(tmp_path / "risks.csv")])
+    run(
+        [
+            "apply",
+            str(out),
+            str(table),
+            "--time",
+            "months",
+            "--event",
+            "died",
+            "--out",
+            str(tmp_path / "scored"),
+        ]
+    )
+    assert (tmp_path / "scored" / "report.html").exists()
     assert pl.read_csv(tmp_path / "risks.csv").columns == ["prediction", "median_time"]
     assert pl.read_csv(tmp_path / "small.csv").columns[:2] == ["event", "time"]
 
@@ -220,3 +262,17 @@ def test_other_metrics_of_survival(frame):
     assert records["error"].to_list() == [None] * 3
     assert records["integrated_brier_score"].max() < 0.25
     assert 0.3 < records["calibration_slope"].mean() < 3.0
+
+
+@pytest.mark.skipif(not os.environ.get("ZERONORM_DATA"), reason="ZERONORM_DATA is not set")
+def test_real_tumours():
+    """Gene expression of ovarian tumours: survival depends on it a little; with permuted times on nothing."""
+    held = np.load(Path(os.environ["ZERONORM_DATA"]) / "ovarian_expression.npz", allow_pickle=False)
+    X = held["X"].astype(np.float64)  # 1823 values are missing
+    given = {"method": "consensus", "features": 10, "max_features": 10, "permutations": 0}
+    result = zeronorm.select(X, time=held["time"], event=held["event"], **given)
+    assert 0.56 < result.procedure["value"] < 0.72
+    assert result.model.fill
+    order = np.random.default_rng(0).permutation(len(X))
+    permuted = zeronorm.select(X, time=held["time"][order], event=held["event"][order], **given)
+    assert not permuted.procedure["beats_chance"]

@@ -112,7 +112,7 @@ HELP = {
     "ignore": "Names of columns, one per line. AFFX* stands for all names that begin with AFFX.",
     "only": "Names of columns, one per line. Empty: all.",
     "categorical": "Columns whose numbers are codes of categories, one per line.",
-    "adjust": "Columns such as age or sex whose effect is taken out, one per line.",
+    "adjust": "Columns such as age or sex that every model has; features are selected for what they add. One per line.",
     "sample_groups": "Samples of the same patient or batch are never used to test each other.",
     "features": "Empty chooses the number by itself.",
     "cv": "The samples are divided into so many parts; each is set aside once to measure the error.",

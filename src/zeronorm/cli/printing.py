@@ -72,7 +72,7 @@ def _number(value: Any) -> str:
 def print_selection(result: ResultData, folder: Path) -> None:
     """Print the headline and the error, the selected features, notes and warnings, and the path of the report."""
     from zeronorm.result._lists import list_sentence
-    from zeronorm.result._sentences import error_sentence, size_sentence
+    from zeronorm.result._sentences import answer_sentences, error_sentence, size_sentence
 
     print_notes(result.notes)
     say(f"{result.headline}.")
@@ -81,6 +81,8 @@ def print_selection(result: ResultData, folder: Path) -> None:
     say(list_sentence(result))
     if result.selected:
         _print_features(result)
+    for sentence in answer_sentences(result):
+        say(sentence)
     _print_end(result, folder)
 
 

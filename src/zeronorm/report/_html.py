@@ -14,6 +14,7 @@ from markupsafe import Markup
 from zeronorm.report import _text as text
 from zeronorm.report._chart import Chart, ReportData, Rows, charts_of
 from zeronorm.report._samples import sample_table
+from zeronorm.report._substitutes import substitute_table
 from zeronorm.report._svg import HALF, NARROW, WIDE, series_class, shape, visible
 from zeronorm.result._files import annotation_headings, described_records
 from zeronorm.result._lists import LISTS, RARE, RARE_MARK, features_by_list, is_rare, list_sentence
@@ -182,6 +183,7 @@ def view(report_data: ReportData) -> dict[str, Any]:
         "rare": f"{RARE_MARK} fewer than {100 * RARE:.0f} % of the outer folds selected the feature",
         "features": _feature_rows(report_data.result),
         "effects": _effect_columns(report_data.result),
+        "substitutes": substitute_table(report_data.result),
         "compared": compared_classes(report_data.result.selected),
         "first_cards": [card for card in cards if card.chart.order <= FIRST],
         "cards": [card for card in cards if card.chart.order > FIRST],

@@ -13,6 +13,7 @@ import numpy as np
 
 from zeronorm._messages import OptionError, setting
 from zeronorm.evaluation._records import columns_of
+from zeronorm.evaluation.stand_ins._answers import Substitutes
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.result._lists import is_rare
 from zeronorm.result._models import LinearModel
@@ -41,6 +42,8 @@ def write_files(result: ResultData, folder: Path, *, with_model: bool) -> None:
     """Write result.json and records.parquet; of a selection also selected.csv, figures.parquet, perhaps a model."""
     if result.kind == "selection":
         write_csv(folder / "selected.csv", feature_rows(result.selected), header=FEATURE_COLUMNS)
+    if result.stored_substitutes:
+        write_csv(folder / "substitutes.csv", Substitutes.from_dict(result.stored_substitutes).rows())
     if with_model and result.model is None:
         why = (
             "No feature was selected"

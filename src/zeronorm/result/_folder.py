@@ -19,6 +19,7 @@ from zeronorm._messages import OptionError, parameter, setting
 
 RESULT_FILES = (
     "selected.csv",
+    "substitutes.csv",
     "result.json",
     "records.parquet",
     "figures.parquet",

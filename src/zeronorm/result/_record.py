@@ -22,7 +22,8 @@ from zeronorm.result._sentences import error_sentence, headline
 FORMAT = "zeronorm-result"
 FORMAT_VERSION = 2
 FEATURES_IN_REPR = 10
-BESIDE = ("records", "model", "figures")  # in files of their own
+BESIDE = ("records", "model", "figures", "run")  # in files of their own, or in memory only
+ANSWERS = ("substitutes", "learning_curve")  # fields whose names in Python begin with "stored_"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class ResultData:
     procedure: dict[str, Any] = field(default_factory=dict)
     proof: dict[str, Any] = field(default_factory=dict)
     panel: dict[str, Any] = field(default_factory=dict)
+    stored_substitutes: dict[str, Any] = field(default_factory=dict)
+    stored_learning_curve: dict[str, Any] = field(default_factory=dict)
     table: list[dict[str, Any]] = field(default_factory=list)
     selected: list[SelectedFeature] = field(default_factory=list)
     listed: list[ListedFeature] = field(default_factory=list)
@@ -96,6 +99,7 @@ class ResultData:
     figures: dict[str, Any] = field(default_factory=dict)
     records: Any = field(default=None, compare=False, repr=False)
     model: Any = field(default=None, compare=False, repr=False)
+    run: Any = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
         """A summary of the result in a few lines."""
@@ -195,6 +199,7 @@ class ResultData:
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE}
         kept["selected"] = [asdict(feature) for feature in self.selected]
         kept["listed"] = [asdict(feature) for feature in self.listed]
+        kept |= {name: kept.pop(f"stored_{name}") for name in ANSWERS}
         content: dict[str, Any] = finite(
             {"format": FORMAT, "format_version": FORMAT_VERSION, "headline": self.headline, **kept}
         )
@@ -230,6 +235,7 @@ class ResultData:
         content["selected"] = [SelectedFeature(**feature) for feature in content["selected"]]
         content["listed"] = [ListedFeature(**feature) for feature in content.get("listed", ())]
         content["names"] = {int(index): name for index, name in content["names"].items()}
+        content |= {f"stored_{name}": content.pop(name, {}) for name in ANSWERS}
         return cls(**content)
 
     @classmethod

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from zeronorm.datasets._table import counted
 from zeronorm.evaluation import _summary as summary
+from zeronorm.evaluation.learning._answer import LearningCurve
+from zeronorm.evaluation.stand_ins._answers import Substitutes
 
 if TYPE_CHECKING:
     from zeronorm.result._record import ResultData, SelectedFeature
@@ -157,6 +159,16 @@ def control_sentence(size: dict[str, Any]) -> str:
         f"To keep {found['limited']} at {found['level']:g} or less, {found['method']} was chosen because "
         f"{found['reason']}. False is {found['false_means']}."
     )
+
+
+def answer_sentences(result: ResultData) -> list[str]:
+    """What the substitutes and the learning curve say, where the run has them."""
+    found: list[str] = []
+    if result.stored_substitutes:
+        found.append(Substitutes.from_dict(result.stored_substitutes).sentence())
+    if result.stored_learning_curve:
+        found.append(LearningCurve.from_dict(result.stored_learning_curve).sentence())
+    return found
 
 
 def effect_name(features: Sequence[SelectedFeature]) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from zeronorm._messages import Message, OptionError, rendered, setting
+from zeronorm._messages import Message, OptionError, parameter, rendered, setting
 from zeronorm.datasets._raw import RawTable
 from zeronorm.datasets._table import counted, missing_labels, shown, shown_list
+from zeronorm.datasets._times import split_value, times_and_events
 from zeronorm.evaluation import _new_samples as new
 from zeronorm.resampling._metrics import METRICS
 from zeronorm.result._cohort import CohortData
@@ -163,12 +164,18 @@ def _read(
     found, raw = new_features(model, data, options)
     notes, name = list(found.notes), options.target
     truth = groups = None
-    if name is not None and model.task == TimeToEvent.task:
+    is_survival = model.task == TimeToEvent.task
+    if is_survival != (options.time is not None) and (name is not None or options.time is not None):
+        needed = "time" if is_survival else "target"
         raise OptionError(
-            "does not apply to a model of times to an event, which predicts risks. Leave it out to predict only.",
-            "target",
+            f"does not apply to a model of {model.task}. Use {parameter(needed, 'object')}"
+            f"{' and ' + parameter('event', 'object') if is_survival else ''} instead.",
+            "target" if is_survival else "time",
         )
-    if name is not None:
+    if is_survival and options.time is not None:
+        outcomes, said = _times_and_events(raw, options, len(found.X))
+        truth, notes = _Truth(outcomes), [*notes, *said]
+    elif name is not None:
         values = _values(raw, name, len(found.X), "target")
         label = name if isinstance(name, str) else model.target
         truth_values, more = true_values(values, model, label)
@@ -181,6 +188,27 @@ def _read(
             [str(g) for g in _values(raw, options.sample_groups, len(found.X), "sample_groups")]
         )
     return found, truth, groups, notes
+
+
+def _times_and_events(
+    raw: RawTable | None, options: ApplyOptions, n_samples: int
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """The true outcomes of a model of times to an event, and a note on what the event is."""
+    event, value = options.event, None
+    if isinstance(event, str) and raw is not None:
+        event, value = split_value(event, [*raw.names, *raw.targets])
+    columns = [
+        _values(raw, given, n_samples, role) for role, given in (("time", options.time), ("event", event))
+    ]
+    names = [
+        given if isinstance(given, str) else role
+        for role, given in (("time", options.time), ("event", event))
+    ]
+
+    def at(row: int) -> str:
+        return f"data row {row + 1}" if raw is None else raw.at(row)
+
+    return times_and_events(columns[0], columns[1], (names[0], names[1]), value, at)
 
 
 def _values(raw: RawTable | None, given: Any, n_samples: int, option: str) -> NDArray[Any]:
@@ -226,12 +254,23 @@ def _cohort(
         cohort,
         scores=_scores(model, predicted),
         warnings=[*cohort.warnings, *_class_warnings(model, predicted)],
-        **(_of_classes(model, predicted, shares) if model.classes else _of_numbers(predicted)),
+        **_of_outcomes(model, predicted, shares),
     )
+
+
+def _of_outcomes(
+    model: LinearModel, predicted: new.Predicted, probabilities: NDArray[np.float64] | None
+) -> dict[str, Any]:
+    """What the kind of the target adds to the scores; of times to an event they say it all."""
+    if model.task == TimeToEvent.task:
+        return {}
+    return _of_classes(model, predicted, probabilities) if model.classes else _of_numbers(predicted)
 
 
 def _typed(values: NDArray[Any], model: LinearModel) -> NDArray[Any]:
     """Known true values in the type of the predictions."""
+    if values.dtype.names:
+        return values
     return np.asarray(values.tolist(), dtype=np.asarray(model.classes).dtype if model.classes else np.float64)
 
 
@@ -251,7 +290,11 @@ def _sample_table(
     table: dict[str, list[Any]] = {}
     if found.samples is not None:
         table["sample"] = [str(name) for name in found.samples]
-    if truth is not None:
+    if truth is not None and truth.values.dtype.names:
+        for name in truth.values.dtype.names:
+            cells = zip(truth.values[name].tolist(), truth.is_known, strict=True)
+            table[name] = [cell if known else None for cell, known in cells]
+    elif truth is not None:
         table["truth"] = [
             v if k else None for v, k in zip(truth.values.tolist(), truth.is_known, strict=True)
         ]
@@ -259,7 +302,9 @@ def _sample_table(
     if isinstance(model, SurvivalModel):
         times = model.median_time(found.X).tolist()
         table["median_time"] = [None if np.isnan(time) else time for time in times]
-    if truth is not None and model.classes:
+    if truth is not None and model.task == TimeToEvent.task:
+        pass  # a log risk has no error
+    elif truth is not None and model.classes:
         pairs = zip(table["truth"], table["prediction"], strict=True)
         table["wrong"] = [None if true is None else bool(true != predicted) for true, predicted in pairs]
     elif truth is not None:

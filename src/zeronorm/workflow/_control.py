@@ -2,13 +2,11 @@
 
 False discovery rate (``control="fdr"``), the first that applies:
 
-1. Two classes or a real target, and columns without strong correlations: dummies. They take two to five passes over the
-   data at any width. They keep the level in 74 of 76 simulated settings with fewer correlated columns than
-   ``MANY_NEIGHBOURS``, and in 20 of 36 with more.
-2. Enough samples for 1/level features, and up to ``MOST_SECONDS`` for one fit: knockoffs. They have the correlations of
-   the columns, so that the neighbour of a relevant feature counts as false; they keep 1/level features or none.
-3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for any number of classes,
-   correlations and few samples.
+1. Two classes or a real target, and independent samples: dummies. They take two to five passes over the data at any
+   width, and correlated features are weighed against each other. With sample groups they find hardly anything.
+2. Independent samples of several classes, enough of them for 1/level features, and up to ``MOST_SECONDS`` for one fit:
+   knockoffs. They keep 1/level features or none.
+3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for sample groups and few samples.
 4. Otherwise probes with the correction of Benjamini and Hochberg: a few passes over the data.
 
 Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do
@@ -27,10 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from zeronorm._messages import OptionError, setting
-from zeronorm.design import as_design
 from zeronorm.engines.knockoffs._filter import samples_needed
 from zeronorm.registry import get_method
 from zeronorm.selection.target import TimeToEvent
@@ -45,11 +40,6 @@ LIMITED = {  # as the subject of a sentence
     "fwer": "the probability of any false feature among the selected ones (family-wise error rate)",
     "expected": "the expected number of false features among the selected ones",
 }
-STRONG_CORRELATION = 0.7
-MANY_NEIGHBOURS = (
-    0.15  # share of the columns with a strong correlation from which on dummies exceed the level
-)
-SAMPLED_COLUMNS, NEIGHBOURS = 1000, 50  # that are compared with each other; in wide data runs of neighbours
 FEWEST_FOR_HALVES = 100  # independent samples
 MOST_SECONDS = 60.0  # that one fit may take; the procedure is fitted on all samples and in every fold
 # Measured on 200 × 1000 to 200 × 20,000 values with one core (2026-11-18): seconds per value of knockoffs, and of one
@@ -67,22 +57,16 @@ class Facts:
     kind : "binary", "multiclass" or "regression".
     n_units : number of independent samples: sample groups, where there are any.
     n_samples, n_features : size of the table.
-    correlated_share : share of the columns that are correlated by ``STRONG_CORRELATION`` or more with another one.
     """
 
     kind: str
     n_units: int
     n_samples: int
     n_features: int
-    correlated_share: float
 
     @property
     def n_values(self) -> int:
         return self.n_samples * self.n_features
-
-    @property
-    def has_strong_neighbours(self) -> bool:
-        return self.correlated_share >= MANY_NEIGHBOURS
 
 
 @dataclass(frozen=True)
@@ -142,56 +126,36 @@ def choose_construction(table: Table, options: SelectOptions) -> Construction:
         )
     if table.target.kind == TimeToEvent.kind:
         return _for_times(table, control, level)
-    facts = facts_of(table, with_correlations=control == "fdr" and table.target.kind != "multiclass")
-    return CHOICES[control](facts, table.task, level)
+    return CHOICES[control](facts_of(table), table.task, level)
 
 
-def facts_of(table: Table, *, with_correlations: bool) -> Facts:
-    """What the choice depends on; correlations take a pass over up to ``SAMPLED_COLUMNS`` columns."""
+def facts_of(table: Table) -> Facts:
+    """What the choice depends on."""
     n_units = table.n_samples if table.sample_groups is None else len(set(map(str, table.sample_groups)))
-    share = correlated_share(table.X) if with_correlations else 0.0
-    return Facts(table.target.kind, n_units, table.n_samples, table.n_features, share)
-
-
-def correlated_share(X: Any) -> float:
-    """Share of the columns that are correlated by ``STRONG_CORRELATION`` or more with another of those looked at.
-
-    Of wide data runs of neighbouring columns are looked at, since columns beside each other are often related.
-    """
-    design = as_design(X)
-    p = design.n_features
-    columns = np.arange(p)
-    if p > SAMPLED_COLUMNS:
-        starts = np.linspace(0, p - NEIGHBOURS, SAMPLED_COLUMNS // NEIGHBOURS).astype(np.intp)
-        columns = np.unique(starts[:, None] + np.arange(NEIGHBOURS))
-    values = design.take(columns).standardized().block(slice(None))
-    products = np.abs(values.T @ values) / max(design.n_samples, 1)
-    np.fill_diagonal(products, 0.0)
-    varies = values.any(axis=0)
-    return float(np.mean(products[varies].max(axis=1) >= STRONG_CORRELATION)) if varies.any() else 0.0
+    return Facts(table.target.kind, n_units, table.n_samples, table.n_features)
 
 
 # -- The rule ---------------------------------------------------------------------------------------
 
 
 def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
-    if facts.kind != "multiclass" and not facts.has_strong_neighbours:
+    is_grouped = facts.n_units < facts.n_samples
+    if facts.kind != "multiclass" and not is_grouped:
         return Construction(
             "dummy-selector",
             get_method("dummy-selector").cls(level=level, task=task),
-            f"the columns are not strongly correlated (by {STRONG_CORRELATION} or more with another one: "
-            f"{100 * facts.correlated_share:.0f} % of them), and dummies need few passes over the "
-            f"{facts.n_features} features",
+            f"dummies need few passes over the {facts.n_features} features, and correlated ones are weighed against "
+            "each other",
             NO_EFFECT,
         )
     cause = (
         "the target has several classes"
         if facts.kind == "multiclass"
-        else f"{100 * facts.correlated_share:.0f} % of the columns are correlated by {STRONG_CORRELATION} or more with "
-        "another one, where dummies exceed the level"
+        else "dummies find hardly any feature of samples in groups"
     )
     needed = samples_needed(facts.n_features, math.ceil(1.0 / level - 1e-9))
-    if facts.n_units >= needed and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
+    is_enough = facts.n_units >= needed and not is_grouped
+    if is_enough and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
         return Construction(
             "knockoff-selector",
             get_method("knockoff-selector").cls(level=level, task=task),
@@ -199,17 +163,18 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
             f"(about {math.ceil(needed)})",
             NO_EFFECT,
         )
-    lacking = (
-        f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
-        if facts.n_units < needed
-        else f"knockoffs of {facts.n_features} features take too long"
-    )
+    if is_enough:
+        lacking = f"knockoffs of {facts.n_features} features take too long"
+    elif facts.n_units < needed:
+        lacking = f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
+    else:
+        lacking = "knockoffs find fewer of samples in groups than half-samples do"
     if facts.n_values * SECONDS_OF_HALF * FITS_OF_INTEGRATED > MOST_SECONDS:
         return Construction(
             "probe-selector",
             _probes(task, level, "fdr"),
             f"{cause}, {lacking}, and so do {FITS_OF_INTEGRATED} fits on half-samples"
-            if facts.n_units >= needed
+            if is_enough
             else f"{cause}, {lacking}, and {FITS_OF_INTEGRATED} fits on half-samples take too long",
             UNRELATED,
         )

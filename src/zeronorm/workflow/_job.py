@@ -23,6 +23,7 @@ from zeronorm.workflow._inputs import check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
 from zeronorm.workflow._options import Caller, CompareOptions, PanelOptions, SelectOptions
 from zeronorm.workflow._panel import test_list
+from zeronorm.workflow._questions import stored_options
 from zeronorm.workflow._result import Result, write_result
 from zeronorm.workflow._selection import select_features
 
@@ -54,6 +55,7 @@ class Job:
             repeats=s.repeats,
             predictor=procedures.described_predictor(self.table, s, chosen_predictor(selector)),
             seeds=training.fold_seeds(built, s.cv * s.repeats, s),
+            **stored_options(s),
         )
 
     def rendered(self, messages: Iterable[str]) -> list[str]:

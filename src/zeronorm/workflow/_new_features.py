@@ -63,7 +63,9 @@ def new_features(model: LinearModel, data: Any, options: ApplyOptions) -> tuple[
 
 def _named(options: ApplyOptions) -> list[str]:
     """Columns beside the features that the options name."""
-    return [name for name in (options.target, options.sample_groups) if isinstance(name, str)]
+    event = options.event.rpartition("=")[0] if isinstance(options.event, str) else None
+    named = (options.target, options.time, options.event, event or None, options.sample_groups)
+    return [name for name in named if isinstance(name, str)]
 
 
 def _array(model: LinearModel, data: Any) -> NDArray[np.float64]:

@@ -58,6 +58,27 @@ class Caller:
     naming: Naming = Mention.in_python
 
 
+def check_times(options: Any) -> bool:
+    """Whether a time and an event are given instead of a target; an error for one without the other."""
+    given = {"time": options.time is not None, "event": options.event is not None}
+    if not any(given.values()):
+        return False
+    if options.target is not None:
+        raise OptionError(
+            f"does not apply together with {parameter('time', 'object')} and {parameter('event', 'object')}, which "
+            "are the target. Leave one of them out.",
+            "target",
+        )
+    for name, other in (("time", "event"), ("event", "time")):
+        if not given[other]:
+            raise OptionError(
+                f"needs {parameter(other, 'object')}: a time to an event has a time, and an event that happened "
+                "then or not.",
+                name,
+            )
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
     """The options that describe the data."""
@@ -246,22 +267,8 @@ class DataOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = {"time": self.time is not None, "event": self.event is not None}
-        if not any(given.values()):
+        if not check_times(self):
             return
-        if self.target is not None:
-            raise OptionError(
-                f"does not apply together with {parameter('time', 'object')} and {parameter('event', 'object')}, which "
-                "are the target. Leave one of them out.",
-                "target",
-            )
-        for name, other in (("time", "event"), ("event", "time")):
-            if not given[other]:
-                raise OptionError(
-                    f"needs {parameter(other, 'object')}: a time to an event has a time, and an event that happened "
-                    "then or not.",
-                    name,
-                )
         if self.task not in (None, "survival"):
             raise OptionError(f"must be 'survival' with times and events. Got {self.task!r} instead.", "task")
         object.__setattr__(self, "task", "survival")
@@ -453,6 +460,21 @@ class SelectOptions(RunOptions):
         "The largest value that --control allows. Default: 0.1 (fdr), 0.05 (fwer), 1 (expected).",
         "NUMBER",
     )
+    substitutes: bool = option(
+        False,
+        SWITCH,
+        "Whether to look for the features that would do as well as each selected one, for the result, the report and "
+        "substitutes.csv.",
+        "Look for the features that would do as well as each selected one: table in the report, substitutes.csv.",
+    )
+    learning_curve: bool = option(
+        False,
+        SWITCH,
+        "Whether to repeat the whole procedure on growing parts of the samples, and to predict the error for two and "
+        "four times as many. Takes about fifteen times as long as the cross-validation.",
+        "Repeat the procedure on growing parts of the samples and predict the error for two and four times as many. "
+        "Takes about fifteen times as long as the cross-validation.",
+    )
     save_model: bool = option(
         False,
         SWITCH,
@@ -602,6 +624,8 @@ class ApplyOptions(Options):
         "Column with the true values, to score the predictions and write a report.",
         "-t COLUMN",
     )
+    time: Any = shared(DataOptions, "time")
+    event: Any = shared(DataOptions, "event")
     samples: Any = shared(
         DataOptions, "samples", help="Second file with columns that are needed, one row per sample."
     )
@@ -646,10 +670,12 @@ class ApplyOptions(Options):
     @property
     def is_file(self) -> bool:
         """Whether ``out`` is a file for the predictions and not a folder."""
-        return self.target is None or str(self.out).lower().endswith(".csv")
+        has_truth = self.target is not None or self.time is not None
+        return not has_truth or str(self.out).lower().endswith(".csv")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_times(self)
         if self.out is not None and self.is_file and Path(self.out).exists() and not self.force:
             raise OptionError(
                 f"names {str(self.out)!r}, which exists. Choose another file, or {setting('force', True, 'set')} to "

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zeronorm._messages import OptionError, parameter, setting
 from zeronorm.result._files import write_files
 from zeronorm.result._folder import output_folder
 from zeronorm.result._record import ResultData
+
+if TYPE_CHECKING:
+    from zeronorm.evaluation.learning._answer import LearningCurve
+    from zeronorm.evaluation.stand_ins._answers import Substitutes
+    from zeronorm.workflow._explanation import Explanation
 
 
 class Result(ResultData):
@@ -31,6 +36,8 @@ class Result(ResultData):
     procedure : dict, default={}
         The whole procedure on the outer folds: metric, value with interval (for the models fitted in
         these folds), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
+    proof : dict, default={}
+        How much better another set of the same size could fit these samples, where that is proved.
     table : list of dict, default=[]
         The same for each method of a comparison.
     selected : list of SelectedFeature, default=[]
@@ -51,6 +58,10 @@ class Result(ResultData):
         The frame of ``evaluate``: one row per split, method and size.
     model : LinearModel or None, default=None
         The predictor on the selected features. None for a comparison.
+    stored_substitutes, stored_learning_curve : dict, default={}
+        What ``substitutes()`` and ``learning_curve()`` returned in the run, as plain values.
+    run : FinishedRun or None, default=None
+        The data and the fitted procedure, in memory only, for questions that are asked later.
 
     Examples
     --------
@@ -77,6 +88,40 @@ class Result(ResultData):
         from zeronorm.report import figure
 
         return figure(chart, self.records, self, ax=ax)
+
+    def substitutes(self, data: Any = None) -> Substitutes:
+        """The features that would do as well as each selected one; see ``zeronorm.substitutes``.
+
+        ``data`` is the file of the run, for a result that was loaded; by default it is read from where it was.
+        """
+        from zeronorm.evaluation.stand_ins._answers import Substitutes
+        from zeronorm.workflow._questions import run_of, substitutes_of
+
+        if self.stored_substitutes:
+            return Substitutes.from_dict(self.stored_substitutes)
+        return substitutes_of(run_of(self, data))
+
+    def learning_curve(self, data: Any = None) -> LearningCurve:
+        """The error on growing parts of the samples and with more of them; see ``zeronorm.learning_curve``.
+
+        ``data`` is the file of the run, for a result that was loaded; by default it is read from where it was.
+        """
+        from zeronorm.evaluation.learning._answer import LearningCurve
+        from zeronorm.workflow._questions import learning_curve_of, run_of
+
+        if self.stored_learning_curve:
+            return LearningCurve.from_dict(self.stored_learning_curve)
+        return learning_curve_of(run_of(self, data))
+
+    def explain(self, name: str, data: Any = None) -> Explanation:
+        """Why a feature was selected or not: ranks, frequency, effect, and what takes its place.
+
+        ``data`` is the file of the run, for a result that was loaded; by default it is read from where it was. Without
+        it the answer says what cannot be known.
+        """
+        from zeronorm.workflow._explanation import explain_feature
+
+        return explain_feature(self, name, data)
 
     def report(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the HTML report to a file, or as report.html into a folder."""

@@ -26,6 +26,7 @@ from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
 from zeronorm.workflow._options import Settings
 from zeronorm.workflow._proof import proved_gap
+from zeronorm.workflow._questions import FinishedRun, finished_run, learning_curve_of, substitutes_of
 from zeronorm.workflow._result import Result
 
 if TYPE_CHECKING:
@@ -71,9 +72,24 @@ def select_features(job: Job) -> Result:
         metric = procedures.primary_metric_of(table, settings)
         measured.check_something_worked(records, metric, [fitted.label])
         found = _measure(job, fitted.label, fitted.procedure, records, baseline, sizes)
+        run = finished_run(job, fitted)
+        answers = _answers(job, run, found)
     if job.settings.write_table is not None:
         files.write_table(table, fitted.columns, Path(job.settings.write_table))
-    return _selection_result(job, fitted, records, found, sizes, messages_of(caught))
+    result = _selection_result(job, fitted, records, found, sizes, messages_of(caught))
+    return replace(result, run=run, **answers)
+
+
+def _answers(job: Job, run: FinishedRun, found: dict[str, Any]) -> dict[str, Any]:
+    """What ``substitutes`` and ``learning_curve`` add to the result."""
+    answers: dict[str, Any] = {}
+    if job.settings.substitutes and run.columns.size and found["beats_chance"] is not False:
+        job.bar.say("Substitutes")
+        answers["stored_substitutes"] = substitutes_of(run).to_dict()
+    if job.settings.learning_curve:
+        curve = learning_curve_of(run, journal=job.journal, bar=job.bar)
+        answers["stored_learning_curve"] = curve.to_dict()
+    return answers
 
 
 def _expect(job: Job, n_permutations: int) -> None:

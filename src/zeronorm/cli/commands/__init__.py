@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from zeronorm.cli.commands import _conversions as conversions
+from zeronorm.cli.commands import _explanations as explanations
 from zeronorm.cli.commands import _first_steps as first_steps
 from zeronorm.cli.commands import _listings as listings
 from zeronorm.cli.commands import _page as page
@@ -18,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (runs, page, conversions, listings, first_steps):
+for command in (runs, page, conversions, explanations, listings, first_steps):
     command.add_to(app)
 show_whole_summaries(app)
 

@@ -20,6 +20,7 @@ from zeronorm.resampling._scored_paths import KnownPath
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection.target import TASKS
 
+SERVED = ("classification", "regression")
 N_SIZES, DRAWS = 6, 5
 WITHOUT_FEATURES = {True: DummyClassifier(strategy="most_frequent"), False: DummyRegressor()}
 
@@ -106,9 +107,9 @@ def learning_curve(
         raise ValueError(
             f"The 'confidence' parameter must be at least 0.5 and below 1. Got {written(confidence)} instead."
         )
-    if task not in TASKS:
+    if task not in SERVED:
         raise ValueError(
-            f"The 'task' parameter must be {' or '.join(map(repr, TASKS))}. Got {written(task)} instead."
+            f"The 'task' parameter must be {' or '.join(map(repr, SERVED))}. Got {written(task)} instead."
         )
     y = np.asarray(y)
     groups = None if groups is None else np.asarray(groups)

@@ -14,15 +14,18 @@ from zeronorm.evaluation._records import columns_of
 from zeronorm.evaluation.learning._answer import LearningCurve, LearningPoint, Prediction, Verdict
 from zeronorm.evaluation.learning._power_law import PowerLaws, fit_power_laws
 from zeronorm.evaluation.learning._subsets import GrowingSplits
-from zeronorm.evaluation.significance._pooled import metric_interval
+from zeronorm.evaluation.significance._pooled import (
+    has_outcomes,
+    metric_interval,
+    outcomes_of,
+    pool_outcomes,
+)
 from zeronorm.resampling._metrics import Metric
 
 FACTORS = (2, 4)  # multiples of the samples at which the error is predicted
 N_BOOTSTRAP = 2000
-SMALL_GAIN, SMALLEST_GAIN = (
-    0.1,
-    0.02,
-)  # share of the error that is no help, and that is not even expected to be one
+SMALL_GAIN = 0.1  # share of the error: a smaller gain is no help
+LEAST_EXPECTED = 0.05  # share of the error that must be expected as a gain
 
 
 def curve_of_records(
@@ -47,14 +50,15 @@ def curve_of_records(
     sign = -1.0 if metric.greater_is_better else 1.0
     by_draw = _means(values, drawn)
     m = _means(np.array(columns["n_train"], dtype=np.float64), drawn).mean(axis=0)
-    full = np.flatnonzero(drawn.step == drawn.n_steps - 1)
-    rows = [{name: cells[row] for name, cells in columns.items()} for row in full]
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    by_step = [[rows[at] for at in np.flatnonzero(drawn.step == step)] for step in range(drawn.n_steps)]
     least = float(min(sign * bound for bound in metric.bounds))
-    noise = Noise.of(sign * by_draw, m, _test_variance(metric, rows), least)
+    test = _test_variance(metric, by_step[-1])
+    noise = Noise.of(sign * by_draw, m, test, least, _shared_by_sizes(metric, by_step, test))
     law, drop, predictions = noise.predictions(np.random.default_rng([seed, len(y)]), confidence)
     now = float(law.at(m[-1])[0])
     gain = sign * chance - now
-    at_chance = bool(gain <= stats.norm.ppf(0.975) * np.sqrt(noise.test))
+    at_chance = bool(gain <= stats.norm.ppf(0.975) * np.sqrt(test))
 
     def shown(value: float) -> float:
         return float(np.clip(sign * value, *metric.bounds))
@@ -101,13 +105,34 @@ def _test_variance(metric: Metric, rows: list[dict[str, Any]]) -> float:
     return float(np.var(values, ddof=1) * np.mean([fold["n_test"] for fold in rows]) / n_samples)
 
 
+def _shared_by_sizes(metric: Metric, by_step: list[list[dict[str, Any]]], test: float) -> FloatArray:
+    """The covariance of the values of all sizes over the test samples, scaled to ``test`` at the largest.
+
+    It comes from the mean outcome of each sample at each size. Metrics without outcomes of single samples have a common
+    shift only.
+    """
+    common = np.full((len(by_step), len(by_step)), test)
+    if metric.outcomes not in ("mean", "class mean") or not has_outcomes(metric, by_step[-1]):
+        return common
+    pooled = [pool_outcomes(rows, outcomes_of(metric)) for rows in by_step]
+    outcomes, labels = np.column_stack([each.mean for each in pooled]), pooled[0].labels
+    parts = (
+        [labels == label for label in np.unique(labels)] if metric.outcomes == "class mean" else [slice(None)]
+    )
+    found = (
+        np.sum([np.cov(outcomes[part].T) / len(outcomes[part]) for part in parts], axis=0) / len(parts) ** 2
+    )
+    return found * test / found[-1, -1] if found[-1, -1] > 0.0 else common
+
+
 @dataclass(frozen=True, eq=False)
 class Noise:
     """The mean values of the sizes with the variances of their noise; smaller is better.
 
     A mean over the draws varies because the training sets are drawn: with ``train / m`` for m samples, as the variance
-    of most estimates. All sizes share the noise of the test samples and of the models on one data set (``test``, from
-    the interval of the metric at all samples), which shifts the curve and does not change its form.
+    of most estimates. All sizes are tested on the same samples, whose noise (``test``, the variance from the interval
+    of the metric at all samples) shifts the curve and, as far as the models of different sizes err on different samples
+    (``shared``, the covariance of the sizes), changes its form.
     """
 
     m: FloatArray
@@ -116,16 +141,17 @@ class Noise:
     draws: int
     test: float
     least: float
+    shared: FloatArray
 
     @classmethod
-    def of(cls, by_draw: FloatArray, m: FloatArray, test: float, least: float) -> Noise:
+    def of(cls, by_draw: FloatArray, m: FloatArray, test: float, least: float, shared: FloatArray) -> Noise:
         """From the values of all draws; ``train`` is that of the draws or of the residuals, whichever is larger."""
         draws, mean = len(by_draw), by_draw.mean(axis=0)
         law = fit_power_laws(m, mean[None, :], m, least)
         fitted = np.array([law.at(size)[0] for size in m])
         of_fit = float(np.sum(m * (mean - fitted) ** 2) / (len(m) - 3)) * draws
         of_draws = float(np.mean(m * by_draw.var(axis=0, ddof=1))) if draws > 1 else 0.0
-        return cls(m, mean, max(of_fit, of_draws), draws, test, least)
+        return cls(m, mean, max(of_fit, of_draws), draws, test, least, shared)
 
     def predictions(
         self, rng: np.random.Generator, confidence: float
@@ -134,15 +160,17 @@ class Noise:
         law = fit_power_laws(self.m, self.mean[None, :], self.m, self.least)
         fitted = np.array([law.at(size)[0] for size in self.m])
         errors = rng.normal(size=(N_BOOTSTRAP, len(self.m))) * np.sqrt(self.train / (self.m * self.draws))
-        again = fit_power_laws(self.m, fitted + errors, self.m, self.least)
+        common = rng.multivariate_normal(np.zeros(len(self.m)), self.shared, size=N_BOOTSTRAP, method="eigh")
+        shift = common[:, -1]
+        again = fit_power_laws(self.m, fitted + errors + common - shift[:, None], self.m, self.least)
         largest = float(self.m[-1])
-        shift = rng.normal(size=N_BOOTSTRAP)
+        then = np.sqrt(self.test) * rng.normal(size=N_BOOTSTRAP)
         tail = 50.0 * (1.0 - confidence)
         found = []
         for factor in FACTORS:
             value = float(law.at(factor * largest)[0])
-            # What is measured then has the same noise, with so many times as many samples.
-            drawn = again.at(factor * largest) + shift * np.sqrt(self.test * (1.0 + 1.0 / factor))
+            # What is measured then has the noise of so many times as many test samples.
+            drawn = again.at(factor * largest) + shift + then / np.sqrt(factor)
             low, high = np.percentile(drawn, (tail, 100.0 - tail))
             found.append((value, min(float(low), value), max(float(high), value)))
         return law, again.at(largest) - again.at(2.0 * largest), found
@@ -159,4 +187,4 @@ def _verdict(gain: float, error: float, law: PowerLaws, drop: FloatArray) -> Ver
     expected = float((law.at(law.unit) - law.at(2.0 * law.unit))[0])
     if high < SMALL_GAIN * scale or scale <= 0.0:
         return "does not help"
-    return "helps" if low > 0.0 and expected > SMALLEST_GAIN * scale else "cannot be told"
+    return "helps" if low > 0.0 and expected > LEAST_EXPECTED * scale else "cannot be told"

@@ -24,6 +24,7 @@ from zeronorm.resampling._metrics import as_metric, parse_metrics
 from zeronorm.selection._sample_groups import group_means
 from zeronorm.selection.target import TASKS
 
+SERVED = ("classification", "regression")
 LEVEL = 0.05
 LARGEST_LOSS = 0.25  # of what a feature adds; a correlation of 0.87 with it, given the others, loses as much
 MOST_SWAPS = 30  # substitutes of one feature whose error is measured, and unclear ones that are named
@@ -111,9 +112,9 @@ def substitutes(
     _check_shares(level=level, largest_loss=largest_loss)
     if len(y) != design.n_samples:
         raise ValueError(f"y has {len(y)} values, but X has {design.n_samples} samples.")
-    if task not in TASKS:
+    if task not in SERVED:
         raise ValueError(
-            f"The 'task' parameter must be {' or '.join(map(repr, TASKS))}. Got {written(task)} instead."
+            f"The 'task' parameter must be {' or '.join(map(repr, SERVED))}. Got {written(task)} instead."
         )
     names = _names(feature_names, design)
     groups = None if groups is None else np.asarray(groups)

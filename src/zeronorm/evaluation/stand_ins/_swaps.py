@@ -56,7 +56,7 @@ class Swaps:
         lists = [own, *(_with(own, feature, other) for feature, other in pairs)]
         values = values_of(lists)
         errors = dict(zip(lists, values.mean(axis=1).tolist(), strict=True))
-        return cls(own, errors, _standard_error(values[0], metric, y), metric, values_of)
+        return cls(own, errors, standard_error(values[0], metric, y), metric, values_of)
 
     @property
     def error(self) -> float:
@@ -115,7 +115,7 @@ def _with(features: tuple[int, ...], one: int, other: int) -> tuple[int, ...]:
     return tuple(other if index == one else index for index in features)
 
 
-def _standard_error(values: FloatArray, metric: Metric, y: NDArray[Any]) -> float:
+def standard_error(values: FloatArray, metric: Metric, y: NDArray[Any]) -> float:
     """Standard error of the mean over the folds; of an error rate at least that of independent samples, or one sample.
 
     A few folds vary by chance much less than samples do, in the extreme if none has an error.

@@ -25,7 +25,8 @@ class CohortRocChart(RocChart):
         false, true = report_data.roc["false_positive_rate"], report_data.roc["true_positive_rate"]
         curve = np.interp(np.linspace(0.0, 1.0, N_POINTS), false, true)
         curve[0] = 0.0
-        return cls((("model", tuple(curve.tolist()), area),), report_data.data["classes"][1])
+        points = tuple((rate, None, None) for rate in curve.tolist())  # one curve has no range over folds
+        return cls((("model", points, area),), report_data.data["classes"][1])
 
     @property
     def caption(self) -> str:

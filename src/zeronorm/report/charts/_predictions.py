@@ -48,7 +48,7 @@ def predicted_folds(report_data: ReportData, method: str) -> list[PredictedFold]
 class RocChart(Chart):
     """ROC curves of two classes, averaged over the test folds at equal false positive rates."""
 
-    curves: tuple[tuple[str, tuple[tuple[float, float, float], ...], float], ...]
+    curves: tuple[tuple[str, tuple[tuple[float, float | None, float | None], ...], float], ...]
     positive: str
     title = "ROC curve"
 

@@ -371,6 +371,11 @@ def quick_elimination(problem: Problem) -> dict[str, Any]:
     return {"step": 0.1, "loss": "squared"}
 
 
+def member_names(consensus: Consensus) -> list[str]:
+    """Names of the selectors of a consensus, in the order of its ``ranks_``."""
+    return [name for name, _ in consensus._named_selectors({})]
+
+
 def named_selectors(given: Sequence[Any], task: str) -> list[tuple[str, Any]]:
     """Names and selectors of a list that holds selectors, names of methods and pairs of both."""
     named = []
