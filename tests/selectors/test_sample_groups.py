@@ -57,11 +57,11 @@ class Seen:
         self.costs.append(tuple(_patients(side) for side in sides))
         return REAL_LEFT_OUT(problem, epsilon, is_test, n_steps)
 
-    def score(self, result, plan, model, train, test, columns, standardized):
+    def score(self, result, plan, model, train, test, *rest):
         sides = _patients(train[0]), _patients(test[0])
         if sides != ({0.0}, {0.0}):  # the prediction without features uses zeros, in the same folds
             self.scored.append(sides)
-        return REAL_SCORE(result, plan, model, train, test, columns, standardized)
+        return REAL_SCORE(result, plan, model, train, test, *rest)
 
     def shared(self):
         return [train & test for train, test in [*self.costs, *self.scored] if train & test]

@@ -158,6 +158,24 @@ def test_a_procedure_at_chance_has_no_substitutes():
     )
     assert found.procedure["beats_chance"] is False
     assert found.stored_substitutes == {}
+    assert any(note.startswith("No substitutes were sought") for note in found.notes)
+
+
+def test_too_few_samples_for_a_learning_curve_are_an_error_before_any_work(monkeypatch):
+    monkeypatch.setattr("zeronorm.workflow._training.fit_procedure", lambda *_: pytest.fail("work was done"))
+    X, y = np.random.default_rng(0).normal(size=(12, 4)), np.arange(12) % 2
+    with pytest.raises(ValueError, match="too few samples for a learning curve: the smallest class has 6"):
+        zeronorm.select(X, y, learning_curve=True, cv=3, **OPTIONS)
+
+
+def test_times_to_an_event_are_refused_before_any_work():
+    from types import SimpleNamespace
+
+    from zeronorm.workflow._questions import check_answerable
+
+    asked = SimpleNamespace(substitutes=True, learning_curve=False)
+    with pytest.raises(ValueError, match="supports classes and real numbers"):
+        check_answerable(SimpleNamespace(task="survival"), asked)
 
 
 def test_sample_groups_and_missing_values(tmp_path):

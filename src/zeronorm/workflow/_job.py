@@ -19,7 +19,7 @@ from zeronorm.workflow import _training as training
 from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._comparison import compare_methods
 from zeronorm.workflow._compiling import compilation_shown
-from zeronorm.workflow._inputs import check_folds, load_data
+from zeronorm.workflow._inputs import check_covariates, check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
 from zeronorm.workflow._options import Caller, CompareOptions, PanelOptions, SelectOptions
 from zeronorm.workflow._panel import test_list
@@ -106,6 +106,7 @@ def _job(data: Any, settings: Any, clock: Clock, caller: Caller, bar: RunBar) ->
         files.check_table_path(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
+    check_covariates(table, settings)
     procedures.metrics_of(table, settings)
     return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from zeronorm._messages import OptionError
@@ -48,11 +49,18 @@ def fit_model(
     """
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
-    model = fit_block(table, dense_columns(table.X, columns), table.y, settings, selector)
+    model = fit_block(table, predictor_columns(table, columns), table.y, settings, selector)
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
-    medians = column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else []
-    names = [str(table.feature_names[i]) for i in columns]
-    return replace(model, features=names, fill=medians, moments=moments_of(table, columns))
+    medians = column_medians(predictor_columns(with_gaps, columns)).tolist() if with_gaps and has_gaps else []
+    names = [*(str(table.feature_names[i]) for i in columns), *table.covariate_names]
+    moments = moments_of(table, columns) if table.covariates is None else None
+    return replace(model, features=names, fill=medians, moments=moments)
+
+
+def predictor_columns(table: Table, columns: Any) -> NDArray[np.float64]:
+    """The columns of a model: some features, and the covariates where there are any."""
+    block = dense_columns(table.X, columns)
+    return block if table.covariates is None else np.column_stack([block, table.covariates])
 
 
 def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = None) -> LinearModel:
@@ -109,7 +117,7 @@ def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
     """The scaler and the weights of a fitted linear predictor."""
     scaler, model = _parts(fitted)
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    by_class = "classes" if isinstance(model, LinearSVC) else "pairs"
+    by_class = "classes" if isinstance(model, (LinearSVC, LogisticRegression)) else "pairs"
     return scaler, {
         "weights": weights.tolist(),
         "intercepts": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),

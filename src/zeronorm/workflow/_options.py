@@ -13,6 +13,7 @@ from typing import Any
 
 from zeronorm._messages import Mention, Naming, OptionError, parameter, setting
 from zeronorm.workflow._kinds import (
+    ListedNames,
     Names,
     OneOf,
     Option,
@@ -179,6 +180,16 @@ class DataOptions(Options):
         "Columns whose numbers are codes of categories.",
         "Column whose numbers are codes of categories; repeat for more.",
         "COLUMN",
+    )
+    adjust: tuple[str, ...] = option(
+        (),
+        ListedNames("str or list of str", "names"),
+        "Covariates: columns that are in every model beside the features, such as age, sex or a batch. They are not "
+        "selected and not counted. Features are selected for what they add to them, and the result says how much that "
+        "is: the metric of the covariates alone, of the features alone and of both, and a test of the difference.",
+        "Columns that are in every model, such as age,sex,batch. Features are selected for what they add to them, and "
+        "the result measures that.",
+        "NAMES",
     )
     missing: str = option(
         "median",

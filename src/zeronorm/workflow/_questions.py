@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._messages import OptionError
 from zeronorm.result._provenance import file_checksum
 from zeronorm.workflow import _control as control
 from zeronorm.workflow import _procedures as procedures
@@ -32,6 +33,10 @@ NOT_STORED = (
     "substitutes", "verbose", "write_table",
 )  # fmt: skip
 PLAIN = (bool, int, float, str)
+NOT_SOUGHT = (
+    "No substitutes were sought, because no feature was selected or the procedure is not shown to predict better than "
+    "chance."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +70,7 @@ class FinishedRun:
         """The path of the fitted procedure."""
         from zeronorm.resampling._fitted_path import fitted_path
 
-        return fitted_path(self.fitted, self.whole.n_features)
+        return fitted_path(self.fitted, self.whole.with_covariates.shape[1]).alone()
 
     def options(self) -> dict[str, Any]:
         """The folds, the predictor, the metric and the rest, as ``substitutes`` and ``learning_curve`` take them."""
@@ -84,17 +89,43 @@ def finished_run(job: Any, fitted: Any) -> FinishedRun:
     return FinishedRun(job.table, job.whole, job.settings, fitted.procedure, fitted.columns, fitted.selector)
 
 
+def check_answerable(table: Table, settings: Any) -> None:
+    """Raise an error, before any work, for a question that these data do not answer."""
+    from zeronorm.evaluation.learning._curve import N_SIZES
+    from zeronorm.evaluation.learning._subsets import shares_for
+    from zeronorm.evaluation.stand_ins._substitutes import SERVED
+
+    for name in ("substitutes", "learning_curve"):
+        if getattr(settings, name) and table.task not in SERVED:
+            raise OptionError(
+                f"supports classes and real numbers. The task is {table.task}; leave the option out.", name
+            )
+    if settings.learning_curve:
+        shares_for(table.y, table.sample_groups, type(table.target), N_SIZES)
+
+
 def predictor_of_swaps(run: FinishedRun) -> Any:
     """The predictor for lists of features: that of the run, or the one that the method chose on all samples."""
     predictor = WithBaseline.for_table(run.whole, run.settings)
-    follows = procedures.follows_selector(run.settings) and run.selector is not None
+    follows = procedures.follows_selector(run.whole, run.settings) and run.selector is not None
     return predictor.for_selector(run.selector) if follows else predictor
+
+
+def _refuse_covariates(run: FinishedRun) -> None:
+    """Raise an error for a run beside covariates."""
+    if run.table.covariates is not None:
+        raise OptionError(
+            "does not apply together with substitutes, which are found for features alone. Run the selection without "
+            "it to see them.",
+            "adjust",
+        )
 
 
 def substitutes_of(run: FinishedRun) -> Substitutes:
     """The features that would do as well as each selected one, on the outer folds of the run."""
     from zeronorm.evaluation.stand_ins._substitutes import substitutes
 
+    _refuse_covariates(run)
     return substitutes(
         run.whole.X,
         run.whole.y,
@@ -114,7 +145,7 @@ def learning_curve_of(run: FinishedRun, *, journal: Any = None, bar: Any = None)
         bar.expect(run.settings.cv * DRAWS * N_SIZES)
     return learning_curve(
         training.selector_for(run.table, run.procedure),
-        run.table.X,
+        run.table.with_covariates,
         run.table.y,
         cv=run.settings.cv,
         estimator=WithBaseline.for_table(run.table, run.settings),
