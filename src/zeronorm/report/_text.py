@@ -11,7 +11,7 @@ from typing import Any
 
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
-from zeronorm.result._sentences import added_sentence, control_sentence, listed
+from zeronorm.result._sentences import added_sentence, control_sentence, listed, panel_sentence
 from zeronorm.selection.target import TASKS, TimeToEvent
 
 CONFIRMING_REPEATS = 10
@@ -259,7 +259,7 @@ def methods_section(report_data: ReportData) -> str:
     if result.kind == "selection":
         parts += [new_samples_sentence(report_data), added_sentence(report_data.measured)]
         parts += [stability_sentence(report_data), proof_sentence(result)]
-    parts.append(_version_sentence(result))
+    parts += [panel_sentence(result), _version_sentence(result)]
     return " ".join(part for part in parts if part)
 
 

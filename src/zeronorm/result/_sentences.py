@@ -27,6 +27,8 @@ def headline(result: ResultData) -> str:
     """The main finding in one line; it claims or denies prediction only where ``beats_chance`` is true or false."""
     data = result.data
     features = counted(data["n_features"], "feature")
+    if result.panel:
+        return _panel_headline(result)
     if result.kind == "comparison":
         return f"{len(result.methods)} methods compared on {data['n_samples']} samples and {features}"
     found = result.procedure
@@ -43,6 +45,22 @@ def headline(result: ResultData) -> str:
         return f"{count} of {features} selected for {data['target']}: {_untested(found)}"
     those = "this feature predicts" if count == 1 else f"these {count} features predict"
     return f"No evidence that {those} {data['target']}"
+
+
+def _panel_headline(result: ResultData) -> str:
+    """Whether a given list predicts, and whether better than random lists of its size."""
+    panel, own, target = result.panel, result.table[0], result.data["target"]
+    given = f"the list of {counted(len(panel['features']), 'feature')}"
+    if own["beats_chance"] is False:
+        return f"No evidence that {given} predicts {target}"
+    if own["beats_chance"] is None:
+        return f"{given.capitalize()} for {target}: {_untested(own)}"
+    start, p_value = f"{given.capitalize()} predicts {target}", panel["p_value"]
+    if p_value is None:
+        return start
+    if p_value <= LEVEL:
+        return f"{start} better than random lists of its size (p = {p_value:.2g})"
+    return f"{start}, but is not shown to be better than random lists of its size (p = {p_value:.2g})"
 
 
 def _added_headline(found: dict[str, Any], count: int) -> str:
@@ -153,6 +171,21 @@ def permutation_sentence(p_value: float, n_permutations: int) -> str:
         as_good, f"it did as well there {as_good} times"
     )
     return f"The whole procedure was repeated on {n_permutations} permuted targets; {outcome} (p = {p_value:.2g})."
+
+
+def panel_sentence(result: ResultData) -> str:
+    """How a given list compares with random lists; empty without a list or random lists."""
+    panel = result.panel
+    if not panel or not panel["random_values"]:
+        return ""
+    values, own = panel["random_values"], result.table[0]
+    size = counted(len(panel["features"]), "feature")
+    mean = summary.format_metric(sum(values) / len(values), own["metric"])
+    as_good = round(panel["p_value"] * (1 + len(values))) - 1
+    return (
+        f"Random lists of {size} have a mean {own['label']} of {mean} on the same folds; {as_good} of {len(values)} "
+        f"are as good as this list (p = {panel['p_value']:.2g})."
+    )
 
 
 def size_sentence(result: ResultData) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,8 @@ from zeronorm._messages import OptionError
 from zeronorm.datasets._encoding import column_medians, is_text_identifier
 from zeronorm.datasets._joining import join_samples, texts_of
 from zeronorm.datasets._numbers import with_numbers
-from zeronorm.datasets._raw import RawTable, no_such_column
-from zeronorm.datasets._table import counted, shown, shown_list
+from zeronorm.datasets._raw import RawTable, no_such_column, similar_names
+from zeronorm.datasets._table import counted, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from zeronorm.workflow._options import Settings
 
 MOST_SHOWN = 20  # missing features that an error names
-MOST_COMPARED = 5000  # names of columns that are compared with theirs
 
 
 def fit_model(
@@ -241,9 +239,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
     lost = [name for name in model.features if place_of(raw, name) is None]
     if not lost:
         return
-    known = raw.names[:MOST_COMPARED]
-    similar = {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in lost[:MOST_SHOWN]}
-    hints = [f"{shown(found[0])} for {shown(name)}" for name, found in similar.items() if found]
+    hints = similar_names(lost[:MOST_SHOWN], raw.names)
     hint = f" They have {', '.join(hints)}: the same feature with another name?" if hints else ""
     raise OptionError(
         f"The new data lack {len(lost)} of the {counted(len(model.features), 'feature')} of the model: "

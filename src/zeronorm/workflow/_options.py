@@ -572,6 +572,42 @@ class CompareOptions(RunOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PanelOptions(RunOptions):
+    """The options of ``test_panel``."""
+
+    panel: Any = option(
+        None,
+        OptionKind("list of str or path"),
+        "The list of features that somebody else chose: names, or a file with one name per line or a column of names.",
+        "File with one name of a feature per line, or a table with a column of names.",
+        "LIST",
+    )
+    method: str | None = shared(
+        SelectOptions,
+        "method",
+        meaning="The method that selects another list inside the folds, for comparison, and extends the given list. "
+        'None or "auto": a few methods are compared inside the folds, which takes up to twenty times as long as one.',
+    )
+    extend: int = option(
+        0,
+        WholeNumber("int", "number"),
+        "How many features the method adds to the list, inside the folds; 0 adds none.",
+        "Also measure the list with this many features added, which are selected inside the folds.",
+    )
+    random_lists: int = option(
+        99,
+        WholeNumber("int", "number"),
+        "Number of random lists of the same size, for a p-value; 0 draws none.",
+        "Number of random lists of the same size, for a p-value.",
+    )
+    permutations: int | str = shared(
+        CompareOptions,
+        "permutations",
+        meaning="Number of permuted targets for p-values of the list and of the other procedures.",
+    )
+
+
 DATA_OF_APPLY = Option(
     OptionKind("path, data frame or array-like"),
     "The new samples: a file or a data frame, whose columns are found by name, or an array with the features of the "
