@@ -332,8 +332,9 @@ def printed_by(tmp_path_factory):
 def test_what_one_file_adds_appears_everywhere(printed_by, name, printed):
     said, error = printed_by[name]
     assert error is None, error
+    in_one_line = " ".join(said.split())  # a help page breaks lines where its longest command asks for it
     for text in printed:
-        assert text in said
+        assert text in in_one_line
 
 
 def test_an_unknown_format_names_those_from_outside(printed_by):

@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 from zeronorm import apply, select
 
 FOLDER = Path(__file__).parent
-MANY = 2000  # new samples, from which the calibration of one model is known to within about 0.1
+MANY = 4000  # new samples, from which the calibration of one model is known to within about 0.1
 WEAKER = 0.67
 
 
@@ -123,11 +123,10 @@ def verdict_rows(setting: Setting, drawn: list[dict[str, Any]]) -> Iterator[dict
             **described(setting),
             "metric": metric,
             "called worse": share(verdict == "worse" for verdict in verdicts),
-            "called better": share(verdict == "better" for verdict in verdicts),
             "weaker effects called worse": share(verdict == "worse" for verdict in weaker),
             "interval of the new samples covers": share(covered),
             "expected": round(float(np.mean([found["same"][metric]["expected"] for found in both])), 3),
-            "true": round(float(np.mean([found["many"][metric]["value"] for found in both])), 3),
+            "of the model": round(float(np.mean([found["many"][metric]["value"] for found in both])), 3),
             "data sets": len(compared),
         }
 

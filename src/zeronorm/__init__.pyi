@@ -56,10 +56,12 @@ from zeronorm.selectors.sparsity._svm_weights import SVMWeights as SVMWeights  #
 from zeronorm.selectors.sparsity._zeronorm_logistic import ZeroNormLogistic as ZeroNormLogistic  # zeronorm-logistic
 from zeronorm.selectors.sparsity._zeronorm_svm import ZeroNormSVM as ZeroNormSVM  # zeronorm-svm
 from zeronorm.selectors.stochastic._ofw import OptimalFeatureWeighting as OptimalFeatureWeighting  # ofw
+from zeronorm.workflow._cohort import Cohort as Cohort
 from zeronorm.workflow._result import Result as Result
 from zeronorm.workflow._run import apply as apply
 from zeronorm.workflow._run import compare as compare
 from zeronorm.workflow._run import select as select
+from zeronorm.workflow._run import test_panel as test_panel
 
 __version__: str
 

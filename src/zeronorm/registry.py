@@ -247,10 +247,12 @@ EXTRA_EXPORTS = {
         "SelectionPath": "zeronorm.selection._path",
         "as_design": "zeronorm.design",
         "optimality_gap": "zeronorm.engines.certificates._gap",
+        "Cohort": "zeronorm.workflow._cohort",
         "Result": "zeronorm.workflow._result",
         "apply": "zeronorm.workflow._run",
         "compare": "zeronorm.workflow._run",
         "select": "zeronorm.workflow._run",
+        "test_panel": "zeronorm.workflow._run",
     }
 }
 PACKAGE_OF_KIND = {

@@ -14,7 +14,14 @@ import typer
 
 from zeronorm._messages import Mention
 from zeronorm.workflow._kinds import Option, Options, defaults_of, options_of, renamed
-from zeronorm.workflow._options import DATA, ApplyOptions, CompareOptions, RunOptions, SelectOptions
+from zeronorm.workflow._options import (
+    DATA,
+    ApplyOptions,
+    CompareOptions,
+    PanelOptions,
+    RunOptions,
+    SelectOptions,
+)
 
 # -- Completion in the shell; fast, because no large package is imported for it --
 
@@ -179,7 +186,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 FLAGS = {
     name: found.flags_of(name)[0]
-    for record in (ApplyOptions, SelectOptions, CompareOptions)
+    for record in (ApplyOptions, PanelOptions, SelectOptions, CompareOptions)
     for name, found in options_of(record).items()
 }
 

@@ -130,6 +130,7 @@ def print_comparison(result: ResultData, folder: Path) -> None:
     """Print the methods from best to worst, notes and warnings, and the path of the report."""
     from zeronorm.evaluation._summary import format_metric
     from zeronorm.result._files import method_rows
+    from zeronorm.result._sentences import panel_sentence
 
     print_notes(result.notes)
     metric, label = result.table[0]["metric"], result.table[0]["label"]
@@ -155,6 +156,9 @@ def print_comparison(result: ResultData, folder: Path) -> None:
     if all(row["p_value"] is None for row in order):  # no permutations
         index = heads.index("p against chance")
         heads, *rows = [[*line[:index], *line[index + 1 :]] for line in (heads, *rows)]
+    if result.panel:
+        say(f"{result.headline}.")
+        say(panel_sentence(result))
     print_table("Methods on the same folds; intervals are for the models fitted in these folds", heads, rows)
     _print_end(result, folder)
 

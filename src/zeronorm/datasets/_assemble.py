@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zeronorm._messages import parameter, setting
+from zeronorm._messages import Message, parameter, setting
 from zeronorm.datasets import _encoding as encoding
 from zeronorm.datasets._draft import Draft, handle_missing, handle_rows, settle_task
 from zeronorm.datasets._joining import join_samples
@@ -37,6 +37,7 @@ from zeronorm.datasets._table import (
 )
 from zeronorm.datasets._times import split_value, times_and_events
 from zeronorm.datasets.readers import read_raw
+from zeronorm.design import Design
 from zeronorm.selection.target._labels import MOST_CLASSES
 
 
@@ -64,6 +65,8 @@ class TableOptions:
         Column that says which samples belong together, such as a patient.
     id : str or None, default=None
         Column with the names of the samples.
+    adjust : tuple of str, default=()
+        Covariates: columns that are in every model beside the features. They may also be the sample groups.
     missing : {"median", "error", "drop-rows", "drop-columns"}, default='median'
         What to do with missing values. "median" leaves them in the table; ``select`` fills them with
         the medians of the training samples of each fold.
@@ -91,6 +94,7 @@ class TableOptions:
     categorical: tuple[str, ...] = ()
     sample_groups: str | None = None
     id: str | None = None
+    adjust: tuple[str, ...] = ()
     missing: encoding.MissingChoice = "median"
     censored: CensoredChoice = "error"
     drop_unlabelled: bool = False
@@ -137,7 +141,8 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     """
     draft = _set_roles(with_numbers(raw, _may_be_numbers(raw, options), options.censored), options)
     draft = _use_distinct_names(_take_ids(draft, options))
-    draft = replace(draft, raw=_declare_categories(draft.raw, options.categorical))
+    coded = (*options.categorical, *_groups_beside_features(options))
+    draft = replace(draft, raw=_declare_categories(draft.raw, coded))
     draft, set_aside, grouping = _set_identifiers_aside(draft, options)
     draft = handle_rows(draft, options.missing, options.drop_unlabelled)
     task, draft = settle_task(draft, options.task, options.min_class_size)
@@ -145,6 +150,15 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
     X, names, sources, groups, encoded = _encode_texts(draft.raw)
     draft = draft.noted(*encoded)
     encoding.check_finite(X, names)
+    n_missing = int(encoding.missing_per_column(X).sum())
+    covariates = columns_of_covariates(draft.raw, sources, options.adjust)
+    apart = covariates_apart(X, names, covariates)
+    if covariates.size:
+        kept = np.delete(np.arange(len(names)), covariates)
+        X, names, sources = X[:, kept], [names[i] for i in kept], sources[kept]
+        groups = None if groups is None else np.unique(groups[kept], return_inverse=True)[1].astype(np.intp)
+        groups = None if groups is None or groups.max(initial=-1) + 1 == len(names) else groups
+        draft = draft.noted(adjusted_note(options.adjust, apart["covariate_names"]))
     if X.shape[1] == 0:
         raise DataError(
             f"No feature is left besides the target. Leave fewer columns out ({parameter('ignore')}), or check that "
@@ -170,7 +184,9 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
         id_columns=(*set_aside, *numeric_ids),
         group_columns=tuple(grouping),
         annotations=draft.raw.annotations,
-        n_missing=int(encoding.missing_per_column(X).sum()),
+        n_missing=n_missing,
+        adjusted_for=options.adjust,
+        **apart,
         notes=draft.notes,
         source=source,
     )
@@ -199,7 +215,8 @@ def _named(raw: RawTable, patterns: Sequence[str]) -> set[int]:
 def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
     y, target_name, left_out, notes = (_take_times if options.time else _take_labels)(raw, options)
     groups, group_positions = _sample_groups(raw, options)
-    left_out += group_positions
+    both = set(_groups_beside_features(options))
+    left_out += [p for p in group_positions if raw.names[p] not in both]
     ignored = set()
     for name in options.ignore:
         positions, samples = _ignored(raw, name)
@@ -207,6 +224,7 @@ def _set_roles(raw: RawTable, options: TableOptions) -> Draft:
         ignored |= samples
     if options.only:
         wanted = {p for name in options.only for p in matching(raw.names, name, "only")}
+        wanted |= {p for name in options.adjust for p in matching(raw.names, name, "adjust")}
         left_out += [
             p for p in range(len(raw.names)) if p not in wanted and not _names_samples(raw, p, options)
         ]
@@ -403,6 +421,7 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
     """The draft without columns that identify samples, patients or batches, and the names of these columns."""
     raw = draft.raw
     wanted = {p for name in options.categorical for p in matching(raw.names, name, "categorical")}
+    wanted |= _named(raw, options.adjust)
     index = [p for p in raw.positions.tolist() if encoding.is_row_index(raw.names[p], raw, p)]
     identifiers: list[int] = []
     grouping: list[int] = []
@@ -438,6 +457,52 @@ def _set_identifiers_aside(draft: Draft, options: TableOptions) -> tuple[Draft, 
         replace(draft, raw=raw.without([*index, *identifiers, *dates, *grouping])),
         names,
         grouping_names if draft.groups is None else [],
+    )
+
+
+# -- Covariates ---------------------------------------------------------------------------------------
+
+
+def _groups_beside_features(options: TableOptions) -> tuple[str, ...]:
+    """The column of the sample groups, where it is also a covariate: its values are then codes of categories."""
+    return tuple(name for name in options.adjust if name == options.sample_groups)
+
+
+def columns_of_covariates(
+    raw: RawTable, sources: NDArray[np.intp], adjust: Sequence[str]
+) -> NDArray[np.intp]:
+    """The encoded columns that are covariates; an error for a covariate that is no column of the features."""
+    found: list[int] = []
+    for name in adjust:
+        columns = np.flatnonzero(np.isin(sources, matching(raw.names, name, "adjust")))
+        if columns.size == 0:
+            raise DataError(
+                f"names {shown(name)}, which is the target or a column that is left out. Name columns of the table "
+                "that are measured beside the features.",
+                "adjust",
+            )
+        found += columns.tolist()
+    return np.unique(np.asarray(found, dtype=np.intp))
+
+
+def covariates_apart(X: Any, names: Sequence[str], covariates: NDArray[np.intp]) -> dict[str, Any]:
+    """The fields of a table for these columns; empty where there are none."""
+    if covariates.size == 0:
+        return {}
+    block = X.block(covariates) if isinstance(X, Design) else X[:, covariates]
+    values = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+    return {
+        "covariates": values.astype(np.float64),
+        "covariate_names": tuple(str(names[i]) for i in covariates),
+    }
+
+
+def adjusted_note(adjust: Sequence[str], names: Sequence[str]) -> str:
+    """The note that says what the features are selected beside."""
+    coded = "" if len(names) == len(adjust) else f", as {counted(len(names), 'column')}"
+    return Message(
+        f"Features are selected for what they add to {shown_list(list(adjust))}{coded}, which every model has "
+        f"({parameter('adjust')})."
     )
 
 

@@ -157,6 +157,8 @@ def is_number(cell: str) -> bool:
 # -- Names of columns ---------------------------------------------------------------------------------
 
 
+MOST_COMPARED = 5000  # known names among which similar ones are looked for
+SIMILAR = 0.8  # ratio of matching characters of similar names
 REGULAR_EXPRESSION = "re:"
 GLOB_CHARACTERS = "*?["
 
@@ -193,6 +195,15 @@ def no_such_column(names: Sequence[str], wanted: str, parameter: str, table: str
     if not close and 2 * sum(is_number(name) for name in list(names)[:100]) > min(len(names), 100):
         hint += " Many names are numbers. Add a header line if the file has none."
     return DataError(f"{start} {table} has no such column. {hint}", parameter)
+
+
+def similar_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """For every unknown name with a similar known one, "'known' for 'wanted'"; upper and lower case are alike."""
+    folded = {name.casefold(): name for name in reversed(known[:MOST_COMPARED])}
+    found = {
+        name: difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=SIMILAR) for name in wanted
+    }
+    return [f"{shown(folded[close[0]])} for {shown(name)}" for name, close in found.items() if close]
 
 
 def distinct_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

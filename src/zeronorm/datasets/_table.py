@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from zeronorm._messages import Message, OptionError, parameter, setting
 from zeronorm._types import written
+from zeronorm.design import DenseDesign, Design
+from zeronorm.design._joined import JoinedDesign
 from zeronorm.selection.target import TASKS, Labels, Real, Target, TimeToEvent
 from zeronorm.selection.target._labels import MOST_CLASSES
 
@@ -136,10 +138,16 @@ class Table:
     group_columns : tuple of str, default=()
         Columns that look like patients or batches while no groups of samples are known. Those of text are
         left out of X.
+    covariates : ndarray of shape (n_samples, n_covariates) or None, default=None
+        Columns that are in every model beside the features, such as age or a batch; see ``adjust`` of ``select``.
+    covariate_names : tuple of str, default=()
+        One name per column of ``covariates``.
+    adjusted_for : tuple of str, default=()
+        The columns of the file that ``covariates`` come from.
     annotations : mapping, default={}
         Descriptions of the columns, such as the titles of genes: by heading, then by position in the file.
     n_missing : int, default=0
-        How many values of X are missing (NaN).
+        How many values of X and of the covariates are missing (NaN).
     notes : tuple of str, default=()
         Sentences about what was inferred, encoded, filled in or left out.
     source : str, default=''
@@ -164,6 +172,9 @@ class Table:
     sample_ids: NDArray[Any] | None = None
     id_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
+    covariates: NDArray[np.float64] | None = None
+    covariate_names: tuple[str, ...] = ()
+    adjusted_for: tuple[str, ...] = ()
     annotations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     n_missing: int = 0
     notes: tuple[str, ...] = ()
@@ -181,6 +192,24 @@ class Table:
     @property
     def n_features(self) -> int:
         return int(self.X.shape[1])
+
+    @property
+    def with_covariates(self) -> Any:
+        """The features, followed by the covariates where there are any."""
+        if self.covariates is None:
+            return self.X
+        if isinstance(self.X, Design):
+            return JoinedDesign(self.X, DenseDesign(np.asfortranarray(self.covariates)))
+        if hasattr(self.X, "tocsr"):
+            import scipy.sparse as sp
+
+            return sp.hstack([self.X, sp.csr_matrix(self.covariates)]).tocsr()
+        return np.concatenate([self.X, self.covariates], axis=1)
+
+    @property
+    def positions_of_covariates(self) -> NDArray[np.intp]:
+        """The columns of ``with_covariates`` that are covariates."""
+        return np.arange(self.n_features, self.n_features + len(self.covariate_names))
 
     @property
     def class_counts(self) -> dict[str, int]:

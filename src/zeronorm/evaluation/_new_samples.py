@@ -216,9 +216,10 @@ def against_expected(found: Mapping[str, Any], expected: Mapping[str, Any], metr
     .. math:: d \pm \sqrt{(f - l_f)^2 + (u_e - e)^2}
 
     for the lower limit, and likewise for the upper one. A mean of squared or absolute errors is compared by its
-    logarithm. The verdict is "worse" or "better" where the interval of the difference does not contain 0, and
-    "compatible" elsewhere; empty where one of the values has no interval. How often cohorts of the same kind are called
-    worse is simulated in docs/trust.
+    logarithm. The verdict is "worse" where this interval shows that the new samples are predicted worse, "compatible"
+    elsewhere, and empty where one of the values has no interval. There is no verdict "better": a model of all samples
+    is better than those of the folds, so that a better value shows nothing about the new samples. How often cohorts of
+    the same kind are called worse is simulated in docs/trust.
     """
     values = [
         found["low"],
@@ -233,17 +234,14 @@ def against_expected(found: Mapping[str, Any], expected: Mapping[str, Any], metr
     is_scale = metric.bounds == (0.0, math.inf) and min(values) > 0.0
     l1, f, u1, l0, e, u0 = (math.log(value) if is_scale else float(value) for value in values)
     low, high = f - e - math.hypot(f - l1, u0 - e), f - e + math.hypot(u1 - f, e - l0)
-    sign = 1.0 if metric.greater_is_better else -1.0
-    verdict = "compatible"
-    if low > 0.0 or high < 0.0:
-        verdict = "better" if sign * (f - e) > 0 else "worse"
+    is_worse = high < 0.0 if metric.greater_is_better else low > 0.0
     if is_scale:  # as factors of the expected value
         low, high = (expected["value"] * math.expm1(limit) for limit in (low, high))
     return {
         "difference": float(found["value"] - expected["value"]),
         "difference_low": low,
         "difference_high": high,
-        "verdict": verdict,
+        "verdict": "worse" if is_worse else "compatible",
     }
 
 

@@ -50,7 +50,7 @@ class Run:
         The selected features, in the order of the path.
     sizes : list of int
         The numbers of features that were tried.
-    sample_names : array-like or None
+    sample_names : array-like or None, default=None
         The names of the samples, if the data have some.
     """
 

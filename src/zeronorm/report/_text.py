@@ -11,7 +11,7 @@ from typing import Any
 
 from zeronorm.report._chart import ReportData
 from zeronorm.result._record import ResultData
-from zeronorm.result._sentences import control_sentence
+from zeronorm.result._sentences import added_sentence, control_sentence, listed, panel_sentence
 from zeronorm.selection.target import TASKS, TimeToEvent
 
 CONFIRMING_REPEATS = 10
@@ -78,7 +78,9 @@ def _procedure_tiles(report_data: ReportData) -> list[Tile]:
             )
         )
     measured = report_data.measured
-    if measured.get("p_value") is not None:
+    if measured.get("added"):
+        tiles += _added_tiles(report_data)
+    elif measured.get("p_value") is not None:
         text = f"p-value of the whole procedure, from {measured['n_permutations']} permutations of the target"
         tiles.append(Tile(f"p = {measured['p_value']:.2g}", text))
     if (measured.get("also") or {}).get("r2") is not None:
@@ -96,6 +98,21 @@ def _procedure_tiles(report_data: ReportData) -> list[Tile]:
     stability = report_data.own_stability(label)
     if stability is not None:
         tiles.append(Tile(f"{stability.nogueira:.2f}", "stability of the selection (1 is best)"))
+    return tiles
+
+
+def _added_tiles(report_data: ReportData) -> list[Tile]:
+    """What the covariates alone reach, what the features add, and the p-value of that."""
+    added, label = report_data.measured["added"], report_data.metric_label
+    tiles = [
+        Tile(
+            report_data.format(added["covariates_alone"]), f"{label} of {listed(added['covariates'])} alone"
+        ),
+        Tile(report_data.format(added["features_alone"]), f"{label} of the features alone"),
+    ]
+    if added["p_value"] is not None:
+        text = f"p-value of what the features add, from {added['n_permutations']} targets in which they add nothing"
+        tiles.append(Tile(f"p = {added['p_value']:.2g}", text))
     return tiles
 
 
@@ -240,8 +257,9 @@ def methods_section(report_data: ReportData) -> str:
         _evaluation_sentence(report_data),
     ]
     if result.kind == "selection":
-        parts += [new_samples_sentence(report_data), stability_sentence(report_data), proof_sentence(result)]
-    parts.append(_version_sentence(result))
+        parts += [new_samples_sentence(report_data), added_sentence(report_data.measured)]
+        parts += [stability_sentence(report_data), proof_sentence(result)]
+    parts += [panel_sentence(result), _version_sentence(result)]
     return " ".join(part for part in parts if part)
 
 
@@ -289,8 +307,13 @@ def _evaluation_sentence(report_data: ReportData) -> str:
     return (
         f"The {report_data.metric_label} was measured by {repeats}{run['folds']}-fold {stratified}"
         f"cross-validation{kept}, with selection, scaling and tuning repeated inside every fold; "
-        f"{run.get('predictor', 'a linear predictor')} was trained on the selected features."
+        f"{run.get('predictor', 'a linear predictor')} was trained on the selected features{_and_covariates(result)}."
     )
+
+
+def _and_covariates(result: ResultData) -> str:
+    added = result.procedure.get("added")
+    return f" and on {listed(added['covariates'])}" if added else ""
 
 
 def _version_sentence(result: ResultData) -> str:

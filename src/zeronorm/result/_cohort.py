@@ -17,14 +17,13 @@ FORMAT, FORMAT_VERSION = "zeronorm-cohort", 1
 VERDICTS = {
     "compatible": "compatible",
     "worse": "worse than expected",
-    "better": "better than expected",
     "": "not compared, because there is no interval",
 }
 
 
 @dataclass(frozen=True, repr=False)
 class CohortData:
-    """The predictions for new samples as plain values; see ``zeronorm.workflow.Cohort``."""
+    """The predictions for new samples as plain values; see ``zeronorm.Cohort``."""
 
     data: dict[str, Any]
     scores: list[dict[str, Any]] = field(default_factory=list)
@@ -109,11 +108,8 @@ def _score_sentence(score: Mapping[str, Any]) -> str:
     if not score["verdict"]:
         return f"{text} The two are {VERDICTS['']}."
     limits = f"{shown(score['difference_low'])} to {shown(score['difference_high'])}"
-    meaning = {
-        "compatible": "no difference is shown",
-        "worse": "the new samples are predicted worse than held-out samples of the selection",
-        "better": "the new samples are predicted better than held-out samples of the selection",
-    }[score["verdict"]]
+    shift = "the new samples are predicted worse than held-out samples of the selection"
+    meaning = shift if score["verdict"] == "worse" else "the new samples are not shown to be predicted worse"
     return f"{text} The difference has the 95 % interval {limits}: {meaning}."
 
 

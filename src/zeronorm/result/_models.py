@@ -154,6 +154,16 @@ class LinearModel:
         unit = origin.class_scores(np.eye(len(self.features)))
         return np.asarray((unit - origin.class_scores(np.zeros((1, len(self.features))))).T)
 
+    def to_onnx(self) -> Any:
+        """The model as an ONNX graph, for programs in other languages; needs the package onnx (``zeronorm[onnx]``).
+
+        The input "features" has the features in the order of the model. Write it with ``onnx.save(model,
+        "model.onnx")``.
+        """
+        from zeronorm.result._onnx import onnx_model
+
+        return onnx_model(self)
+
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model as JSON."""
         fields = {name: value for name, value in asdict(self).items() if value is not None}

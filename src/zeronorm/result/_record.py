@@ -86,6 +86,7 @@ class ResultData:
     size: dict[str, Any] = field(default_factory=dict)
     procedure: dict[str, Any] = field(default_factory=dict)
     proof: dict[str, Any] = field(default_factory=dict)
+    panel: dict[str, Any] = field(default_factory=dict)
     stored_substitutes: dict[str, Any] = field(default_factory=dict)
     stored_learning_curve: dict[str, Any] = field(default_factory=dict)
     table: list[dict[str, Any]] = field(default_factory=list)

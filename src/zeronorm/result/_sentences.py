@@ -27,12 +27,16 @@ def headline(result: ResultData) -> str:
     """The main finding in one line; it claims or denies prediction only where ``beats_chance`` is true or false."""
     data = result.data
     features = counted(data["n_features"], "feature")
+    if result.panel:
+        return _panel_headline(result)
     if result.kind == "comparison":
         return f"{len(result.methods)} methods compared on {data['n_samples']} samples and {features}"
     found = result.procedure
     count = len(result.selected)
     if not found:
         return f"Selection from {features}"
+    if found.get("added"):
+        return _added_headline(found, count)
     if count == 0:
         return f"No feature of {data['n_features']} was selected for {data['target']}"
     if found["beats_chance"]:
@@ -41,6 +45,72 @@ def headline(result: ResultData) -> str:
         return f"{count} of {features} selected for {data['target']}: {_untested(found)}"
     those = "this feature predicts" if count == 1 else f"these {count} features predict"
     return f"No evidence that {those} {data['target']}"
+
+
+def _panel_headline(result: ResultData) -> str:
+    """Whether a given list predicts, and whether better than random lists of its size."""
+    panel, own, target = result.panel, result.table[0], result.data["target"]
+    given = f"the list of {counted(len(panel['features']), 'feature')}"
+    if own["beats_chance"] is False:
+        return f"No evidence that {given} predicts {target}"
+    if own["beats_chance"] is None:
+        return f"{given.capitalize()} for {target}: {_untested(own)}"
+    start, p_value = f"{given.capitalize()} predicts {target}", panel["p_value"]
+    if p_value is None:
+        return start
+    if p_value <= LEVEL:
+        return f"{start} better than random lists of its size (p = {p_value:.2g})"
+    return f"{start}, but is not shown to be better than random lists of its size (p = {p_value:.2g})"
+
+
+def _added_headline(found: dict[str, Any], count: int) -> str:
+    """Whether the features add to the covariates, with the metric without and with them."""
+    added = found["added"]
+    others = listed(added["covariates"])
+    if found["beats_chance"] is False or count == 0:
+        those = "this feature adds" if count == 1 else f"these {count} features add"
+        return f"No evidence that {those if count else 'any feature adds'} anything to {others}"
+    selected = f"{counted(count, 'feature')} selected beside {others}"
+    if added["difference"] is None:
+        return f"{selected}: the error could not be measured"
+    values = [summary.format_metric(added[name], found["metric"]) for name in ("covariates_alone", "both")]
+    change = f"{found['label']} {values[0]} → {values[1]}"
+    if found["beats_chance"] is None:
+        return f"{selected}: {change}. Not tested"
+    p_value = "" if added["p_value"] is None else f", p = {added['p_value']:.2g}"
+    return f"{counted(count, 'feature')} {'adds' if count == 1 else 'add'} to {others}: {change}{p_value}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas, and "and" before the last."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def added_sentence(found: dict[str, Any]) -> str:
+    """What the features add to the covariates, with the interval and the test; empty without covariates."""
+    added = found.get("added")
+    if not added or added["difference"] is None:
+        return ""
+
+    def shown(value: float | None) -> str:
+        return "–" if value is None else summary.format_metric(value, found["metric"])
+
+    text = (
+        f"On the same test folds the {found['label']} of {listed(added['covariates'])} alone is "
+        f"{shown(added['covariates_alone'])}, of the features alone {shown(added['features_alone'])}, and of both "
+        f"{shown(added['both'])}."
+    )
+    if added["low"] is not None:
+        text += (
+            f" The difference that the features make is {shown(added['difference'])} (95 % interval "
+            f"{shown(added['low'])} to {shown(added['high'])})."
+        )
+    if added["p_value"] is not None:
+        text += (
+            f" The test repeats the whole procedure on {added['n_permutations']} targets with the same relation to the "
+            f"covariates, but none to the features beside them (p = {added['p_value']:.2g})."
+        )
+    return text
 
 
 def _untested(found: dict[str, Any]) -> str:
@@ -87,6 +157,8 @@ def error_sentence(found: dict[str, Any]) -> str:
     )
     if found["chance"] is not None:
         text += f" Without any feature it is {shown(found['chance'])}."
+    if found.get("added"):
+        return f"{text} {added_sentence(found)}".rstrip()
     if found["p_value"] is not None:
         text += f" {permutation_sentence(found['p_value'], found['n_permutations'])}"
     return text
@@ -99,6 +171,21 @@ def permutation_sentence(p_value: float, n_permutations: int) -> str:
         as_good, f"it did as well there {as_good} times"
     )
     return f"The whole procedure was repeated on {n_permutations} permuted targets; {outcome} (p = {p_value:.2g})."
+
+
+def panel_sentence(result: ResultData) -> str:
+    """How a given list compares with random lists; empty without a list or random lists."""
+    panel = result.panel
+    if not panel or not panel["random_values"]:
+        return ""
+    values, own = panel["random_values"], result.table[0]
+    size = counted(len(panel["features"]), "feature")
+    mean = summary.format_metric(sum(values) / len(values), own["metric"])
+    as_good = round(panel["p_value"] * (1 + len(values))) - 1
+    return (
+        f"Random lists of {size} have a mean {own['label']} of {mean} on the same folds; {as_good} of {len(values)} "
+        f"are as good as this list (p = {panel['p_value']:.2g})."
+    )
 
 
 def size_sentence(result: ResultData) -> str:

@@ -412,6 +412,20 @@ class SelectionPath:
             covariates=covariates,
         )
 
+    def alone(self) -> SelectionPath:
+        """The path of the candidates, where the covariates are the last columns."""
+        if self.covariates.size == 0:
+            return self
+        p = self.n_candidates
+        return replace(
+            self,
+            order=self.order[:p],
+            scores=None if self.scores is None else self.scores[:p],
+            scale=None if self.scale is None else self.scale[:p],
+            groups=None if self.groups is None else self.groups[:p],
+            covariates=self.covariates[:0],
+        )
+
     def predictors(self, support: IntArray) -> IntArray:
         """The columns of a model on these features: the covariates too."""
         return np.union1d(support, self.covariates) if self.covariates.size else support

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -89,7 +89,7 @@ class WithBaseline(BaseEstimator):
     @classmethod
     def for_table(cls, table: Table, settings: Settings) -> WithBaseline:
         """The predictor of the run, which fills missing values if the table has any."""
-        follows = procedures.follows_selector(settings)
+        follows = procedures.follows_selector(table, settings)
         return cls(procedures.predictor_of(table, settings), table.task, bool(table.n_missing), follows)
 
     def for_selector(self, selector: Any) -> WithBaseline:
@@ -139,11 +139,20 @@ class WithBaseline(BaseEstimator):
 
 
 class NoFeatures(BaseEstimator):
-    """A selector that selects nothing, so that the predictor uses the target of the training samples only."""
+    """A selector that selects nothing, so that the predictor uses covariates and the target only.
+
+    Parameters
+    ----------
+    covariates : the columns of X that are covariates.
+    """
+
+    def __init__(self, covariates: Sequence[int] = ()) -> None:
+        self.covariates = covariates
 
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the number of features."""
-        self.path_ = SelectionPath.from_scores(np.zeros(X.shape[1]))
+        covariates = np.asarray(self.covariates, dtype=np.intp)
+        self.path_ = SelectionPath.from_scores(np.zeros(X.shape[1] - covariates.size)).beside(covariates)
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
@@ -156,7 +165,7 @@ def baseline_records(table: Table, settings: Settings) -> Any:
 
     A metric that cannot be computed for the baseline is an error, before any other work.
     """
-    alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0)
+    alone = replace(table, X=np.zeros((table.n_samples, 1)), n_missing=0, covariates=None, covariate_names=())
     records = training.evaluate_procedures(
         {BASELINE: NoFeatures()}, alone, replace(settings, verbose=False), []
     )

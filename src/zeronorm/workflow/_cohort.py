@@ -46,7 +46,7 @@ class Cohort(CohortData):
         Source, target, task, classes, numbers of samples, features and scored samples.
     scores : list of dict, default=[]
         One row per metric: value, low and high, the expected value with its interval, their difference with its
-        interval, and the verdict ("compatible", "worse", "better", or empty without an interval). The metric of the
+        interval, and the verdict ("compatible", "worse", or empty without an interval). The metric of the
         selection comes first. Empty without a target.
     classes : list of dict, default=[]
         Sensitivity and specificity of every class, with intervals.

@@ -61,16 +61,16 @@ def compare_methods(job: Job) -> Result:
                 *table.notes,
                 *procedures.predictor_notes(settings),
                 *chance.exchange_notes(table, settings),
-                *_advice(comparison, rows),
+                *advice(comparison, rows),
             ]
         ),
-        warnings=job.rendered([*checks.data_warnings(job.whole), *_failures(rows), *messages_of(caught)]),
+        warnings=job.rendered([*checks.data_warnings(job.whole), *failures(rows), *messages_of(caught)]),
         provenance=job.provenance(built),
         records=records,
     )
 
 
-def _advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def advice(comparison: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The verdict of the tests; that no method is preferred where the best one is not shown to beat chance."""
     if comparison is None:
         return []
@@ -107,7 +107,7 @@ def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[in
     return {index: str(table.feature_names[index]) for index in named}
 
 
-def _failures(rows: list[dict[str, Any]]) -> list[str]:
+def failures(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{row['method']} failed on {len(row['failed'])} folds: {row['failed'][0]}."
         for row in rows

@@ -37,6 +37,7 @@ def describe_data(job: Job) -> dict[str, Any]:
 OMITTED = (
     "feature_groups",
     "always_keep",
+    "adjust",
     "selector",
     "selectors",
     "sizes",

@@ -256,7 +256,8 @@ def _explained(result: ResultData, run: FinishedRun, index: int) -> Explanation:
         "q_value": float(effects.q_value[index]),
         "p_holm": float(adjust_p_values(effects.p_value, "holm")[index]),
     }
-    if run.whole.task in SERVED and run.columns.size:
+    # Beside covariates, what a swap costs is not known: it is measured for features alone.
+    if run.whole.task in SERVED and run.columns.size and run.whole.covariates is None:
         place = _place(run, index)
         known |= place | _errors(run, index, place["replaced_by"])
     names = run.whole.feature_names

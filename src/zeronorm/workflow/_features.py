@@ -11,11 +11,14 @@ import numpy as np
 from scipy import stats
 
 from zeronorm.design import Design, as_design
+from zeronorm.engines._adjusted_scores import adjusted_scores
 from zeronorm.engines._cox_scores import score_tests
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.survival._calibration import calibration_slope
 from zeronorm.result._record import SelectedFeature
+from zeronorm.selection._covariates import Covariates
+from zeronorm.selection._problem import Problem
 from zeronorm.selection._sample_groups import group_codes, group_means
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.solvers.linear._cox import RiskSets
@@ -180,7 +183,7 @@ def describe_selected(
     if ordered.size == 0:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
-    effects = univariate_effects(table, ordered)
+    effects = _beside_covariates(univariate_effects(table, ordered), table)
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
     smallest_list = {feature.index: feature.smallest_list for feature in listed}
@@ -211,6 +214,18 @@ def describe_selected(
             )
         )
     return features
+
+
+def _beside_covariates(effects: Effects, table: Table) -> Effects:
+    """The effects with the p-values of what each feature adds to the covariates, where there are any.
+
+    With sample groups there is no such test, and the p-values stay those of the feature alone.
+    """
+    if table.covariates is None or table.sample_groups is not None:
+        return effects
+    problem = Problem(as_design(table.X), table.target, adjust=Covariates(table.covariates))
+    p_value = adjusted_scores(problem).p_value
+    return replace(effects, p_value=p_value, q_value=adjust_p_values(p_value, "benjamini-hochberg"))
 
 
 def _annotation_of(table: Table, index: int) -> dict[str, str] | None:

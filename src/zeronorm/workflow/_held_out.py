@@ -16,10 +16,9 @@ from zeronorm.evaluation._probabilities import fit_probabilities
 from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.evaluation.significance import metric_interval
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
-from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
 from zeronorm.workflow import _training as training
-from zeronorm.workflow._models import fit_block
+from zeronorm.workflow._models import fit_block, predictor_columns
 from zeronorm.workflow._procedures import primary_metric_of
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def _folds(job: Job, records: Any, label: str, selector: Any) -> list[Fold]:
 
 
 def _add_scores(fold: Fold, split: Any, job: Job, selector: Any) -> None:
-    block = dense_columns(job.table.X, np.asarray(fold["selected"], dtype=np.intp))
+    block = predictor_columns(job.table, np.asarray(fold["selected"], dtype=np.intp))
     block = fill(block, column_medians(block[split.train]))
     model = fit_block(job.whole, block[split.train], job.table.y[split.train], job.settings, selector)
     if len(model.classes) != job.table.target.n_classes:

@@ -194,7 +194,8 @@ def _with_samples(raw: RawTable, options: DataOptions) -> RawTable:
     from zeronorm.datasets._joining import join_samples
 
     samples = _second_table(options.samples, options, "samples", "sample")
-    return join_samples(raw, samples, options.id, (*options.keep, *options.only, *options.categorical))
+    wanted = (*options.keep, *options.only, *options.categorical, *options.adjust)
+    return join_samples(raw, samples, options.id, wanted)
 
 
 def _second_table(given: Any, options: DataOptions, parameter: str, row: str) -> RawTable:
@@ -259,6 +260,8 @@ def _is_number(dtype: Any) -> bool:
 def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     """The table of data that are not loaded into memory: numbers only, without missing values."""
     from zeronorm.datasets import Table
+    from zeronorm.datasets._assemble import covariates_apart
+    from zeronorm.datasets._raw import matching
     from zeronorm.datasets._table import check_target, infer_task
 
     for name in (
@@ -284,12 +287,17 @@ def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     names = design.feature_names
     if names is None:
         names = np.asarray([f"x{i}" for i in range(1, design.n_features + 1)], dtype=object)
+    chosen = [p for wanted in options.adjust for p in matching([str(n) for n in names], wanted, "adjust")]
+    covariates = np.unique(np.asarray(chosen, dtype=np.intp))
+    kept = np.delete(np.arange(design.n_features), covariates)
     return Table(
-        X=design,
+        X=design.take(kept) if covariates.size else design,
         y=y,
         task=task,  # type: ignore[arg-type]
-        feature_names=np.asarray(names, dtype=object),
-        source_columns=np.arange(design.n_features),
+        feature_names=np.asarray(names, dtype=object)[kept],
+        source_columns=kept,
+        adjusted_for=options.adjust,
+        **covariates_apart(design, [str(n) for n in names], covariates),
         target_name=name,
         sample_groups=None if groups is None else given_vector(groups, design.n_samples, "sample_groups"),
         notes=(note,) if note else (),
@@ -453,6 +461,30 @@ def check_folds(table: Table, n_folds: int) -> None:
                 "or fewer.",
                 "sample_groups",
             )
+
+
+def check_covariates(table: Table, options: Any) -> None:
+    """Check that the run can have covariates: classes or numbers, and a test that is made for them."""
+    if table.covariates is None:
+        return
+    if table.task == TimeToEvent.task:
+        raise OptionError(
+            "does not apply to times to an event. Leave it out, or keep the columns as features "
+            f"({parameter('keep', 'object')}).",
+            "adjust",
+        )
+    if getattr(options, "substitutes", False):
+        raise OptionError(
+            f"does not apply together with {setting('substitutes', True)}: substitutes are found for features alone. "
+            "Leave one of them out.",
+            "adjust",
+        )
+    if hasattr(options, "methods") and options.permutations:
+        raise OptionError(
+            f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one "
+            "of them out; select tests what the features of one method add.",
+            "adjust",
+        )
 
 
 def kept_columns(table: Table, names: Sequence[str]) -> list[int]:

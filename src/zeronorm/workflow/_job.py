@@ -19,9 +19,10 @@ from zeronorm.workflow import _training as training
 from zeronorm.workflow._backends import jobs_at, on_cluster, table_on_device
 from zeronorm.workflow._comparison import compare_methods
 from zeronorm.workflow._compiling import compilation_shown
-from zeronorm.workflow._inputs import check_folds, load_data
+from zeronorm.workflow._inputs import check_covariates, check_folds, load_data
 from zeronorm.workflow._kinds import defaults_of
-from zeronorm.workflow._options import Caller, CompareOptions, SelectOptions
+from zeronorm.workflow._options import Caller, CompareOptions, PanelOptions, SelectOptions
+from zeronorm.workflow._panel import test_list
 from zeronorm.workflow._questions import stored_options
 from zeronorm.workflow._result import Result, write_result
 from zeronorm.workflow._selection import select_features
@@ -36,7 +37,7 @@ class Job:
 
     table: Table
     whole: Table  # the same without missing values, for what is fitted on all samples
-    settings: Any  # SelectOptions or CompareOptions
+    settings: Any  # SelectOptions, CompareOptions or PanelOptions
     checksum: str | None
     clock: Clock
     bar: RunBar
@@ -67,7 +68,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
 
     Parameters
     ----------
-    name : "select" or "compare".
+    name : "select", "compare" or "test_panel".
     arguments : the data and the options.
     caller : the interface that started the run; None: a call in Python with these arguments.
     """
@@ -105,6 +106,7 @@ def _job(data: Any, settings: Any, clock: Clock, caller: Caller, bar: RunBar) ->
         files.check_table_path(Path(settings.write_table), settings.force)
     table = table_on_device(load_data(data, settings), settings.device)
     check_folds(table, settings.cv)
+    check_covariates(table, settings)
     procedures.metrics_of(table, settings)
     return Job(table, training.filled(table), settings, file_checksum(data), clock, bar, caller)
 
@@ -112,4 +114,5 @@ def _job(data: Any, settings: Any, clock: Clock, caller: Caller, bar: RunBar) ->
 RUNS: dict[str, tuple[Any, Callable[[Job], Result]]] = {
     "select": (SelectOptions, select_features),
     "compare": (CompareOptions, compare_methods),
+    "test_panel": (PanelOptions, test_list),
 }

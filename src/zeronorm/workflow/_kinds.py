@@ -136,6 +136,14 @@ class Names(OptionKind):
         return (value,) if isinstance(value, str) else tuple(str(each) for each in value)
 
 
+class ListedNames(Names):
+    """Names that may also be separated by commas."""
+
+    def checked(self, name: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+        listed = (part.strip() for text in super().checked(name, value) for part in text.split(","))
+        return tuple(dict.fromkeys(part for part in listed if part))
+
+
 class Parameters(OptionKind):
     """Parameters of methods, as a dict."""
 

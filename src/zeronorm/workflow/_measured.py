@@ -149,6 +149,8 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
     """The warning that the result is not shown to be better than chance, or was not tested."""
     if found["beats_chance"] or found["value"] is None:
         return []
+    if found.get("added"):
+        return _doubts_about_adding(found)
     p_value, count = found["p_value"], found["n_permutations"]
     if found["beats_chance"] is None:
         reason = f"the {found['label']} has no interval, and no permutations were made"
@@ -173,6 +175,27 @@ def _doubts_about_chance(found: dict[str, Any]) -> list[str]:
         reason = f"the interval of the {found['label']} contains chance"
     return [
         f"The result is not shown to be better than chance ({reason}). Do not use the features for prediction."
+    ]
+
+
+def _doubts_about_adding(found: dict[str, Any]) -> list[str]:
+    """The warning that the features are not shown to add to the covariates, or that this was not tested."""
+    added = found["added"]
+    if found["beats_chance"] is None:
+        return [
+            "Whether the features add to the covariates was not tested: the test folds give no interval, or there are "
+            f"too few permutations. To test it, raise {parameter('permutations', 'the name')} to {FEWEST_PERMUTATIONS} "
+            "or more."
+        ]
+    sign = 1.0 if found["greater_is_better"] else -1.0
+    if sign * added["difference"] <= 0.0:
+        reason = f"with them the {found['label']} is not better than with the covariates alone"
+    elif added["p_value"] is not None:
+        reason = f"p = {added['p_value']:.2g}"
+    else:
+        reason = "the interval of the difference contains 0"
+    return [
+        f"The features are not shown to add anything to the covariates ({reason}). Use the covariates alone."
     ]
 
 

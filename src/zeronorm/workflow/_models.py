@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from zeronorm._messages import OptionError
 from zeronorm.datasets._encoding import column_medians, is_text_identifier
 from zeronorm.datasets._joining import join_samples, texts_of
 from zeronorm.datasets._numbers import with_numbers
-from zeronorm.datasets._raw import RawTable, no_such_column
-from zeronorm.datasets._table import counted, shown, shown_list
+from zeronorm.datasets._raw import RawTable, no_such_column, similar_names
+from zeronorm.datasets._table import counted, shown_list
 from zeronorm.resampling._splits import dense_columns
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from zeronorm.workflow._options import Settings
 
 MOST_SHOWN = 20  # missing features that an error names
-MOST_COMPARED = 5000  # names of columns that are compared with theirs
 
 
 def fit_model(
@@ -50,11 +49,18 @@ def fit_model(
     """
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
-    model = fit_block(table, dense_columns(table.X, columns), table.y, settings, selector)
+    model = fit_block(table, predictor_columns(table, columns), table.y, settings, selector)
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
-    medians = column_medians(dense_columns(with_gaps.X, columns)).tolist() if with_gaps and has_gaps else []
-    names = [str(table.feature_names[i]) for i in columns]
-    return replace(model, features=names, fill=medians, moments=moments_of(table, columns))
+    medians = column_medians(predictor_columns(with_gaps, columns)).tolist() if with_gaps and has_gaps else []
+    names = [*(str(table.feature_names[i]) for i in columns), *table.covariate_names]
+    moments = moments_of(table, columns) if table.covariates is None else None
+    return replace(model, features=names, fill=medians, moments=moments)
+
+
+def predictor_columns(table: Table, columns: Any) -> NDArray[np.float64]:
+    """The columns of a model: some features, and the covariates where there are any."""
+    block = dense_columns(table.X, columns)
+    return block if table.covariates is None else np.column_stack([block, table.covariates])
 
 
 def fit_block(table: Table, X: Any, y: Any, settings: Settings, selector: Any = None) -> LinearModel:
@@ -111,7 +117,7 @@ def _linear_numbers(fitted: Any) -> tuple[Any, dict[str, Any]]:
     """The scaler and the weights of a fitted linear predictor."""
     scaler, model = _parts(fitted)
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    by_class = "classes" if isinstance(model, LinearSVC) else "pairs"
+    by_class = "classes" if isinstance(model, (LinearSVC, LogisticRegression)) else "pairs"
     return scaler, {
         "weights": weights.tolist(),
         "intercepts": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
@@ -233,9 +239,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
     lost = [name for name in model.features if place_of(raw, name) is None]
     if not lost:
         return
-    known = raw.names[:MOST_COMPARED]
-    similar = {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in lost[:MOST_SHOWN]}
-    hints = [f"{shown(found[0])} for {shown(name)}" for name, found in similar.items() if found]
+    hints = similar_names(lost[:MOST_SHOWN], raw.names)
     hint = f" They have {', '.join(hints)}: the same feature with another name?" if hints else ""
     raise OptionError(
         f"The new data lack {len(lost)} of the {counted(len(model.features), 'feature')} of the model: "

@@ -13,6 +13,7 @@ from typing import Any
 
 from zeronorm._messages import Mention, Naming, OptionError, parameter, setting
 from zeronorm.workflow._kinds import (
+    ListedNames,
     Names,
     OneOf,
     Option,
@@ -179,6 +180,16 @@ class DataOptions(Options):
         "Columns whose numbers are codes of categories.",
         "Column whose numbers are codes of categories; repeat for more.",
         "COLUMN",
+    )
+    adjust: tuple[str, ...] = option(
+        (),
+        ListedNames("str or list of str", "names"),
+        "Covariates: columns that are in every model beside the features, such as age, sex or a batch. They are not "
+        "selected and not counted. Features are selected for what they add to them, and the result says how much that "
+        "is: the metric of the covariates alone, of the features alone and of both, and a test of the difference.",
+        "Columns that are in every model, such as age,sex,batch. Features are selected for what they add to them, and "
+        "the result measures that.",
+        "NAMES",
     )
     missing: str = option(
         "median",
@@ -558,6 +569,42 @@ class CompareOptions(RunOptions):
         "Number of permuted targets for a p-value of each method.",
         "How many permutations of the target, for a p-value: a number, 0, or auto (if it does not take long).",
         "N|auto",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelOptions(RunOptions):
+    """The options of ``test_panel``."""
+
+    panel: Any = option(
+        None,
+        OptionKind("list of str or path"),
+        "The list of features that somebody else chose: names, or a file with one name per line or a column of names.",
+        "File with one name of a feature per line, or a table with a column of names.",
+        "LIST",
+    )
+    method: str | None = shared(
+        SelectOptions,
+        "method",
+        meaning="The method that selects another list inside the folds, for comparison, and extends the given list. "
+        'None or "auto": a few methods are compared inside the folds, which takes up to twenty times as long as one.',
+    )
+    extend: int = option(
+        0,
+        WholeNumber("int", "number"),
+        "How many features the method adds to the list, inside the folds; 0 adds none.",
+        "Also measure the list with this many features added, which are selected inside the folds.",
+    )
+    random_lists: int = option(
+        99,
+        WholeNumber("int", "number"),
+        "Number of random lists of the same size, for a p-value; 0 draws none.",
+        "Number of random lists of the same size, for a p-value.",
+    )
+    permutations: int | str = shared(
+        CompareOptions,
+        "permutations",
+        meaning="Number of permuted targets for p-values of the list and of the other procedures.",
     )
 
 

@@ -12,10 +12,15 @@ from sklearn.base import is_regressor
 
 from zeronorm._messages import OptionError, parameter, setting
 from zeronorm._types import written
-from zeronorm.registry import MethodInfo, all_methods, get_method
+from zeronorm.registry import MethodInfo, all_methods, get_method, methods_with
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling.predictors._cox import RidgeCox
-from zeronorm.resampling.predictors._default import class_weight_for, default_estimator, gaussian_estimator
+from zeronorm.resampling.predictors._default import (
+    class_weight_for,
+    default_estimator,
+    estimator_beside_covariates,
+    gaussian_estimator,
+)
 from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow._inputs import kept_columns
@@ -34,6 +39,7 @@ SET_BY_THE_RUN = {
     "task": "task",
     "feature_groups": "feature_groups",
     "always_keep": "keep",
+    "adjust": "adjust",
     "random_state": "random_state",
 }
 # Meta-methods that choose the number of features themselves, by a bound on false selections.
@@ -72,7 +78,8 @@ def predictor_of(table: Table, settings: Settings) -> Any:
             "predictor",
         )
     if settings.predictor in ("auto", "linear"):
-        return default_estimator(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
+        usual = default_estimator if table.covariates is None else estimator_beside_covariates
+        return usual(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
             f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "
@@ -82,9 +89,9 @@ def predictor_of(table: Table, settings: Settings) -> Any:
     return gaussian_estimator(table.target, is_sparse=is_sparse, metric=metric)
 
 
-def follows_selector(settings: Settings) -> bool:
-    """Whether a predictor that a method chooses together with its features is used."""
-    return isinstance(settings.predictor, str) and settings.predictor == "auto"
+def follows_selector(table: Table, settings: Settings) -> bool:
+    """Whether a predictor that a method chooses together with its features is used; beside covariates it is not."""
+    return table.covariates is None and isinstance(settings.predictor, str) and settings.predictor == "auto"
 
 
 def described_predictor(table: Table, settings: Settings, chosen: Any = None) -> str:
@@ -92,7 +99,7 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
 
     ``chosen`` is the predictor that the method has chosen together with its features on all samples.
     """
-    if follows_selector(settings) and chosen is not None:
+    if follows_selector(table, settings) and chosen is not None:
         return f"{_described_choice(chosen)}, a choice that was repeated in every fold,"
     if not isinstance(settings.predictor, str):
         return " ".join(repr(settings.predictor).split())
@@ -105,6 +112,8 @@ def described_predictor(table: Table, settings: Settings, chosen: Any = None) ->
             else "ridge regression"
         )
     kind = "a linear support vector machine"
+    if table.covariates is not None:
+        kind = "logistic regression"
     if settings.predictor == "gaussian":
         kind = "a support vector machine with a Gaussian kernel"
     metric = metrics_of(table, settings)[0]
@@ -146,7 +155,7 @@ def predictor_notes(settings: Settings) -> list[str]:
 
 def _scorer(table: Table, settings: Settings) -> Any:
     """The predictor for choices inside the folds; None for the default, which the selector creates itself."""
-    return None if follows_selector(settings) else predictor_of(table, settings)
+    return None if follows_selector(table, settings) else predictor_of(table, settings)
 
 
 # -- Methods by name ----------------------------------------------------------------------------------
@@ -186,7 +195,8 @@ def candidates(table: Table) -> list[str]:
     from zeronorm.selectors.meta._auto import names_of_candidates
 
     usable = usable_methods(table)
-    return [name for name in names_of_candidates(table.task) if name in usable]
+    names = names_of_candidates(table.task, is_adjusted=table.covariates is not None)
+    return [name for name in names if name in usable]
 
 
 def _single_method(table: Table) -> str:
@@ -263,22 +273,44 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
     wanted: dict[str, Any] = {
         "n_features_to_select": settings.features,
         "task": table.task,
-        "feature_groups": table.feature_groups,
+        "feature_groups": _groups_of_columns(table),
         "always_keep": keep or None,
+        "adjust": covariates_of(table),
     }
     for needed, name, given in (
         ("always_keep", "keep", bool(keep)),
         ("feature_groups", "feature_groups", settings.has_own_groups),
+        ("adjust", "adjust", table.covariates is not None),
     ):
         if given and needed not in known:
             raise OptionError(
-                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method.",
+                f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method"
+                f"{': ' + _names_with(needed, table) if needed == 'adjust' else ''}.",
                 name,
             )
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
         wanted["step"] = 0.1
     chosen = {key: value for key, value in wanted.items() if value is not None and key in known}
     return selector.set_params(**{**chosen, **own})
+
+
+def covariates_of(table: Table) -> list[int] | None:
+    """The parameter ``adjust`` of selectors that are fitted on features and covariates; None without covariates."""
+    return table.positions_of_covariates.tolist() if table.covariates is not None else None
+
+
+def _groups_of_columns(table: Table) -> Any:
+    """The groups of features, with a group of its own for each covariate."""
+    groups = table.feature_groups
+    if groups is None or table.covariates is None:
+        return groups
+    return np.concatenate([groups, groups.max() + 1 + np.arange(len(table.covariate_names))])
+
+
+def _names_with(parameter_name: str, table: Table) -> str:
+    """Names of the methods that have a parameter and support the task."""
+    usable = usable_methods(table)
+    return ", ".join(info.name for info in methods_with(parameter_name) if info.name in ("auto", *usable))
 
 
 def _checked_params(params: Mapping[str, Any], known: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -359,7 +391,8 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
         sizes=None if settings.max_features is None else sizes,
         scoring=scorer_name(table, settings),
         always_keep=keep or None,
-        feature_groups=table.feature_groups,
+        feature_groups=_groups_of_columns(table),
+        adjust=covariates_of(table),
     )
 
 
@@ -371,6 +404,11 @@ def _error_control_procedure(
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)
+    if table.covariates is not None and info.name in WITHOUT_SELECTOR:
+        raise OptionError(
+            f"does not apply to the method {info.name!r}. Use probe-selector or stability-selection instead.",
+            "adjust",
+        )
     if "selector" not in own and info.name in WITHOUT_SELECTOR:
         return _configured(info, info.cls(task=table.task), own, settings)
     wrapped = str(own.pop("selector", _single_method(table)))

@@ -40,12 +40,19 @@ class SubsetGap:
 def proved_gap(table: Table, columns: NDArray[np.intp], method: Any) -> dict[str, Any]:
     """The gap of the selected columns in the objective of the method's own loss, as plain values.
 
-    Empty for methods that train no linear model, for data on disk, where it would take many passes, and for more than
-    128 features.
+    Empty for methods that train no linear model, for data on disk, where it would take many passes, for more than 128
+    features, and with covariates.
     """
     loss = method._certified_loss() if hasattr(method, "_certified_loss") else None
     is_small = 0 < columns.size <= MOST_FEATURES
-    if loss is None or not is_small or table.target.kind not in TASKS_OF_LOSSES or _is_on_disk(table.X):
+    has_covariates = table.covariates is not None  # the bounds are about models of the features alone
+    if (
+        has_covariates
+        or loss is None
+        or not is_small
+        or table.target.kind not in TASKS_OF_LOSSES
+        or _is_on_disk(table.X)
+    ):
         return {}
     found = _own_certificate(method, columns) or optimality_gap(
         table.X,

@@ -70,7 +70,7 @@ class FinishedRun:
         """The path of the fitted procedure."""
         from zeronorm.resampling._fitted_path import fitted_path
 
-        return fitted_path(self.fitted, self.whole.n_features)
+        return fitted_path(self.fitted, self.whole.with_covariates.shape[1]).alone()
 
     def options(self) -> dict[str, Any]:
         """The folds, the predictor, the metric and the rest, as ``substitutes`` and ``learning_curve`` take them."""
@@ -107,14 +107,25 @@ def check_answerable(table: Table, settings: Any) -> None:
 def predictor_of_swaps(run: FinishedRun) -> Any:
     """The predictor for lists of features: that of the run, or the one that the method chose on all samples."""
     predictor = WithBaseline.for_table(run.whole, run.settings)
-    follows = procedures.follows_selector(run.settings) and run.selector is not None
+    follows = procedures.follows_selector(run.whole, run.settings) and run.selector is not None
     return predictor.for_selector(run.selector) if follows else predictor
+
+
+def _refuse_covariates(run: FinishedRun) -> None:
+    """Raise an error for a run beside covariates."""
+    if run.table.covariates is not None:
+        raise OptionError(
+            "does not apply together with substitutes, which are found for features alone. Run the selection without "
+            "it to see them.",
+            "adjust",
+        )
 
 
 def substitutes_of(run: FinishedRun) -> Substitutes:
     """The features that would do as well as each selected one, on the outer folds of the run."""
     from zeronorm.evaluation.stand_ins._substitutes import substitutes
 
+    _refuse_covariates(run)
     return substitutes(
         run.whole.X,
         run.whole.y,
@@ -134,7 +145,7 @@ def learning_curve_of(run: FinishedRun, *, journal: Any = None, bar: Any = None)
         bar.expect(run.settings.cv * DRAWS * N_SIZES)
     return learning_curve(
         training.selector_for(run.table, run.procedure),
-        run.table.X,
+        run.table.with_covariates,
         run.table.y,
         cv=run.settings.cv,
         estimator=WithBaseline.for_table(run.table, run.settings),

@@ -39,7 +39,7 @@ class Result(ResultData):
     proof : dict, default={}
         How much better another set of the same size could fit these samples, where that is proved.
     table : list of dict, default=[]
-        The same for each method of a comparison.
+        What ``procedure`` has, for each method of a comparison.
     selected : list of SelectedFeature, default=[]
         The selected features.
     listed : list of ListedFeature, default=[]

@@ -16,6 +16,7 @@ from zeronorm.workflow._options import (
     MODEL,
     ApplyOptions,
     CompareOptions,
+    PanelOptions,
     SelectOptions,
 )
 
@@ -54,6 +55,7 @@ def select(
     ignore: str | Sequence[str] = (),
     only: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
+    adjust: str | Sequence[str] = (),
     missing: str = "median",
     censored: str = "error",
     drop_unlabelled: bool = False,
@@ -134,6 +136,7 @@ def compare(
     ignore: str | Sequence[str] = (),
     only: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
+    adjust: str | Sequence[str] = (),
     missing: str = "median",
     censored: str = "error",
     drop_unlabelled: bool = False,
@@ -177,6 +180,87 @@ def compare(
     from zeronorm.workflow._job import run_job
 
     return run_job("compare", arguments)
+
+
+@documents(PanelOptions, DATA)
+def test_panel(
+    panel: Sequence[str] | str | os.PathLike[str],
+    data: Any,
+    target: Any = None,
+    *,
+    method: str | None = None,
+    extend: int = 0,
+    random_lists: int = 99,
+    features: int | str = "auto",
+    params: Mapping[str, Any] | None = None,
+    rule: str = "recommended",
+    metric: str | None = None,
+    predictor: Any = "auto",
+    max_features: int | None = None,
+    cv: int = 5,
+    repeats: int = 1,
+    permutations: int = 0,
+    group_design: str = "auto",
+    task: str | None = None,
+    time: Any = None,
+    event: Any = None,
+    samples: Any = None,
+    id: str | None = None,
+    sample_groups: Any = None,
+    feature_groups: Any = None,
+    annotation: Any = None,
+    keep: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    missing: str = "median",
+    censored: str = "error",
+    drop_unlabelled: bool = False,
+    min_class_size: int = 0,
+    transpose: bool = False,
+    delimiter: str | None = None,
+    decimal_comma: bool = False,
+    encoding: str | None = None,
+    sheet: str | int | None = None,
+    header_row: int | None = None,
+    random_state: int = 0,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    memory_budget: int | None = None,
+    device: str | None = None,
+    dask: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    resume: bool = False,
+    verbose: bool = False,
+) -> Result:
+    """Measure the error of a list of features that somebody else chose.
+
+    The predictor is trained on the features of the list in every fold. For comparison, on the same folds: random
+    lists of the same size, a list that a method selects inside the folds and, with ``extend``, the list with
+    features added inside the folds. Names that the data lack are noted, with similar names, and the others are used.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Returns
+    -------
+    Result
+        ``table`` has one row for the list and for each of the others, and ``panel`` the names and the p-value against
+        random lists.
+
+    Examples
+    --------
+    >>> import zeronorm
+    >>> result = zeronorm.test_panel(["x1", "x2"], "linear-toy", method="fisher", random_lists=19)
+    >>> [row["method"] for row in result.table]
+    ['list', 'fisher', 'baseline']
+    """
+    arguments = dict(locals())
+    from zeronorm.workflow._job import run_job
+
+    return run_job("test_panel", arguments)
 
 
 @documents(ApplyOptions, DATA_OF_APPLY, model=MODEL)

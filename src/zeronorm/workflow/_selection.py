@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zeronorm._messages import OptionError, parameter, setting
 from zeronorm.result import _files as files
 from zeronorm.result._lists import LISTS, ListedFeature, left_out_note, rare_note
 from zeronorm.result._sentences import control_sentence
+from zeronorm.workflow import _added_value as added
 from zeronorm.workflow import _chance as chance
 from zeronorm.workflow import _checks as checks
 from zeronorm.workflow import _control as control
@@ -65,6 +67,7 @@ def select_features(job: Job) -> Result:
     table, settings = job.table, job.settings
     check_answerable(table, settings)
     sizes = procedures.sizes_to_try(table, settings)
+    _refuse_control_of_covariates(job)
     construction = control.choose_construction(job.whole, settings) if settings.control else None
     name = settings.method or procedures.default_method(job.whole)
     name = name if construction is None else construction.method
@@ -103,6 +106,16 @@ def _answers(job: Job, run: FinishedRun, found: dict[str, Any]) -> dict[str, Any
     return answers
 
 
+def _refuse_control_of_covariates(job: Job) -> None:
+    """Raise an error for error control that has no covariates."""
+    if job.settings.control and job.table.covariates is not None:
+        raise OptionError(
+            f"does not apply together with {parameter('control', 'object')}, whose methods have no covariates. Use "
+            f"{setting('method', 'probe-selector')} or {setting('method', 'stability-selection')} instead.",
+            "adjust",
+        )
+
+
 def _expect(job: Job, n_permutations: int) -> None:
     job.bar.expect(1 + job.settings.cv * job.settings.repeats * (1 + n_permutations))
 
@@ -112,10 +125,33 @@ def _measure(
 ) -> dict[str, Any]:
     """Error, chance, p-value and stability from the records of a selection, the baseline and permuted targets."""
     found = measured.measure(label, records, baseline, job.table, job.settings)
+    if job.table.covariates is not None:
+        return _measure_added(job, label, procedure, records, found, sizes)
     is_only_test = found["beats_chance"] is None
     count = chance.permutation_count(job.table, job.settings, sizes, label, is_only_test=is_only_test)
     _expect(job, count)
     return with_permutations(job, label, procedure, records, baseline, count, found)
+
+
+def _measure_added(
+    job: Job, label: str, procedure: Any, records: Any, found: dict[str, Any], sizes: list[int]
+) -> dict[str, Any]:
+    """The measures with what the features add to the covariates, which is what is tested."""
+    table, settings = job.table, job.settings
+    job.bar.say(f"{label}, features alone")
+    features = added.feature_records(label, table, settings, sizes)
+    value = added.measure_added(label, records, table, settings, features)
+    is_only_test = value["low"] is None
+    count = chance.permutation_count(table, settings, sizes, label, is_only_test=is_only_test)
+    _expect(job, count)
+    if count:
+        value = added.with_test(
+            value, label, procedure, table, settings, count, journal=job.journal, bar=job.bar
+        )
+    test = {name: value[name] for name in ("p_value", "n_permutations")}
+    permuted = {name: value.pop(name, None) for name in ("smallest_p_value", "permutation_values")}
+    claim = added.adds(value, greater_is_better=found["greater_is_better"])
+    return {**found, **test, **permuted, "added": value, "beats_chance": claim}
 
 
 def with_permutations(
@@ -148,7 +184,7 @@ def _fit(job: Job, name: str, sizes: list[int], construction: control.Constructi
             f"The method {name!r} cannot use the parameters {dict(job.settings.params)}: {error}"
         ) from error
     job.bar.advance(1)
-    path = fitted_path(selector, table.n_features)
+    path = fitted_path(selector, table.with_covariates.shape[1]).alone()
     columns = selected_support(selector, path)
     ordered = columns[np.argsort(path.position()[columns], kind="stable")]
     return Fitted(name, procedure, selector, path, ordered, construction)
@@ -246,7 +282,9 @@ def _notes(
     notes = procedures.default_notes(job.whole) if is_default else []
     notes += procedures.predictor_notes(job.settings)
     notes += [control_sentence(size)] if "control" in size else []
-    notes += chance.exchange_notes(job.table, job.settings)
+    if job.table.covariates is None:
+        notes += chance.exchange_notes(job.table, job.settings)
+    notes += added.added_notes(job.table, job.settings)
     notes += procedures.inner_notes(job.whole, job.settings, fitted.label)
     notes += [fitted.selector.verdict()] if hasattr(fitted.selector, "verdict") else []
     kept = {feature.index for feature in selected}

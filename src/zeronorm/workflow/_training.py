@@ -94,7 +94,10 @@ def filled(table: Table) -> Table:
     """The table without missing values, for what is fitted on all samples: the final set and its model."""
     if not table.n_missing:
         return table
-    return replace(table, X=MedianFill().fit(table.X).transform(table.X), n_missing=0)
+    covariates = table.covariates
+    if covariates is not None:
+        covariates = fill(covariates, column_medians(covariates))
+    return replace(table, X=MedianFill().fit(table.X).transform(table.X), covariates=covariates, n_missing=0)
 
 
 # -- Splits and seeds ---------------------------------------------------------------------------------
@@ -150,8 +153,8 @@ def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=n_processes(table, settings))
     if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
-        return fitted.fit(table.X, table.y, groups=table.sample_groups)
-    return fitted.fit(table.X, table.y)
+        return fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)
+    return fitted.fit(table.with_covariates, table.y)
 
 
 def n_processes(table: Table, settings: Settings) -> int:
@@ -181,7 +184,7 @@ def evaluate_procedures(
 
     return evaluate(
         {name: selector_for(table, procedure) for name, procedure in procedures.items()},
-        table.X,
+        table.with_covariates,
         table.y if y is None else y,
         cv=outer_splits(table, settings),
         sizes=[None, *sizes],

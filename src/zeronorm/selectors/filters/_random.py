@@ -56,6 +56,7 @@ class RandomSelector(BaseSelector):
         estimator: Any = None,
         feature_groups: Any = None,
         always_keep: Any = None,
+        adjust: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -63,6 +64,7 @@ class RandomSelector(BaseSelector):
         self.estimator = estimator
         self.feature_groups = feature_groups
         self.always_keep = always_keep
+        self.adjust = adjust
         self.random_state = random_state
 
     def _follows_target_outliers(self) -> bool:

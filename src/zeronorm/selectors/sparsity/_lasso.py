@@ -32,6 +32,7 @@ from zeronorm.solvers._lasso import (
     follow_lasso_path,
     penalty_at_bound,
 )
+from zeronorm.solvers._least_angles import least_angle_supports
 
 GRID_END = 1e-3  # smallest penalty on the grid, relative to the one at which the first feature enters
 SMALLEST_PENALTY = 1e-6  # relative; a bound that is not active at this penalty has no effect
@@ -190,11 +191,10 @@ class LassoSelector(WeightedSelector):
         """Scores by the step at which a feature enters; with several targets, the first step for any of them."""
         scores, n_steps = np.zeros(correlation.size), 0
         for q in gradient:
-            steps = follow_lasso_path(X, q, removes=False, most_steps=most_steps)
-            supports = [distinct[step.columns] for step in steps]
-            levels = 1.0 / np.arange(1, len(steps) + 1)
+            supports = [distinct[active] for active in least_angle_supports(X, q, most_steps)]
+            levels = 1.0 / np.arange(1, len(supports) + 1)
             scores = np.maximum(scores, entry_scores(supports, levels, correlation))
-            n_steps = max(n_steps, len(steps))
+            n_steps = max(n_steps, len(supports))
         return SelectionPath.from_scores(scores, selected_size=min(n_steps - 1, scores.size), n_iter=n_steps)
 
     def _check_parameters(self) -> None:

@@ -1,0 +1,117 @@
+r"""Targets that are as likely as the observed one if the features add nothing to the covariates.
+
+A permutation test needs targets that keep their relation to the covariates Z, and features that keep theirs; only what
+connects target and features beyond Z may be broken. So the features stay as they are, and the target changes:
+
+- a real target by Freedman & Lane (1983): the residuals of its regression on Z are exchanged and added to the fitted
+  values again;
+- classes by the conditional permutation test (Berrett, Wang, Barber & Samworth 2020), with target and features in each
+  other's place: the labels are permuted, each order with the probability
+
+  .. math:: P(\sigma) \propto \prod_i q(y_{\sigma(i)} \mid z_i),
+
+  where q is a multinomial logistic regression of the labels on Z. Pairs of samples swap their labels with the
+  probability that leaves this distribution unchanged. All targets start from one that is itself a chain of swaps away
+  from the observed one, so that the observed one and the others are exchangeable if q is right.
+
+Sample groups restrict both as in any permutation test: labels are exchanged between whole groups or within each group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines._adjusted_scores import CovariateModel
+from zeronorm.selection._covariates import Covariates
+from zeronorm.selection._sample_groups import Exchange
+from zeronorm.selection.target import Target
+
+ROUNDS = 100  # of swaps, in which each unit meets one other; Berrett et al. find 50 enough
+LEAST_PROBABILITY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalTargets:
+    """Draws of targets given covariates; ``draw(rng)`` returns one.
+
+    Attributes
+    ----------
+    exchange : what may be exchanged: single samples, or labels between or within sample groups.
+    fitted : the regression of a real target on the covariates; None for classes.
+    log_probability : of each class for each sample given the covariates; None for a real target.
+    start : the order of the labels from which all draws of classes start.
+    """
+
+    target: Target
+    exchange: Exchange
+    fitted: FloatArray | None = None
+    log_probability: FloatArray | None = None
+    start: tuple[IntArray, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        covariates: Covariates,
+        rng: np.random.Generator,
+        groups: np.ndarray | None = None,
+        design: str = "auto",
+    ) -> ConditionalTargets:
+        """Fit the model of the target given the covariates, and find the common start."""
+        if not target.has_classes:
+            residuals = covariates.residuals(target.columns()).reshape(target.values.shape)
+            fitted = target.values - residuals
+            return cls(target, replace(target, values=residuals).exchange(groups, design), fitted)
+        exchange = target.exchange(groups, design)
+        model = CovariateModel.fit(covariates, target.values, target.n_classes)
+        log_probability = np.log(np.maximum(model.all_probabilities, LEAST_PROBABILITY))
+        if exchange.leaders is not None:  # the label of a leader is that of its whole group
+            summed = np.zeros_like(log_probability)
+            np.add.at(summed, exchange.leaders, log_probability)
+            log_probability = summed
+        unmoved = cls(
+            target,
+            exchange,
+            log_probability=log_probability,
+            start=tuple(np.arange(len(pool)) for pool in exchange.pools),
+        )
+        return replace(unmoved, start=unmoved._swapped(rng))
+
+    def draw(self, rng: np.random.Generator) -> Target:
+        """One target."""
+        if self.fitted is not None:
+            residuals = self.target.values - self.fitted
+            return replace(self.target, values=self.fitted + residuals[self.exchange.draw(rng)])
+        rows = np.arange(self.target.n_samples)
+        for pool, order in zip(self.exchange.pools, self._swapped(rng), strict=True):
+            rows[pool] = pool[order]
+        return self.target.take(rows if self.exchange.leaders is None else rows[self.exchange.leaders])
+
+    def _swapped(self, rng: np.random.Generator) -> tuple[IntArray, ...]:
+        """The unit whose labels each unit of each pool takes, after ``ROUNDS`` of swaps."""
+        orders = tuple(order.copy() for order in self.start)
+        for _ in range(ROUNDS):
+            for pool, order in zip(self.exchange.pools, orders, strict=True):
+                self._swap_once(pool, order, rng)
+        return orders
+
+    def _swap_once(self, pool: IntArray, order: IntArray, rng: np.random.Generator) -> None:
+        """Divide the units of a pool into random pairs; each pair swaps with the probability of the swapped labels."""
+        n_pairs = len(pool) // 2
+        shuffled = rng.permutation(len(pool))
+        i, j = shuffled[:n_pairs], shuffled[n_pairs : 2 * n_pairs]
+
+        def likelihood(unit: IntArray, source: IntArray) -> FloatArray:
+            assert self.log_probability is not None
+            labels = self.target.values[pool[source]]
+            return np.asarray(self.log_probability[pool[unit], labels].sum(axis=1))
+
+        gain = likelihood(i, order[j]) + likelihood(j, order[i])
+        gain -= likelihood(i, order[i]) + likelihood(j, order[j])
+        swaps = rng.random(n_pairs) < expit(gain)
+        i, j = i[swaps], j[swaps]
+        order[i], order[j] = order[j], order[i].copy()
