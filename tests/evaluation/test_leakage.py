@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm import FisherScore, SelectionPath, SelectorCV, evaluate
 from zeronorm.registry import all_methods, register
+from zeronorm.selection.target import TimeToEvent
 from zeronorm.selectors._base import BaseSelector
 
 SelectorMaker = Callable[[Any, Any], Any]
@@ -25,7 +26,7 @@ EVERY_INSTANCE = [instance for method in METHODS for instance in method.instance
 
 
 def task_of(instance: Any) -> str:
-    """ "classification" or "regression"."""
+    """The task of an instance: "classification", "regression" or "survival"."""
     return str(instance._task_name())
 
 
@@ -79,8 +80,17 @@ def permuted_data(task: str, seed: int, p: int, n: int = 60) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     signal = X[:, :5].sum(axis=1)
-    y = signal if task == "regression" else (signal > np.median(signal)).astype(int)
+    y = {
+        "regression": signal,
+        "classification": (signal > np.median(signal)).astype(int),
+        "survival": times_from(signal),
+    }[task]
     return X, rng.permutation(y)
+
+
+def times_from(risk: Any) -> Any:
+    """Times that are shorter where the risk is high; one in five is censored."""
+    return TimeToEvent.prepared({"event": np.arange(len(risk)) % 5 > 0, "time": np.exp(-risk)})
 
 
 def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -96,13 +106,14 @@ def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def check_held_out_rows_do_not_matter(make: SelectorMaker, task: str) -> None:
     """Poison the held-out rows and flip their labels: the selection stays."""
     rng = np.random.default_rng(0)
-    y = rng.permutation(np.arange(40) % 2) if task == "classification" else rng.normal(size=40)
+    signal = rng.permutation(np.arange(40) % 2) if task == "classification" else rng.normal(size=40)
     X = rng.normal(size=(40, 8))
-    X[:, 2] += 1.5 * y
+    X[:, 2] += 1.5 * signal
     train, test = np.arange(28), np.arange(28, 40)
-    poisoned, flipped = X.copy(), y.copy()
+    poisoned, other = X.copy(), signal.copy()
     poisoned[test] = 1e6 * rng.normal(size=(12, 8))
-    flipped[test] = 1 - y[test]
+    other[test] = 1 - signal[test]
+    y, flipped = (times_from(signal), times_from(other)) if task == "survival" else (signal, other)
     results = []
     for features, target in ((X, y), (poisoned, flipped)):
         selector = make(features, target)
@@ -133,7 +144,8 @@ def assert_chance(truth: Any, predictions: Any, task: str) -> None:
     if task == "classification":
         found, expected, scale = np.mean(truth != predictions), 0.5, 0.5
     else:
-        found, expected, scale = np.corrcoef(truth, predictions)[0, 1], 0.0, 1.0
+        values = -np.log([pair["time"] for pair in truth]) if task == "survival" else truth
+        found, expected, scale = np.corrcoef(values, predictions)[0, 1], 0.0, 1.0
     assert abs(found - expected) < 4 * scale / np.sqrt(truth.size), f"got {found:.3f}, not {expected}"
 
 

@@ -28,8 +28,8 @@ NAMED_FAULTS = (
     Fault(
         "sample groups are dropped from the final fit",
         "workflow/_training.py",
-        "return fitted.fit(table.X, table.y, groups=table.sample_groups)",
-        "return fitted.fit(table.X, table.y)",
+        "return fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)",
+        "return fitted.fit(table.with_covariates, table.y)",
         ("tests/workflow/test_run.py",),
     ),
     Fault(
@@ -77,15 +77,15 @@ NAMED_FAULTS = (
     Fault(
         "folds that failed are not reported by compare",
         "workflow/_comparison.py",
-        "*_failures(rows), ",
+        "*failures(rows), ",
         "",
         ("tests/workflow",),
     ),
     Fault(
         "warnings of the methods are not collected by select",
         "workflow/_selection.py",
-        "return _selection_result(job, fitted, records, found, sizes, messages_of(caught))",
-        "return _selection_result(job, fitted, records, found, sizes, [])",
+        "result = _selection_result(job, fitted, records, found, sizes, messages_of(caught))",
+        "result = _selection_result(job, fitted, records, found, sizes, [])",
         ("tests/workflow", "tests/cli"),
     ),
     Fault(

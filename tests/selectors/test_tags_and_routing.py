@@ -129,15 +129,15 @@ def test_no_prediction_before_the_fit(selector, backend):
 
 def test_the_tags_are_those_of_the_task():
     for selector in SELECTORS:
-        tags, is_regression = get_tags(selector), selector._task_name() == "regression"
-        assert (tags.regressor_tags is not None) == is_regression, selector
-        assert (tags.classifier_tags is None) == is_regression, selector
+        tags, has_classes = get_tags(selector), selector._task_name() == "classification"
+        assert (tags.regressor_tags is None) == has_classes, selector
+        assert (tags.classifier_tags is not None) == has_classes, selector
 
 
 def test_the_tags_state_whether_more_than_two_classes_are_supported():
     found = set()
     for selector in SELECTORS:
-        if selector._task_name() != "regression":
+        if selector._task_name() == "classification":
             takes_more = "multiclass" in selector._tasks()
             assert get_tags(selector).classifier_tags.multi_class == takes_more, selector
             found.add(takes_more)

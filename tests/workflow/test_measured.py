@@ -190,7 +190,7 @@ def test_warnings_about_the_size():
     ],
 )
 def test_the_sentence_about_sizes(sizes, message):
-    result = SimpleNamespace(procedure={"sizes": sizes}, kind="selection", selected=["a", "b"])
+    result = SimpleNamespace(procedure={"sizes": sizes}, kind="selection", selected=["a", "b"], panel={})
     text = sentences.size_sentence(result)
     assert message in text
     assert bool(text) == bool(sizes)
@@ -219,7 +219,7 @@ def test_the_sentence_about_sizes(sizes, message):
 def test_headlines(count, changes, message):
     data = {"n_features": 9, "n_samples": 30, "target": "y"}
     result = SimpleNamespace(
-        data=data, kind="selection", selected=["x"] * count, procedure=MEASURED | changes
+        data=data, kind="selection", selected=["x"] * count, procedure=MEASURED | changes, panel={}
     )
     assert message in sentences.headline(result)
     result.kind, result.methods = "comparison", [1, 2]

@@ -136,7 +136,9 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         routed = self._route(fit_params) if fit_params or _has_estimator(self) else None
         with reusing_memory():
             X, y, design = self._validate(X, y)
-            self._adjusted = self._positions_of_covariates(design) if covariates is None else NO_COLUMNS
+            adjusted = self._positions_of_covariates(design) if covariates is None else NO_COLUMNS
+            if adjusted.size or self._adjusted.size:
+                self._adjusted = adjusted
             problem = self._build_problem(design, y, sample_weight, groups, shared, covariates)
             with (
                 suppress_nested_warnings(TargetOutlierWarning)

@@ -108,6 +108,7 @@ def _names_in_figures(table: Table, records: Any, methods: list[str]) -> dict[in
 
 
 def failures(rows: list[dict[str, Any]]) -> list[str]:
+    """The methods that failed on some folds, with the first error of each."""
     return [
         f"{row['method']} failed on {len(row['failed'])} folds: {row['failed'][0]}."
         for row in rows

@@ -38,6 +38,8 @@ class Result(ResultData):
         these folds), chance, p-value, stability and the number of features in each fold. Empty for a comparison.
     proof : dict, default={}
         How much better another set of the same size could fit these samples, where that is proved.
+    panel : dict, default={}
+        The given list and its error beside random lists, of ``test_panel``; empty for other runs.
     table : list of dict, default=[]
         What ``procedure`` has, for each method of a comparison.
     selected : list of SelectedFeature, default=[]

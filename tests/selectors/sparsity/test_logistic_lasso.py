@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-import zeronorm
 from oracles.logistic import l1_logistic
 from small_problems import problem_of
 from zeronorm import LogisticLasso
@@ -202,7 +201,12 @@ def test_the_path_over_penalties_meets_its_bound():
     walk.visit(0.5)
     walk.meet(0.5)  # a norm equal to the bound is not beyond it
     np.testing.assert_allclose(walk.penalties, [0.5, 0.5], atol=1e-6)
-    grid = zeronorm.LogisticLasso(n_alphas=3)._grid
-    wide, square = (problem_of([0, 1, 0], np.zeros((3, p))) for p in (4, 3))
-    np.testing.assert_allclose(grid(wide, 2.0), [2.0, 0.2, 0.02])
-    np.testing.assert_allclose(grid(square, 2.0), 2.0 * np.geomspace(1.0, 1e-3, 3))
+
+
+@pytest.mark.parametrize(("n_features", "end"), [(4, 1e-2), (3, 1e-3)])
+def test_the_penalties_end_earlier_where_features_outnumber_samples(n_features, end):
+    models = walk_of_norms(lambda penalty: 1.0 - penalty).models
+    models.largest_penalty = 2.0
+    problem = problem_of([0, 1, 0], np.zeros((3, n_features)))
+    walk = penalty_walk.follow_penalties(models, np.arange(2), problem, 3, None)
+    np.testing.assert_allclose(walk.penalties, 2.0 * np.geomspace(1.0, end, 3))

@@ -220,7 +220,9 @@ def test_no_worse_than_abess(correlation):
 
 def test_the_extended_criterion_by_hand():
     fit = SubsetFit(np.array([1, 3]), np.zeros((1, 3)), 5.0, b"")
-    assert _extended_bic(fit, 20, 50.0) == pytest.approx(2 * 5.0 + 3 * np.log(50) + 2 * np.log(20 * 19 / 2))
+    assert _extended_bic(fit, 2, 20, 50.0) == pytest.approx(
+        2 * 5.0 + 3 * np.log(50) + 2 * np.log(20 * 19 / 2)
+    )
 
 
 @pytest.mark.parametrize(
