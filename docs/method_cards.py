@@ -7,6 +7,7 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 from toy_pictures import picture
 
@@ -157,7 +158,8 @@ def full_reference(key: str) -> str:
     if not link:
         return text
     shown = link if link.startswith("http") else f"doi:{link}"
-    address = link if link.startswith("http") else f"https://doi.org/{link}"
+    shown = re.sub(r"([<>])", r"\\\1", shown)  # some identifiers hold them
+    address = link if link.startswith("http") else f"https://doi.org/{quote(link, safe='/:;()')}"
     return f"{text} `{shown} <{address}>`__"
 
 
