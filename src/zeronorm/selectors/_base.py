@@ -150,7 +150,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
             if self._adjusted.size:
-                self._place_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
+                self._index_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
             self._store(path.beside(self._adjusted), problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
                 present = np.flatnonzero(np.asarray(sample_weight) > 0)
@@ -277,7 +277,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _check_adjusted(self) -> None:
         """Raise an error for parameters that do not allow covariates."""
 
-    def _place_among_columns(self, candidates: NDArray[np.intp]) -> None:
+    def _index_among_columns(self, candidates: NDArray[np.intp]) -> None:
         """Extend fitted attributes with a value per candidate to all columns of X."""
         n_columns = self.n_features_in_
         for name, elsewhere in PER_FEATURE.items():
