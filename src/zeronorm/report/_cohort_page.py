@@ -95,14 +95,14 @@ def _sample_rows(cohort: CohortData) -> tuple[list[str], list[list[str]]]:
     if cohort.scores:
         numbered.sort(key=lambda row: -float(abs(row.get("wrong", row.get("error")) or 0.0)))
     heads = list(numbered[0]) if numbered else []
-    return heads, [[_cell(row[head]) for head in heads] for row in numbered[:MOST_SAMPLES]]
+    return heads, [[_cell(row[head], head) for head in heads] for row in numbered[:MOST_SAMPLES]]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, head: str) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return "wrong" if value else ""
+        return (head if value else "") if head == "wrong" else ("yes" if value else "no")
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

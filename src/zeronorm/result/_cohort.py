@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -36,6 +37,7 @@ class CohortData:
     provenance: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, list[Any]] = field(default_factory=dict)
     roc: dict[str, Any] = field(default_factory=dict)
+    risk_groups: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "\n".join(line for line in (self.headline, *self.sentences) if line)
@@ -120,6 +122,12 @@ def calibration_sentence(cohort: CohortData) -> str:
     if not slope:
         return ""
     text = f"The calibration slope is {limits_text(slope)} (1 is best)"
+    if intercept and "expected" in found:
+        ratio = {name: math.exp(value) for name, value in intercept.items()}
+        return (
+            f"{text}. Observed were {counted(found['observed'], 'event')} and expected {found['expected']:.1f}: the "
+            f"ratio is {limits_text(ratio)}; 1 is best."
+        )
     if intercept:
         best = "; 0 is best" if cohort.has_classes else ""
         text += f" and the intercept {limits_text(intercept)}{best}"

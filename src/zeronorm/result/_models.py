@@ -233,11 +233,22 @@ class SurvivalModel(LinearModel):
     times: list[float] = field(default_factory=list)
     hazard: list[float] = field(default_factory=list)
 
+    @property
+    def cumulative_hazard(self) -> StepFunction:
+        """The cumulative hazard of a mean sample as a function of time."""
+        return StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)
+
     def survival(self, X: Any, times: ArrayLike) -> NDArray[np.float64]:
         """Probabilities that the event has not happened at some times: one row for each sample."""
-        hazard = StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)(times)
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), hazard)))
+            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), self.cumulative_hazard(times))))
+
+    predict_survival_function = survival  # as metrics call it
+
+    def expected_events(self, X: Any, time: ArrayLike) -> NDArray[np.float64]:
+        """How many events are expected of each sample up to its time: its cumulative hazard there."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.predict(X)) * self.cumulative_hazard(time))
 
     def median_time(self, X: Any) -> NDArray[np.float64]:
         """The time by which the event happens with probability one half; NaN where that is after all known times."""
