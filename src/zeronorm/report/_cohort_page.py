@@ -42,7 +42,9 @@ def _tiles(cohort: CohortData) -> list[Tile]:
         ),
     ]
     if first["verdict"]:
-        tiles.append(Tile(VERDICTS[first["verdict"]], "by the interval of the difference"))
+        is_seen = first["verdict"] == "seen"
+        reason = "the model was selected on them" if is_seen else "by the interval of the difference"
+        tiles.append(Tile(VERDICTS[first["verdict"]], reason))
     if cohort.calibration.get("slope"):
         tiles.append(Tile(limits_text(cohort.calibration["slope"]), "calibration slope; 1 is best"))
     return [*tiles, Tile(str(cohort.data["n_scored"]), "samples with a known outcome")]

@@ -18,6 +18,7 @@ FORMAT, FORMAT_VERSION = "zeronorm-cohort", 1
 VERDICTS = {
     "compatible": "compatible",
     "worse": "worse than expected",
+    "seen": "not new samples",
     "": "not compared, because there is no interval",
 }
 
@@ -53,7 +54,9 @@ class CohortData:
         if not self.scores:
             return f"{counted(self.data['n_samples'], 'prediction')} of {self.data['target']}"
         first = self.scores[0]
-        label = f"{metric_label(first['metric'])} on {counted(self.data['n_scored'], 'new sample')}"
+        is_seen = first["verdict"] == "seen"
+        samples = counted(self.data["n_scored"], "sample" if is_seen else "new sample")
+        label = f"{metric_label(first['metric'])} on {samples}"
         found = format_metric(first["value"], first["metric"])
         if first["expected"] is None:
             return f"{found} {label}"
@@ -107,6 +110,8 @@ def _score_sentence(score: Mapping[str, Any]) -> str:
     if score["expected_low"] is not None:
         promised = f" ({shown(score['expected_low'])} to {shown(score['expected_high'])})"
     text += f" The selection promised {shown(score['expected'])}{promised}."
+    if score["verdict"] == "seen":
+        return f"{text} The model was selected on these samples, so that the two say nothing about new ones."
     if not score["verdict"]:
         return f"{text} The two are {VERDICTS['']}."
     limits = f"{shown(score['difference_low'])} to {shown(score['difference_high'])}"

@@ -21,6 +21,7 @@ from zeronorm.resampling.predictors._units import Values, transformed
 from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
+from zeronorm.result._seen import SeenSamples
 from zeronorm.selection.target import TASKS, TimeToEvent
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class LinearModel:
     probabilities : slope and biases (one per class) from held-out decision values to probabilities; None without.
     expected : metrics with intervals, measured on held-out samples when the features were selected; None without.
     moments : correlations of these features and of others that can replace them; None where they were not kept.
+    seen : hashes of the samples that it was selected on; None where they were not kept.
     """
 
     task: str
@@ -70,6 +72,7 @@ class LinearModel:
     probabilities: dict[str, Any] | None = None
     expected: dict[str, Any] | None = None
     moments: Moments | None = None
+    seen: SeenSamples | None = None
 
     @property
     def coefficients(self) -> list[float] | None:
@@ -267,6 +270,8 @@ def _from_content(content: dict[str, Any]) -> LinearModel:
     fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
     if "moments" in fields:
         fields["moments"] = Moments(**fields["moments"])
+    if "seen" in fields:
+        fields["seen"] = SeenSamples(**fields["seen"])
     classes = {"gaussian": GaussianModel, "linear": LinearModel, "survival": SurvivalModel}
     model: LinearModel = classes[kind](**fields)
     _check_classes(model)

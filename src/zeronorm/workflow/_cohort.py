@@ -244,10 +244,17 @@ def _cohort(
         "n_features": len(model.features),
         "n_scored": 0 if truth is None else int(truth.is_known.sum()),
     }
-    cohort = Cohort(data=data, samples=samples, refit=found.refit, warnings=_shift_warnings(model, found))
+    seen = _seen_samples(model, found)
+    if 0 < seen.sum() < len(seen):
+        samples["seen"] = seen.tolist()
+    warnings = [*_seen_warnings(seen, is_scored=truth is not None), *_shift_warnings(model, found)]
+    cohort = Cohort(data=data, samples=samples, refit=found.refit, warnings=warnings)
     if truth is None:
         return cohort
     known = truth.is_known
+    if not seen[known].all():  # else there are only these
+        known = known & ~seen
+    data |= {"n_scored": int(known.sum()), "n_seen": int(seen.sum())}
     decision = model.decision(found.X)[:, 0] if len(model.classes) == 2 else None
     predicted = new.Predicted(
         _typed(truth.values[known], model),
@@ -258,9 +265,12 @@ def _cohort(
         found.X[known],
     )
     shares = None if probabilities is None else probabilities[known]
+    scores = _scores(model, predicted)
+    if seen[known].any():  # what was promised is the error on new samples
+        scores = [{**score, "verdict": "seen"} for score in scores]
     return replace(
         cohort,
-        scores=_scores(model, predicted),
+        scores=scores,
         warnings=[*cohort.warnings, *_class_warnings(model, predicted)],
         **_of_outcomes(model, predicted, shares),
     )
@@ -409,6 +419,31 @@ def _bins_of_classes(codes: NDArray[Any], probabilities: NDArray[np.float64]) ->
 def _of_numbers(predicted: new.Predicted) -> dict[str, Any]:
     found = new.calibration_of_numbers(predicted.truth, predicted.predictions, predicted.groups)
     return {"calibration": {**found, "bins": new.bins_of_numbers(predicted.truth, predicted.predictions)}}
+
+
+def _seen_samples(model: LinearModel, found: NewFeatures) -> NDArray[np.bool_]:
+    """Which samples the model was selected on; features that were filled in hide them."""
+    if model.seen is None or found.refit:
+        return np.zeros(len(found.X), dtype=bool)
+    return model.seen.among(found.X)
+
+
+def _seen_warnings(seen: NDArray[np.bool_], *, is_scored: bool) -> list[str]:
+    """That samples are not new."""
+    count = int(seen.sum())
+    if count == 0:
+        return []
+    if count == len(seen):
+        return [
+            "These are the samples that the model was selected on: the figures are optimistic, and say nothing about "
+            "new samples. The expected error, from the outer folds, is the one to report."
+        ]
+    are, they = ("is", "It is") if count == 1 else ("are", "They are")
+    left_out = f" {they} predicted, but not scored: the figures are of the others." if is_scored else ""
+    return [
+        f"{count} of {counted(len(seen), 'sample')} {are} among those that the model was selected on (all its features "
+        f"have the same values).{left_out}"
+    ]
 
 
 # -- Reasons for caution ------------------------------------------------------------------------------
