@@ -383,10 +383,11 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     if params:
         raise OptionError("does not apply to the method 'auto'. Name a method.", "params")
     if settings.units not in ("auto", "standardized") and not follows_selector(table, settings):
+        remedy = f"Use {setting('predictor', 'auto')}"
+        if table.covariates is not None:
+            remedy = f"Covariates have another one; leave {parameter('adjust', 'object')} out"
         raise OptionError(
-            f"{settings.units!r} needs the predictor that auto chooses in the same units, and no covariates. Use "
-            f"{setting('predictor', 'auto')}.",
-            "units",
+            f"{settings.units!r} needs the predictor that auto chooses in the same units. {remedy}.", "units"
         )
     keep = kept_columns(table, settings.keep)
     return info.cls(
