@@ -52,6 +52,7 @@ from zeronorm.selectors.meta._consensus import (
     Consensus,
     default_candidates,
     default_methods,
+    member_names,
     named_selectors,
     quick_elimination,
     refined,
@@ -135,14 +136,15 @@ class AutoSelector(SplittingSelector):
 
     For classes, relief by elimination (`Relief` with ``step``) and support vector machines with Gaussian kernels are
     tried too. With :math:`s_j` the score of the linear candidate at its best size in fold j and :math:`t_j` that of the
-    best nonlinear one, the nonlinear one replaces it if, in the first repeat of J folds and over all repeats,
+    best nonlinear one (which has the better mean in the first repeat), the nonlinear one replaces it if, over all
+    repeats of J folds,
 
     .. math:: \bar d > 2 \hat\sigma / \sqrt{J}, \qquad d_j = t_j - s_j, \quad
         \hat\sigma^2 = \tfrac1{J-1}\sum_j (d_j - \bar d)^2.
 
-    The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how (see `SelectorCV`), and
-    ``sizes_`` has the three nested choices. A feature that every inner fold selects is never left out of the chosen ones, and one
-    that none selects is never among them.
+    The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how (see `SelectorCV`),
+    and ``sizes_`` has the three nested choices. A feature that every inner fold selects is never left out of the chosen
+    ones, and one that none selects is never among them.
 
     The C that a method finds on all samples is used in the folds too. On large data the choice is made on folds of a
     random subsample of 2000 to 5000 samples (with its own search for C where this is less than a quarter); the final
@@ -283,7 +285,7 @@ class AutoSelector(SplittingSelector):
         return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
     def _verdict_on_pipelines(self) -> str:
-        consensus = consensus_text([name for name, _ in self.selector_.selectors], self.selector_.refine > 0)
+        consensus = consensus_text(member_names(self.selector_), is_refined=bool(self.selector_.refine))
         ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
         ahead = "by more than two standard errors: the classes depend on the features nonlinearly."
         chosen = self.predictor_.predictor if isinstance(self.predictor_, InUnits) else self.predictor_
@@ -369,10 +371,10 @@ class AutoSelector(SplittingSelector):
         ranked = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in fits]
         chosen = linear = self._best_linear(plan, ranked, inner.splits, problem)
         in_first = replace(linear, scores=linear.scores[:n], selected=linear.selected[:n])
-        better = self._nonlinear(plan, ranked[:n], first, in_first, problem, inner)
+        promising = self._nonlinear(plan, ranked[:n], first, in_first, problem, inner)
         self.method_scores_ = {CONSENSUS: _at_best(plan, linear.scores)}
-        if better is not None:
-            better = self._better_ranking(better, plan, ranked, problem, inner)
+        if promising is not None:
+            better = self._better_ranking(promising, plan, ranked, problem, inner)
             kind = ", gaussian" if self.estimator is None else ""
             self.method_scores_[f"{better.pipeline.ranking}{kind}"] = _at_best(plan, better.scores)
             before, after = self.method_scores_.values()
@@ -451,8 +453,9 @@ class AutoSelector(SplittingSelector):
         if self.estimator is not None:
             return relief
         consensus = self._candidate(replace(found, ranking=CONSENSUS), plan, ranked, inner.splits, problem)
-        scores = [_at_best(plan, each.scores) for each in (relief, consensus)]
-        return relief if standard_errors_ahead(*scores, inner.n_folds) > CLEARLY else consensus
+        of_both = (_at_best(plan, each.scores) for each in (relief, consensus))
+        ahead = standard_errors_ahead(next(of_both), next(of_both), inner.n_folds)
+        return relief if ahead > CLEARLY else consensus
 
     def _scored(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
