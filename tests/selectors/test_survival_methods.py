@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from oracles.risk_sets import gradient_and_hessian, negative_log_likelihood
 from small_problems import problem_of
-from zeronorm import AROM, RFE, Grafting, SVMWeights
+from zeronorm import AROM, RFE, Grafting, SVMWeights, ZeroNormSVM
 from zeronorm.models import CoxRegression
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.solvers._cox import CoupledCox
@@ -56,9 +56,14 @@ def test_features_leave_in_the_order_of_refits(p):
     assert selector.path_.order[::-1][: len(expected)].tolist() == expected
 
 
-def test_factors_are_the_absolute_weights_of_the_model_before():
+@pytest.mark.parametrize(
+    "selector",
+    [AROM(C=0.5), ZeroNormSVM(C=1.0)],  # whose norm has no factor ½
+    ids=["arom", "zeronorm-svm"],
+)
+def test_factors_are_the_absolute_weights_of_the_model_before(selector):
     X, y = survival()
-    selector = AROM(task="survival", C=0.5, scaling="paper", start="equal", max_iter=4, tol=1e-9)
+    selector.set_params(task="survival", scaling="paper", start="equal", max_iter=4, tol=1e-9)
     with pytest.warns(UserWarning, match="did not converge"):
         found = selector.fit(X, y)
     z = np.ones(7)
@@ -83,6 +88,7 @@ def test_grafting_reaches_the_lasso_solution():
         SVMWeights(2),
         RFE(n_features_to_select=2),
         AROM(2),
+        ZeroNormSVM(2),
         RFE(CoxRegression(), n_features_to_select=2, step=0.5),
     ],
     ids=lambda selector: repr(selector)[:12],
@@ -113,6 +119,7 @@ def test_the_automatic_cost_has_the_unit_of_the_likelihood():
             "'kernel' parameter of RFE must be 'linear' with task='survival'",
         ),
         (AROM(task="survival", norm="l1"), "'norm' parameter of AROM must be 'l2' with task='survival'"),
+        (ZeroNormSVM(task="survival", q=np.inf), "'q' parameter of ZeroNormSVM must be finite"),
         (SVMWeights(task="survival", C=np.inf), "'C' parameter of SVMWeights must be finite"),
         (Grafting(task="survival", loss="logistic"), "'loss' parameter of Grafting must be 'auto'"),
     ],

@@ -103,6 +103,10 @@ class RiskSets:
         """The risk sets with the predictions f."""
         return RiskSetsAt(self, f)
 
+    def take(self, rows: IntArray, weight: FloatArray) -> RiskSets:
+        """The risk sets of some samples, with these weights."""
+        return RiskSets(self.time[rows], self.event[rows], weight, self.ties)
+
     @cached_property
     def order(self) -> IntArray:
         """The samples by ascending time, at one time events first."""
@@ -222,6 +226,14 @@ class RiskSetsAt:
             return columns.T @ self.hessian() @ columns
         means = found[0] * np.sqrt(sets.event_weight)[:, None]
         return (ranked.T * self.hazard()) @ ranked - means.T @ means
+
+    def diagonal(self, columns: FloatArray) -> FloatArray:
+        """The diagonal of ``sandwich``, in O(n) for each column."""
+        sets, ranked = self.sets, columns[self.sets.order]
+        found = self._means(ranked)
+        if found is None:
+            return np.einsum("ik,ik->k", columns, self.hessian() @ columns)
+        return np.asarray(self.hazard() @ ranked**2 - sets.event_weight @ found[0] ** 2)
 
     def product(self, columns: FloatArray) -> FloatArray:
         """The product of the second derivatives with columns, without the matrix of samples."""
