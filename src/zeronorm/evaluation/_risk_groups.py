@@ -14,7 +14,7 @@ from zeronorm.resampling.survival._curves import StepFunction, event_and_time, k
 from zeronorm.resampling.survival._log_rank import LogRankTest, log_rank_test
 
 ENOUGH_FOR_THIRDS = 60  # events; with fewer, the samples of each fold are divided at the median
-NAMES = {2: ("low risk", "high risk"), 3: ("low risk", "middle risk", "high risk")}
+NAMES = {2: ("low risk", "high risk"), 3: ("low risk", "medium risk", "high risk")}
 
 
 @dataclass(frozen=True, eq=False)

@@ -236,7 +236,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
 
     ``advice`` is added to its remedy.
     """
-    lost = [name for name in model.features if place_of(raw, name) is None]
+    lost = [name for name in model.features if position_of(raw, name) is None]
     if not lost:
         return
     hints = similar_names(lost[:MOST_SHOWN], raw.names)
@@ -248,7 +248,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
     )
 
 
-def place_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
+def position_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
     """The column of a feature and, where it is one level of a text column, this level; None if there is none."""
     if name in raw.names:
         return raw.names.index(name), None
@@ -261,10 +261,10 @@ def place_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
 
 def column_of(raw: RawTable, name: str) -> NDArray[np.float64]:
     """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
-    place = place_of(raw, name)
-    if place is None:
+    position = position_of(raw, name)
+    if position is None:
         raise KeyError(name)
-    index, level = place
+    index, level = position
     if level is not None:
         return np.asarray([cell == level for cell in raw.texts[index]], dtype=np.float64)
     if index in raw.texts:

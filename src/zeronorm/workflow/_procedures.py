@@ -65,8 +65,11 @@ LARGEST_GAUSSIAN = 20_000  # samples, about twelve seconds: the time grows with 
 # -- The predictor ------------------------------------------------------------------------------------
 
 
-def predictor_of(table: Table, settings: Settings) -> Any:
-    """The unfitted predictor that the user asked for."""
+def predictor_of(table: Table, settings: Settings, *, n_covariates: int | None = None) -> Any:
+    """The unfitted predictor that the user asked for.
+
+    ``n_covariates`` of its last columns are covariates; None: all of the table.
+    """
     is_sparse = hasattr(table.X, "tocsr")
     if not isinstance(settings.predictor, str):
         return settings.predictor
@@ -78,8 +81,12 @@ def predictor_of(table: Table, settings: Settings) -> Any:
             "predictor",
         )
     if settings.predictor in ("auto", "linear"):
-        usual = default_estimator if table.covariates is None else estimator_beside_covariates
-        return usual(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
+        if table.covariates is None:
+            return default_estimator(
+                table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric
+            )
+        count = table.covariates.shape[1] if n_covariates is None else n_covariates
+        return estimator_beside_covariates(table.target, count, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
             f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "

@@ -44,8 +44,8 @@ def brier_scores(
         return np.divide(1.0, share, out=np.zeros(share.shape), where=share > 0.0)
 
     died = event[:, None] & (time[:, None] <= at)
-    alive = time[:, None] > at
-    terms = died * predicted**2 * weight(time)[:, None] + alive * (1.0 - predicted) ** 2 * weight(at)
+    at_risk = time[:, None] > at
+    terms = died * predicted**2 * weight(time)[:, None] + at_risk * (1.0 - predicted) ** 2 * weight(at)
     return np.asarray(terms.mean(axis=0))
 
 
