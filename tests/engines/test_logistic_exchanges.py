@@ -11,10 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges import _subsets as subsets
 from zeronorm.engines.logistic_exchanges import _kernels as kernels
 from zeronorm.engines.logistic_exchanges import _screening as screening
 from zeronorm.engines.logistic_exchanges import _splicing as splicing
+from zeronorm.engines.logistic_exchanges import _subsets as subsets
 from zeronorm.engines.logistic_exchanges._candidates import Candidates
 from zeronorm.engines.logistic_exchanges._exchanges import QuadraticModel
 from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures, largest
