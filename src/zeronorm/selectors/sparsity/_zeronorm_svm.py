@@ -28,7 +28,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import INFINITE, exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
-from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival
+from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem, loss_for

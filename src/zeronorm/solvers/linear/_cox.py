@@ -232,7 +232,7 @@ class RiskSetsAt:
         sets, ranked = self.sets, columns[self.sets.order]
         found = self._means(ranked)
         if found is None:
-            return np.einsum("ik,ik->k", columns, self.hessian() @ columns)
+            return np.asarray(np.einsum("ik,ik->k", columns, self.hessian() @ columns))
         return np.asarray(self.hazard() @ ranked**2 - sets.event_weight @ found[0] ** 2)
 
     def product(self, columns: FloatArray) -> FloatArray:
