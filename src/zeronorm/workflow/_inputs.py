@@ -260,7 +260,7 @@ def _is_number(dtype: Any) -> bool:
 def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     """The table of data that are not loaded into memory: numbers only, without missing values."""
     from zeronorm.datasets import Table
-    from zeronorm.datasets._assemble import covariates_apart
+    from zeronorm.datasets._covariates import covariates_apart
     from zeronorm.datasets._raw import matching
     from zeronorm.datasets._table import check_target, infer_task
 

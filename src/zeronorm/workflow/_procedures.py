@@ -288,11 +288,12 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
         ("always_keep", "keep", bool(keep)),
         ("feature_groups", "feature_groups", settings.has_own_groups),
         ("adjust", "adjust", table.covariates is not None),
+        ("units", "units", settings.units != "auto"),
     ):
         if given and needed not in known:
             raise OptionError(
                 f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method"
-                f"{': ' + _names_with(needed, table) if needed == 'adjust' else ''}.",
+                f"{': ' + _names_with(needed, table) if needed in ('adjust', 'units') else ''}.",
                 name,
             )
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
@@ -388,12 +389,20 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     info = get_method("auto")
     if params:
         raise OptionError("does not apply to the method 'auto'. Name a method.", "params")
+    if settings.units not in ("auto", "standardized") and not follows_selector(table, settings):
+        remedy = f"Use {setting('predictor', 'auto')}"
+        if table.covariates is not None:
+            remedy = f"Covariates have another one; leave {parameter('adjust', 'object')} out"
+        raise OptionError(
+            f"{settings.units!r} needs the predictor that auto chooses in the same units. {remedy}.", "units"
+        )
     keep = kept_columns(table, settings.keep)
     return info.cls(
         n_features_to_select=settings.features,
         task=table.task,
         estimator=_scorer(table, settings),
         cv=folds_of_auto(table, settings),
+        units=settings.units,
         rule=settings.rule,
         sizes=None if settings.max_features is None else sizes,
         scoring=scorer_name(table, settings),
@@ -407,7 +416,11 @@ def _error_control_procedure(
     info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]
 ) -> Any:
     """Dummies, or knockoffs, probes or stability selection around another method (``selector``, by name)."""
-    for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
+    for name, given in (
+        ("keep", settings.keep),
+        ("feature_groups", settings.has_own_groups),
+        ("units", settings.units != "auto"),
+    ):
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)

@@ -21,8 +21,9 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._cox import CoupledCox
-from zeronorm.solvers._logistic import CoupledLogistic, CoupledModels
+from zeronorm.solvers.l1_smooth._coupled import CoupledModels
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 
