@@ -12,9 +12,10 @@ time on.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray
@@ -29,40 +30,42 @@ from zeronorm.engines.logistic_exchanges._subsets import (
     Subsets,
     pseudo_inverses,
 )
-from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.linear._cox import RiskSets, risk_sets
+from zeronorm.solvers.linear._survival import Strata
 
 
 class CoxSubsets(Subsets):
     """Cox models on subsets; their bias, which has no effect, is zero."""
 
-    def __init__(self, design: Design, sets: RiskSets, ridge: float) -> None:
-        super().__init__(design, sets.weight, ridge)
-        self.sets = sets
+    def __init__(self, design: Design, y: NDArray[Any], weight: FloatArray, ridge: float) -> None:
+        super().__init__(design, weight, ridge)
+        self.y = y
+        self.sets = risk_sets(y, weight)
+        self._order = np.concatenate([rows[sets.order] for rows, sets in self.sets.parts])
+        self._known = (weight[self._order], *joined(self.sets))
 
     @property
     def information(self) -> float:
-        return float(self.weight[self.sets.event].sum())
+        return float(self.weight[self.y["event"]].sum())
 
     def part(self, n_samples: int) -> CoxSubsets:
         """All events are drawn with one chance, and all censored samples with another."""
-        rows, weight = self._drawn(self.sets.event.astype(np.intp), n_samples)
-        return CoxSubsets(self.design.take_rows(rows), self.sets.take(rows, weight), self.ridge)
+        rows, weight = self._drawn(self.y["event"].astype(np.intp), n_samples)
+        return CoxSubsets(self.design.take_rows(rows), self.y[rows], weight, self.ridge)
 
     def _minimise(self, rows: FloatArray, start: FloatArray, goal: float) -> tuple[float, int]:
-        sets = self.sets
-        samples = np.ascontiguousarray(rows[:-1, sets.order].T)
-        known = sets.log_weight, sets.start, sets.n_tied, sets.share, sets.event_weight
-        weight = sets.weight[sets.order]
-        return cast(
-            "tuple[float, int]",
-            fit_cox(samples, weight, *known, self.ridge, start[0, :-1], FIT_TOLERANCE, FIT_STEPS, goal),
+        samples = np.ascontiguousarray(rows[:-1, self._order].T)
+        found: tuple[float, int] = fit_cox(
+            samples, *self._known, self.ridge, start[0, :-1], FIT_TOLERANCE, FIT_STEPS, goal
         )
+        return found
 
     def residuals(self, fit: SubsetFit, own: FloatArray) -> FloatArray:
         return -self.sets.at(fit.coef[0] @ own).gradient()[None]
 
     def expand(self, fit: SubsetFit, own: FloatArray) -> Expansion:
-        here, size = self.sets.at(fit.coef[0] @ own), fit.size
+        f, size = fit.coef[0] @ own, fit.size
+        here = self.sets.at(f)
         weighted, inverse = np.zeros((1, *own.shape)), np.zeros((1, size + 1, size + 1))
         if size:
             weighted[0, :-1] = here.product(own[:-1].T).T
@@ -70,18 +73,53 @@ class CoxSubsets(Subsets):
             inverse[:, :-1, :-1] = pseudo_inverses(weighted[:, :-1] @ own[:-1].T, self.ridge, size)
 
         def bends(candidates: Candidates | SparseCandidates) -> FloatArray:
-            return np.concatenate([here.diagonal(part.T) for part in candidates.parts()])[None]
+            return np.concatenate(
+                [
+                    sum(sets.at(f[rows]).diagonal(part.T[rows]) for rows, sets in self.sets.parts)
+                    for part in candidates.parts()
+                ]
+            )[None]
 
         return Expansion(-here.gradient()[None], weighted, inverse, bends)
 
 
+def joined(sets: Strata[RiskSets]) -> tuple[NDArray[Any], ...]:
+    """Arrays of all strata one after the other, for compiled loops.
+
+    By rank the logarithms of the weights; for each distinct event time the ranks from ``start`` to ``end`` that are at
+    risk and were not at the next time, the number of events, and whether the time is the last one of its stratum; for
+    each event the share and the weight as in ``RiskSets``.
+    """
+    found: list[tuple[NDArray[Any], ...]] = []
+    begin = 0
+    for rows, part in sets.parts:
+        start, end = part.start + begin, np.append(part.start[1:], rows.size) + begin
+        is_last = np.arange(start.size) == start.size - 1
+        found.append((part.log_weight, start, end, is_last, part.n_tied, part.share, part.event_weight))
+        begin += rows.size
+    return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+
+
 @kernel
 def expand_cox(
-    samples, weight, log_weight, start, n_tied, share, event_weight, ridge, w, with_hessian, H, gradient
+    samples,
+    weight,
+    log_weight,
+    start,
+    end,
+    is_last,
+    n_tied,
+    share,
+    event_weight,
+    ridge,
+    w,
+    with_hessian,
+    H,
+    gradient,
 ):
     """The objective at ``w``, the negative gradient and optionally the lower triangle of the Hessian.
 
-    Arrays of samples are by rank of the times; the others are those of ``RiskSets``.
+    Arrays of samples are by rank of the times; the others are those of ``joined``.
     """
     n, size = samples.shape
     log_odds = log_weight.copy()
@@ -90,19 +128,21 @@ def expand_cox(
             log_odds[i] += w[j] * samples[i, j]
     at_risk, tied = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))  # sums of o (x, 1) (x, 1)'
     H[:] = 0.0
-    total, top, first, term = 0.0, log_odds[n - 1], n, share.shape[0]
+    total, top, term = 0.0, 0.0, share.shape[0]
     for j in range(size):
         gradient[j] = -ridge * w[j]
         total += 0.5 * ridge * w[j] * w[j]
     for tie in range(start.shape[0] - 1, -1, -1):
-        for i in range(start[tie], first):
+        if is_last[tie]:
+            at_risk[:] = 0.0
+            top = log_odds[start[tie]]
+        for i in range(start[tie], end[tie]):
             if log_odds[i] > top:
                 at_risk *= np.exp(top - log_odds[i])
                 top = log_odds[i]
             add_products(np.exp(log_odds[i] - top), samples[i], with_hessian, at_risk)
-        first = start[tie]
         tied[:] = 0.0
-        for i in range(first, first + n_tied[tie]):
+        for i in range(start[tie], start[tie] + n_tied[tie]):
             total -= weight[i] * log_odds[i]
             for j in range(size):
                 gradient[j] += weight[i] * samples[i, j]
@@ -139,12 +179,25 @@ def add_products(odds, x, with_squares, sums):
 
 @kernel
 def fit_cox(
-    samples, weight, log_weight, start, n_tied, share, event_weight, ridge, w, tol, max_iter, hopeless
+    samples,
+    weight,
+    log_weight,
+    start,
+    end,
+    is_last,
+    n_tied,
+    share,
+    event_weight,
+    ridge,
+    w,
+    tol,
+    max_iter,
+    hopeless,
 ):
     """Newton's method from ``w``, which becomes the result, as ``fit_model`` does for logistic regression."""
     size = samples.shape[1]
     H, gradient, trial = np.empty((size, size)), np.empty(size), np.zeros(size)
-    given = samples, weight, log_weight, start, n_tied, share, event_weight, ridge
+    given = samples, weight, log_weight, start, end, is_last, n_tied, share, event_weight, ridge
     objective = expand_cox(*given, w, True, H, gradient)
     if w.any() and objective > expand_cox(*given, trial, False, H.copy(), gradient.copy()):
         w[:] = 0.0

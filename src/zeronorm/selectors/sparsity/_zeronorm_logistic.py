@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines._cox_scores import risk_sets_of
+from zeronorm.engines._cox_scores import weights_of
 from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
 from zeronorm.engines.logistic_exchanges._cox import CoxSubsets
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
@@ -156,9 +156,8 @@ class ZeroNormLogistic(WeightedSelector):
     def _model(self, problem: Problem) -> Subsets:
         design = problem.with_basis()
         if isinstance(problem.target, TimeToEvent):
-            return CoxSubsets(design, risk_sets_of(problem), self.ridge)
-        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        return LogisticSubsets(design, problem.target.columns(), weight, self.ridge)
+            return CoxSubsets(design, problem.target.values, weights_of(problem), self.ridge)
+        return LogisticSubsets(design, problem.target.columns(), weights_of(problem), self.ridge)
 
     def _largest_size(self, problem: Problem, total_weight: float) -> int:
         p = problem.n_features
@@ -223,7 +222,7 @@ class ZeroNormLogistic(WeightedSelector):
         merged, distinct = without_copies(problem)  # copies could share a weight in any way
         models: CoupledModels
         if isinstance(problem.target, TimeToEvent):
-            models = CoupledCox(merged, risk_sets_of(merged), self.tol)
+            models = CoupledCox(merged, "efron", self.tol)
         else:
             models = CoupledLogistic(merged, self.tol)
         penalties = models.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))

@@ -133,7 +133,9 @@ class PairsAt:
     ) -> FloatArray:
         found = np.zeros(values.shape)
         tree = np.zeros((order.size + 1, values.shape[1]))
-        sum_over_partners(np.ascontiguousarray(order), bounds, position, reach, enters, asks, values, tree, found)
+        sum_over_partners(
+            np.ascontiguousarray(order), bounds, position, reach, enters, asks, values, tree, found
+        )
         return found
 
     @cached_property

@@ -152,24 +152,25 @@ class PreparedLoss(Loss):
     for_classes_only = False
     has_bias = False
 
-    def __init__(self, strata: Strata[Comparisons]) -> None:
+    def __init__(self, strata: Strata[Any]) -> None:
         self._strata = strata
         self._f = np.empty(0)
         self._here = StrataAt(0, [])
 
-    def _at(self, f: FloatArray) -> StrataAt:
+    def at(self, f: FloatArray) -> StrataAt:
+        """The losses at the predictions f."""
         if not np.array_equal(self._f, f):
             self._f, self._here = f.copy(), self._strata.at(f)
         return self._here
 
     def total(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> float:
-        return self._at(f).total()
+        return self.at(f).total()
 
     def gradient(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
-        return self._at(f).gradient()
+        return self.at(f).gradient()
 
     def hessian(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
-        return self._at(f).hessian()
+        return self.at(f).hessian()
 
     def sandwich(self, f: FloatArray, y: FloatArray, cost: FloatArray, columns: FloatArray) -> FloatArray:
-        return self._at(f).sandwich(columns)
+        return self.at(f).sandwich(columns)
