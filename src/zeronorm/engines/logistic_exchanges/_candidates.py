@@ -14,7 +14,7 @@ from zeronorm.design import Design
 DENSE_BYTES = 1 << 23  # bytes of sparse candidates that are made dense; larger ones stay sparse
 
 
-class Columns(Protocol):
+class SubsetColumns(Protocol):
     """Columns of the data, some of them in memory."""
 
     design: Design
@@ -33,7 +33,7 @@ class Candidates:
         return np.asarray(self._values * self._values)
 
     @classmethod
-    def of(cls, model: Columns, columns: IntArray) -> Candidates | SparseCandidates:
+    def of(cls, model: SubsetColumns, columns: IntArray) -> Candidates | SparseCandidates:
         """Read the candidates as a dense array, or as sparse columns where that would be large."""
         large = 8 * model.design.n_samples * columns.size > DENSE_BYTES
         stored = model.design.stored_columns(columns) if large else None
