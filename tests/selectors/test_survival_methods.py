@@ -12,7 +12,6 @@ from zeronorm import AROM, RFE, Grafting, SVMWeights, ZeroNormSVM
 from zeronorm.models import CoxRegression
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.solvers.l1_smooth._cox import CoupledCox
-from zeronorm.solvers.linear._cox import RiskSets
 
 
 def survival(n=50, p=7, seed=0):
@@ -76,7 +75,7 @@ def test_factors_are_the_absolute_weights_of_the_model_before(selector):
 def test_grafting_reaches_the_lasso_solution():
     X, y = survival(p=30)
     selector = Grafting(task="survival", penalty_l1=0.08).fit(X, y)
-    models = CoupledCox(problem_of(y, X, "survival"), RiskSets(y["time"], y["event"], np.ones(50)), 1e-10)
+    models = CoupledCox(problem_of(y, X, "survival"), "efron", 1e-10)
     models.solve(np.full(30, 0.08))
     np.testing.assert_allclose(selector.coef_, models.weights()[0], atol=1e-6)
     assert selector.intercept_ == 0.0
@@ -89,9 +88,13 @@ def test_grafting_reaches_the_lasso_solution():
         RFE(n_features_to_select=2),
         AROM(2),
         ZeroNormSVM(2),
+        SVMWeights(2, loss="ranking"),
+        RFE(n_features_to_select=2, loss="ranking", step=0.5),
+        AROM(2, loss="ranking"),
+        ZeroNormSVM(2, loss="ranking"),
         RFE(CoxRegression(), n_features_to_select=2, step=0.5),
     ],
-    ids=lambda selector: repr(selector)[:12],
+    ids=repr,
 )
 def test_the_features_with_an_effect_are_found_in_wide_data(selector):
     X, y = survival(n=120, p=300)
@@ -127,6 +130,12 @@ def test_the_automatic_cost_has_the_unit_of_the_likelihood():
 def test_settings_without_a_partial_likelihood_are_refused(selector, message):
     with pytest.raises(ValueError, match=message):
         selector.fit(*survival())
+
+
+@pytest.mark.parametrize("selector", [SVMWeights, RFE, AROM, ZeroNormSVM])
+def test_the_ranking_hinge_needs_times(selector):
+    with pytest.raises(ValueError, match="'ranking' needs task='survival'"):
+        selector(loss="ranking").fit(survival()[0], np.arange(50) % 2)
 
 
 def test_there_is_no_certificate_of_a_partial_likelihood():

@@ -77,7 +77,7 @@ def adjusted_score_tests(problem: Problem, ties: Ties) -> tuple[FloatArray, Floa
         return score_tests(problem.design, sets)
     Z, signed_time = problem.adjust.basis, problem.target.columns()[:, 0]
     assert isinstance(problem.target, TimeToEvent)
-    loss, cost = CoxLoss(ties, problem.target.strata), PRACTICALLY_FREE * weights_of(problem)
+    loss, cost = CoxLoss(ties, problem.target.stratum), PRACTICALLY_FREE * weights_of(problem)
     found = solve_in_weights(DenseDesign(Z), loss, signed_time, cost)
     assert found.weights is not None
     log_risk = Z @ found.weights

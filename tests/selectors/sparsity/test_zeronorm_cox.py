@@ -13,10 +13,11 @@ from zeronorm import ZeroNormLogistic, as_design
 from zeronorm.engines.logistic_exchanges import _candidates as candidates_module
 from zeronorm.engines.logistic_exchanges import _splicing as splicing
 from zeronorm.engines.logistic_exchanges._candidates import Candidates
-from zeronorm.engines.logistic_exchanges._cox import CoxSubsets, expand_cox
+from zeronorm.engines.logistic_exchanges._cox import CoxSubsets, expand_cox, joined
 from zeronorm.engines.logistic_exchanges._exchanges import QuadraticModel
 from zeronorm.selection.target import TimeToEvent
 from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.linear._survival import Strata
 
 RIDGE = 0.3
 
@@ -61,9 +62,8 @@ def test_value_and_derivatives_are_those_of_all_risk_sets(ties, scale):
     w, weight = scale * rng.normal(size=3), rng.uniform(0.2, 3.0, len(y))
     sets, event = RiskSets(y["time"], y["event"], weight, ties), y["event"]
     H, gradient = np.empty((3, 3)), np.empty(3)
-    known = sets.log_weight, sets.start, sets.n_tied, sets.share, sets.event_weight
-    samples = np.ascontiguousarray(X[sets.order])
-    value = expand_cox(samples, weight[sets.order], *known, RIDGE, w, True, H, gradient)
+    known = weight[sets.order], *joined(Strata(((np.arange(len(y)), sets),)))
+    value = expand_cox(np.ascontiguousarray(X[sets.order]), known, RIDGE, w, True, H, gradient)
     shift = X @ w - (X @ w).max()
     if scale == 1.0:
         given = event, y["time"], weight, ties
@@ -80,7 +80,7 @@ def test_value_and_derivatives_are_those_of_all_risk_sets(ties, scale):
 
 def test_predicted_exchanges_are_exact_for_small_changes():
     X, y = survival(400, 7, planted=(0, 1, 2, 3, 4), tied=False)
-    model = CoxSubsets(as_design(X), RiskSets(y["time"], y["event"], np.ones(400)), 1e-6)
+    model = CoxSubsets(as_design(X), y, np.ones(400), 1e-6)
     fit = model.fit(np.arange(5))
     gain = QuadraticModel(model, fit).additions(Candidates.of(model, np.asarray([5, 6]))).gain
     first, second = (model.fit(np.asarray([0, 1, 2, 3, 4, j])) for j in (5, 6))
@@ -95,11 +95,10 @@ def test_predicted_exchanges_are_exact_for_small_changes():
 def test_sparse_candidates_have_the_predictions_of_dense_ones(monkeypatch):
     X, y = survival()
     X = np.where(X > 0.5, X, 0.0)
-    sets = RiskSets(y["time"], y["event"], np.ones(len(y)))
     found = []
     for data, n_bytes in ((X, 1 << 23), (sp.csc_array(X), 700)):
         monkeypatch.setattr(candidates_module, "DENSE_BYTES", n_bytes)
-        model = CoxSubsets(as_design(data).standardized(), sets, RIDGE)
+        model = CoxSubsets(as_design(data).standardized(), y, np.ones(len(y)), RIDGE)
         quadratic = QuadraticModel(model, model.fit(np.asarray([1])))
         found.append(quadratic.additions(Candidates.of(model, np.arange(8))).gain)
     np.testing.assert_allclose(*found, rtol=1e-9)

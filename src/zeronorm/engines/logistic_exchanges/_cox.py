@@ -55,9 +55,8 @@ class CoxSubsets(Subsets):
 
     def _minimise(self, rows: FloatArray, start: FloatArray, goal: float) -> tuple[float, int]:
         samples = np.ascontiguousarray(rows[:-1, self._order].T)
-        found: tuple[float, int] = fit_cox(
-            samples, *self._known, self.ridge, start[0, :-1], FIT_TOLERANCE, FIT_STEPS, goal
-        )
+        limits = FIT_TOLERANCE, FIT_STEPS, goal
+        found: tuple[float, int] = fit_cox(samples, self._known, self.ridge, start[0, :-1], limits)
         return found
 
     def residuals(self, fit: SubsetFit, own: FloatArray) -> FloatArray:
@@ -101,26 +100,12 @@ def joined(sets: Strata[RiskSets]) -> tuple[NDArray[Any], ...]:
 
 
 @kernel
-def expand_cox(
-    samples,
-    weight,
-    log_weight,
-    start,
-    end,
-    is_last,
-    n_tied,
-    share,
-    event_weight,
-    ridge,
-    w,
-    with_hessian,
-    H,
-    gradient,
-):
+def expand_cox(samples, known, ridge, w, with_hessian, H, gradient):
     """The objective at ``w``, the negative gradient and optionally the lower triangle of the Hessian.
 
-    Arrays of samples are by rank of the times; the others are those of ``joined``.
+    Samples are by rank of the times; ``known`` are their weights and the arrays of ``joined``.
     """
+    weight, log_weight, start, end, is_last, n_tied, share, event_weight = known
     n, size = samples.shape
     log_odds = log_weight.copy()
     for i in range(n):
@@ -178,30 +163,18 @@ def add_products(odds, x, with_squares, sums):
 
 
 @kernel
-def fit_cox(
-    samples,
-    weight,
-    log_weight,
-    start,
-    end,
-    is_last,
-    n_tied,
-    share,
-    event_weight,
-    ridge,
-    w,
-    tol,
-    max_iter,
-    hopeless,
-):
-    """Newton's method from ``w``, which becomes the result, as ``fit_model`` does for logistic regression."""
+def fit_cox(samples, known, ridge, w, limits):
+    """Newton's method from ``w``, which becomes the result, as ``fit_model`` does for logistic regression.
+
+    ``limits`` are the tolerance, the number of steps, and the objective above which it gives up.
+    """
+    tol, max_iter, hopeless = limits
     size = samples.shape[1]
     H, gradient, trial = np.empty((size, size)), np.empty(size), np.zeros(size)
-    given = samples, weight, log_weight, start, end, is_last, n_tied, share, event_weight, ridge
-    objective = expand_cox(*given, w, True, H, gradient)
-    if w.any() and objective > expand_cox(*given, trial, False, H.copy(), gradient.copy()):
+    objective = expand_cox(samples, known, ridge, w, True, H, gradient)
+    if w.any() and objective > expand_cox(samples, known, ridge, trial, False, H.copy(), gradient.copy()):
         w[:] = 0.0
-        objective = expand_cox(*given, w, True, H, gradient)
+        objective = expand_cox(samples, known, ridge, w, True, H, gradient)
     for steps in range(1, max_iter + 1):
         step = gradient.copy()
         solve_in_place(H, step)
@@ -213,7 +186,7 @@ def fit_cox(
         t = 1.0
         while True:
             trial[:] = w + t * step
-            value = expand_cox(*given, trial, not is_last, H, gradient)
+            value = expand_cox(samples, known, ridge, trial, not is_last, H, gradient)
             if value <= objective - ARMIJO * t * decrement or t < SMALLEST_STEP:
                 break
             t *= 0.5

@@ -70,8 +70,8 @@ def with_strata(y: NDArray[Any], strata: NDArray[Any], name: str) -> NDArray[Any
     missing = [_is_missing(cell) for cell in strata.tolist()]
     if any(missing):
         raise ValueError(
-            f"Input y contains a missing value among the strata {name!r}: first found in row {missing.index(True)}; give "
-            "these samples a stratum of their own, or drop them."
+            f"Input y contains a missing value among the strata {name!r}: first found in row {missing.index(True)}; "
+            "give these samples a stratum of their own, or drop them."
         )
     values = np.empty(len(y), dtype=IN_STRATA)
     values["event"], values["time"] = y["event"], y["time"]

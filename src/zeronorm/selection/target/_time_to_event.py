@@ -81,7 +81,7 @@ class TimeToEvent(Target):
         return np.asarray(self.values["time"])
 
     @property
-    def strata(self) -> NDArray[np.int64] | None:
+    def stratum(self) -> NDArray[np.int64] | None:
         """The code of the stratum of each sample, if there are strata."""
         return np.asarray(self.values["stratum"]) if "stratum" in (self.values.dtype.names or ()) else None
 
@@ -100,8 +100,8 @@ class TimeToEvent(Target):
     def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
         """Times are exchanged together with their events, and only within strata."""
         scale = np.array([max(float(np.std(x)), np.finfo(float).tiny) for x in (self.event, self.time)])
-        if self.strata is not None:
-            both = [self.strata] if groups is None else [self.strata, group_codes(groups)]
+        if self.stratum is not None:
+            both = [self.stratum] if groups is None else [self.stratum, group_codes(groups)]
             groups, design = np.unique(np.column_stack(both), axis=0, return_inverse=True)[1].ravel(), "block"
         return exchange_of(np.column_stack([self.event, self.time]) / scale, groups, design)
 

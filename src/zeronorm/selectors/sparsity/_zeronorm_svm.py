@@ -86,7 +86,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         0 counts the features; ``numpy.inf`` is the largest weight.
     loss
         "probit": the model from which the paper derives the method, where labels are signs of scores with normal
-        noise.
+        noise. "ranking": for times to an event the squared hinge of pairs of samples in the wrong order.
     C
         Factor of the hinge loss. "auto" chooses it from the data, by leave-one-out on the kernel matrix. The norm has
         no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of SVMWeights: C = 2 here is C = 1
@@ -95,7 +95,8 @@ class ZeroNormSVM(WeightedSplittingSelector):
     multi_class
         The classifiers share :math:`|w_k| = \sum_c |w_{ck}|`.
     task
-        "survival" replaces the slacks by Cox's negative log partial likelihood, with Efron's ties; q is then finite.
+        "survival" replaces the slacks by Cox's negative log partial likelihood, with Efron's ties, unless ``loss`` is
+        "ranking"; q is then finite.
     standardize
         Weights are compared, so all columns should have the same unit.
     zero_tol
@@ -156,7 +157,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         q: float = 0.0,
-        loss: Literal["hinge", "probit"] = "hinge",
+        loss: Literal["hinge", "probit", "ranking"] = "hinge",
         C: float | Literal["auto"] = "auto",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
         task: Literal["classification", "survival"] = "classification",
@@ -250,7 +251,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
             ridge = LinearProblem.of(problem, SQUARED_ERROR, 1.0, pairing=self.multi_class)
             return RescaledModels(ridge, ProbitStep(ridge.targets, self.tol))
         assert self.C_ is not None
-        loss = loss_for(problem.target, "hinge")
+        loss = loss_for(problem.target, self.loss)
         return RescaledModels(LinearProblem.of(problem, loss, self.C_ / 2.0, pairing=self.multi_class))
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:

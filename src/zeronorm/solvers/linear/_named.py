@@ -12,4 +12,4 @@ def loss_for(target: Target, name: str, epsilon: float | None = None, quantile: 
     """For times to an event the ranking hinge or, by any other name, the partial likelihood."""
     if not isinstance(target, TimeToEvent):
         return svm_loss(name, epsilon, quantile)
-    return RankingLoss(target.strata) if name == "ranking" else CoxLoss(strata=target.strata)
+    return RankingLoss(target.stratum) if name == "ranking" else CoxLoss(strata=target.stratum)

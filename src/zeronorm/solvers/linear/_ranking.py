@@ -4,9 +4,9 @@ r"""The loss of survival support vector machines: a squared hinge for each pair 
 .. math:: L(f) = \frac{1}{2 \sum_i v_i} \sum_{i: \text{event}} \sum_{t_j > t_i} v_i v_j \max(0, 1 - f_i + f_j)^2
 
 The sample with the earlier event shall have the greater predicted risk, by a margin of one (Van Belle et al. 2007; with
-squares: Pölsterl et al. 2015). For each event the samples that were observed for longer are counted by their predictions
-in a tree of partial sums (Fenwick 1994), so that value, gradient and products with the second derivatives take
-O(n log n) for the n² pairs.
+squares: Pölsterl et al. 2015). For each event the samples that were observed for longer are counted by their
+predictions in a tree of partial sums (Fenwick 1994), so that value, gradient and products with the second derivatives
+take O(n log n) for the n² pairs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class RankingLoss(SurvivalLoss):
 
     strata: NDArray[Any] | None = None
 
-    def comparisons(self, time: FloatArray, event: BoolArray, weight: FloatArray) -> ComparablePairs:
-        return ComparablePairs(time, event, weight)
+    def comparisons(self, time: FloatArray, event: BoolArray, weight: FloatArray) -> LaterPartners:
+        return LaterPartners(time, event, weight)
 
 
 @dataclass(frozen=True, eq=False)
-class ComparablePairs:
+class LaterPartners:
     """Pairs of an event and a sample that was observed for longer; arrays are in the order of the samples."""
 
     time: FloatArray
@@ -63,7 +63,7 @@ class ComparablePairs:
 class PairsAt:
     """Pairs with predictions: the loss and its derivatives."""
 
-    def __init__(self, pairs: ComparablePairs, f: FloatArray) -> None:
+    def __init__(self, pairs: LaterPartners, f: FloatArray) -> None:
         self.pairs, self.f = pairs, f
         self.share = pairs.weight / pairs.weight.sum()
 
