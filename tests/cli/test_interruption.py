@@ -51,7 +51,8 @@ for out in sys.argv[1].split():
 ended = {out: os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for out, process in processes.items()}
 print(json.dumps(ended))
 """
-RUN = "select data.csv -t label -m fisher --cv 5 --repeats 3 --features 2 --permutations 0".split()
+RUN = ["select", "data.csv", "-t", "label", "-m", "fisher", "--features", "2", "--cv", "5", "--repeats", "3"]
+RUN += ["--permutations", "0"]
 SIGNALS = {"out": signal.SIGINT, "ended": signal.SIGTERM, "killed": signal.SIGKILL}
 
 
