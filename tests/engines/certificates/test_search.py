@@ -42,6 +42,23 @@ def test_it_finds_and_proves_what_an_exhaustive_search_finds(loss):
         assert proof.bound <= best * (1 + 1e-7) + 1e-12
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_with_bounded_weights_it_finds_the_best_of_the_models_within_the_bound(loss):
+    rng = np.random.default_rng(20 + LOSSES.index(loss))
+    for _ in range(2 if loss == "hinge" else 5):
+        X, targets, cost = random_problem(rng, loss, p=5)
+        free = searched(objective_of(X, targets, cost, loss), 2)
+        largest = 0.7 * float(np.abs(free.best.weights).max())
+        best, _ = best_by_trying_all(X, targets, cost, loss, 2, max_weight=largest)
+        proof = searched(
+            objective_of(X, targets, cost, loss, largest), 2, limits=Limits.within(20.0, gap=1e-3)
+        )
+        assert np.abs(proof.best.weights).max() <= largest * (1 + 1e-12)
+        assert best * (1 - 1e-6) <= proof.best.objective <= best * (1 + 2e-3)
+        assert proof.bound <= best * (1 + 1e-6) + 1e-12
+        assert proof.gap <= 2e-3
+
+
 def test_the_two_exhaustive_searches_agree():
     rng = np.random.default_rng(2)
     for forced in ((), (2,)):

@@ -123,6 +123,20 @@ def test_anyone_can_check_a_certificate():
                 found.check(standardized(X), -targets)
 
 
+def test_a_bound_of_the_weights_is_stated_and_checked():
+    X, y, _ = table()
+    targets = np.where(y == 1, 1.0, -1.0)
+    free = optimality_gap(X, y, [0, 2], loss="squared_error", C=0.1)
+    found = optimality_gap(X, y, [0, 2], loss="squared_error", C=0.1, max_weight=0.2)
+    assert found.objective > free.objective
+    assert found.dual_bound > free.dual_bound
+    assert found.check(standardized(X), targets) == pytest.approx(found.dual_bound, rel=1e-6)
+    assert "2 features with weights of at most 0.2" in found.sentence()
+    best = BestSubset(2, loss="squared_error", C=0.1, max_weight=0.2).fit(X, y)
+    assert best.status_ == "optimal"
+    assert best.certificates_[2].objective <= found.objective * (1 + 1e-9)
+
+
 def test_a_selector_brings_its_subset():
     X, y, signal = table()
     by_selector = optimality_gap(X, y, AROM(2).fit(X, y), loss="hinge", C=0.1)
@@ -151,6 +165,7 @@ def test_a_weight_of_two_is_a_duplicated_sample():
     ("change", "message"),
     [
         ({"C": np.inf}, "finite number greater than 0"),
+        ({"max_weight": 0.0}, "'max_weight' parameter of optimality_gap must be"),
         ({"support": []}, "at least one of the 7 columns"),
         ({"support": [7]}, "positions from 0 on"),
         ({"loss": "absolute"}, "must be one of 'squared_error', 'hinge'"),

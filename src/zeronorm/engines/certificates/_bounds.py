@@ -14,6 +14,11 @@ Several classes, one against the rest with the same features, have one α each; 
 :math:`q_j` is the sum over the classes, because each of them is trained on the same S. The maximum over S is the sum
 of the k largest :math:`q_j`; with feature groups, the linear relaxation of the knapsack of whole groups.
 
+If no weight may exceed M, the maximum over the weight is smaller (Hazimeh, Mazumder & Saab 2022):
+
+.. math:: q_j = \max_{|w| \le M} 2 w\, x_j^\top \alpha - w^2 = M (2 |x_j^\top \alpha| - M)
+          \quad \text{where } |x_j^\top \alpha| > M.
+
 Rounding cannot raise a bound: the dual variables are multiples of a power of two whose sum is exactly zero,
 products with the columns are enlarged by the largest possible rounding error, and the last operations round outwards.
 """
@@ -45,13 +50,15 @@ ERROR_OF_NORM = 1.0 + 1e-6  # a computed norm may be too small by this factor
 class Objective:
     """The regularised loss of one linear model per column of ``targets``, trained on the same features.
 
-    ``cost`` holds C times the weight of each sample.
+    ``cost`` holds C times the weight of each sample. ``max_weight`` bounds the weight of a feature; with several
+    models or feature groups, the root of the sum of squares over models, and of its mean over the group.
     """
 
     design: Design
     targets: FloatArray
     cost: FloatArray
     loss: DualLoss
+    max_weight: float = math.inf
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -154,6 +161,14 @@ class Units:
         np.add.at(sums, self.code, q)
         return sums
 
+    def gains(self, q: FloatArray, max_weight: float) -> FloatArray:
+        """Upper bounds of the value of each unit, from squared products of its features and the largest weight."""
+        q, reach = self.sums(q), max_weight * np.sqrt(self.sizes)
+        over = q > reach**2
+        if over.any():
+            q[over] = reach[over] * (2.0 * np.sqrt(q[over]) - reach[over]) * (1.0 + 8.0 * UNIT_ROUNDOFF)
+        return q
+
     def columns(self, units: IntArray) -> IntArray:
         """The features of some units, sorted."""
         return np.sort(units) if self.are_single else np.flatnonzero(np.isin(self.code, units))
@@ -244,7 +259,9 @@ class DualBound:
     @classmethod
     def at(cls, objective: Objective, units: Units, alpha: FloatArray) -> DualBound:
         """Evaluate the feasible point near ``alpha``; one pass over the data."""
-        return cls.from_products(objective, alpha, lambda a: units.sums(objective.squared_products(a)))
+        return cls.from_products(
+            objective, alpha, lambda a: units.gains(objective.squared_products(a), objective.max_weight)
+        )
 
     @classmethod
     def from_products(

@@ -15,7 +15,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
-from zeronorm.engines.certificates._refit import Refit, refit
+from zeronorm.engines.certificates._refit import Refit, trained
 from zeronorm.engines.certificates._relaxation import Relaxation, Relaxed, Start
 
 ROUNDING_GAP = 1e-6  # relative gap up to which a subset is called optimal
@@ -123,7 +123,7 @@ class SubsetProof:
         columns = self.units.columns(units)
         key = columns.tobytes()
         if key not in self._refits:
-            self._refits[key] = refit(self.objective, columns)
+            self._refits[key] = trained(self.relaxation, columns)
         found = self._refits[key]
         if self.best is None or found.objective < self.best.objective:
             self.best = found

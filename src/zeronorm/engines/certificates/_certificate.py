@@ -31,8 +31,8 @@ class Certificate:
     status : {"optimal", "gap", "limit"}
         "optimal": the gap is at most 1e-6. "gap": the tolerance was reached. "limit": the time or the number
         of nodes was reached first.
-    loss, C : str, float
-        What the objective is.
+    loss, C, max_weight : str, float, float
+        What the objective is, and the largest absolute weight of the compared models; infinite without a bound.
     alpha : ndarray of shape (n_samples, n_models)
         Dual variables that prove ``dual_bound`` without any search; see `check`.
     dual_bound : float
@@ -56,6 +56,7 @@ class Certificate:
     status: str
     loss: str
     C: float
+    max_weight: float
     alpha: FloatArray
     dual_bound: float
     better: IntArray | None
@@ -77,6 +78,8 @@ class Certificate:
     def sentence(self) -> str:
         """What is proved, as text for a report."""
         features = "1 feature" if self.size == 1 else f"{self.size} features"
+        if math.isfinite(self.max_weight):
+            features += f" with weights of at most {self.max_weight:.3g}"
         if self.is_optimal:
             return f"No subset of {features} has a smaller objective (proved to one part in a million)."
         percent = math.ceil(1000.0 * self.gap) / 10.0
@@ -97,7 +100,9 @@ class Certificate:
         loss, v = dual_loss(self.loss), self.alpha / cost[:, None]
         if np.any(self.alpha.sum(axis=0) != 0.0) or not np.allclose(loss.feasible(v, targets), v, atol=1e-12):
             raise ValueError("The dual variables of this certificate do not belong to these targets.")
-        values = np.sum((X.T @ self.alpha) ** 2, axis=1)
+        q = np.sum((X.T @ self.alpha) ** 2, axis=1)
+        M = min(self.max_weight, float(np.sqrt(q.max())))  # a larger one changes nothing
+        values = np.where(q > M**2, M * (2.0 * np.sqrt(q) - M), q)
         return float(
             np.sum(cost[:, None] * loss.dual(v, targets)) - 0.5 * np.sort(values)[-self.size :].sum()
         )
@@ -122,6 +127,7 @@ def certificate_of(
         status=status.value,
         loss=name,
         C=C,
+        max_weight=objective.max_weight,
         alpha=proof.root.dual.alpha,
         dual_bound=min(proof.root.bound, bound),
         better=proof.best.columns if is_better else None,

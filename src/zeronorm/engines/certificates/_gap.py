@@ -35,6 +35,7 @@ def optimality_gap(
     *,
     loss: Literal["squared_error", "hinge", "squared_hinge", "logistic"] | None = None,
     C: float | Literal["auto"] = "auto",
+    max_weight: float | None = None,
     task: Literal["classification", "regression"] = "classification",
     sample_weight: ArrayLike | None = None,
     feature_groups: Any = None,
@@ -66,6 +67,10 @@ def optimality_gap(
         None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
     C : float or "auto", default='auto'
         Cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
+    max_weight : float or None, default=None
+        Compare only models whose weights are at most this in absolute value: with a bound little above the weights of
+        the best model the gap closes much sooner, but says nothing about models with larger weights. With several
+        classes it bounds the root of the sum of their squares, with feature groups that of their mean over the group.
     task : {"classification", "regression"}, default='classification'
         Whether y holds classes or real numbers; a selector knows its own.
     sample_weight : array or None, default=None
@@ -115,9 +120,15 @@ def optimality_gap(
         raise ValueError(
             f"The 'C' parameter of optimality_gap must be a finite number greater than 0, or 'auto'. Got {C} instead."
         )
+    reach = np.inf if max_weight is None else float(max_weight)
+    if not reach > 0.0:
+        raise ValueError(
+            f"The 'max_weight' parameter of optimality_gap must be a number greater than 0, or None. Got {max_weight} "
+            "instead."
+        )
     if standardize:
         design = design.standardized(sample_weight=None if sample_weight is None else weight)
-    objective = Objective(design, targets, cost * weight, dual_loss(used))
+    objective = Objective(design, targets, cost * weight, dual_loss(used), reach)
     columns = _columns(support, design)
     groups = parse_feature_groups(feature_groups, design.n_features, names)
     forced = parse_always_keep(always_keep, design.n_features, names)

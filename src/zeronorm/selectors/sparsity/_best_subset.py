@@ -17,7 +17,7 @@ from zeronorm.engines.certificates._branching import Limits, Proof, ProofStatus,
 from zeronorm.engines.certificates._certificate import Certificate, all_subsets, certificate_of
 from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._gap import automatic_cost
-from zeronorm.engines.certificates._refit import refit
+from zeronorm.engines.certificates._refit import refit, trained
 from zeronorm.engines.certificates._relaxation import Relaxation, Start
 from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
@@ -97,6 +97,9 @@ class BestSubset(WeightedSelector):
     C
         "auto": 10 divided by the number of samples (the sum of their weights), which shrinks the weight of one feature
         by about a tenth in least squares.
+    max_weight
+        None: no bound. With a bound the best of the models that keep it is sought, and proved much sooner; with several
+        classes it bounds the root of the sum of their squares, with feature groups that of their mean over the group.
     gap_tol
         0: the search of a size ends only at the optimum.
     time_limit
@@ -138,6 +141,7 @@ class BestSubset(WeightedSelector):
         *,
         loss: Literal["auto", "squared_error", "hinge", "squared_hinge", "logistic"] = "auto",
         C: float | Literal["auto"] = "auto",
+        max_weight: float | None = None,
         task: Literal["classification", "regression"] = "classification",
         gap_tol: float = 0.0,
         time_limit: float = 60.0,
@@ -152,6 +156,7 @@ class BestSubset(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.loss = loss
         self.C = C
+        self.max_weight = max_weight
         self.task = task
         self.gap_tol = gap_tol
         self.time_limit = time_limit
@@ -196,13 +201,14 @@ class BestSubset(WeightedSelector):
             problem.around_zero().target.columns(),
             self.C_ * weight,
             dual_loss(self._certified_loss()),
+            self.max_weight or np.inf,
         )
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():
             search = _PathSearch(self, problem, objective)
             proofs = search.run()
             if problem.feature_groups is None:
-                proofs = _with_first_copies(problem, objective, proofs)
+                proofs = _with_first_copies(problem, search.relaxation, proofs)
             alone = objective.squared_products(objective.balanced(search.empty.alpha))
         self.certificates_ = {
             size: certificate_of(
@@ -309,7 +315,9 @@ class _PathSearch:
         return [fit.columns for fit in fits]
 
 
-def _with_first_copies(problem: Problem, objective: Objective, proofs: dict[int, Proof]) -> dict[int, Proof]:
+def _with_first_copies(
+    problem: Problem, relaxation: Relaxation, proofs: dict[int, Proof]
+) -> dict[int, Proof]:
     """The same proofs, with the first of equal columns in each subset; objectives do not change."""
     first = first_copies(problem.design)
     is_copied = np.bincount(first, minlength=first.size) > 1
@@ -323,7 +331,7 @@ def _with_first_copies(problem: Problem, objective: Objective, proofs: dict[int,
             chosen.append(np.setdiff1d(np.flatnonzero(first == code), kept)[:count])
         columns = np.sort(np.concatenate(chosen))
         same = np.array_equal(columns, proof.best.columns)
-        changed[size] = proof if same else replace(proof, best=refit(objective, columns))
+        changed[size] = proof if same else replace(proof, best=trained(relaxation, columns))
     return changed
 
 
