@@ -71,6 +71,34 @@ def descend(
 
 
 @kernel
+def largest_of(values: FloatArray, allowed: BoolArray, count: int) -> FloatArray:
+    """The largest ``count`` of the allowed values, in a heap whose first value is the smallest."""
+    heap = np.full(count, -np.inf)
+    for i in range(values.size):
+        if values[i] > heap[0] and allowed[i]:
+            at, child = 0, 1
+            while child < count:
+                if child + 1 < count and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= values[i]:
+                    break
+                heap[at] = heap[child]
+                at, child = child, 2 * child + 1
+            heap[at] = values[i]
+    return heap
+
+
+@kernel
+def sums_of_squares(products: FloatArray, error: FloatArray, norms: FloatArray) -> FloatArray:
+    """For each row, the sum of the squares of what its products may be, with an error per column and unit of norm."""
+    total = np.zeros(products.shape[0])
+    for j in range(products.shape[0]):
+        for c in range(products.shape[1]):
+            total[j] += (abs(products[j, c]) + error[c] * norms[j]) ** 2
+    return total
+
+
+@kernel
 def shares(
     W: FloatArray,
     starts: Int64Array,

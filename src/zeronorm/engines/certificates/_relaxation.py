@@ -381,10 +381,10 @@ class _Restricted:
     def violators(self, dual: DualBound) -> IntArray:
         """Units not in use whose value exceeds the smallest of those that are chosen, the largest first."""
         last, _ = self.candidates.thresholds(dual.q)
-        density = np.where(self.candidates.free, dual.q / self.relaxation.units.sizes, -1.0)
-        density[self.units] = -1.0
+        density = dual.q if self.relaxation.units.are_single else dual.q / self.relaxation.units.sizes
         limit = min(2.0 * self.multiplier, last) * (1.0 + VIOLATION)
         found = np.flatnonzero(density > limit)
+        found = np.setdiff1d(found[self.candidates.free[found]], self.units, assume_unique=True)
         count = max(FEWEST_ADDED, self.units.size // 4)
         if found.size > count:
             found = found[np.argpartition(-density[found], count - 1)[:count]]
