@@ -40,6 +40,7 @@ def processor_seconds(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def peer_path(X: np.ndarray, y: np.ndarray, C: float, size: int) -> list[Any]:
+    np.inf = np.inf  # type: ignore[attr-defined]  # the name of NumPy 1, which l0bnb 1.0.0 uses
     from l0bnb import fit_path
 
     with contextlib.redirect_stdout(io.StringIO()):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.certificates._bounds import CompetingUnits, Objective, Units
-from zeronorm.engines.certificates._branching import Proof, ProofStatus, relative_gap
 from zeronorm.engines.certificates._conjugates import dual_loss
+from zeronorm.engines.certificates._proof import ROUNDING_GAP, Proof, ProofStatus, SearchState, relative_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,8 @@ class Certificate:
         Time of the search.
     history : tuple
         Triples (seconds, bound, objective of the best subset), in the course of the search.
+    state : SearchState or None
+        With it a later search continues.
     """
 
     support: IntArray
@@ -64,6 +66,7 @@ class Certificate:
     n_nodes: int
     seconds: float
     history: tuple[tuple[float, float, float], ...]
+    state: SearchState | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -88,6 +91,19 @@ class Certificate:
             lower = math.floor(1000.0 * relative_gap(self.objective, self.better_objective)) / 10.0
             text += f" A subset that is better by {lower:.1f} % was found."
         return text
+
+    def state_for(self, objective: Objective, size: int, loss: str, C: float) -> SearchState | None:
+        """The state from which a search with these settings continues; an error if it was another problem."""
+        own, asked = (
+            f"size {k}, loss {name!r}, C {c:.17g}, max_weight {m:.17g}"
+            for k, name, c, m in (
+                (self.size, self.loss, self.C, self.max_weight),
+                (size, loss, C, objective.max_weight),
+            )
+        )
+        if own != asked:
+            raise ValueError(f"The earlier search had {own}; it cannot continue with {asked}.")
+        return self.state
 
     def check(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute ``dual_bound`` again, for single features and up to rounding, from the columns as they were used.
@@ -115,7 +131,7 @@ def certificate_of(
     is_better = proof.best.objective < value * (1.0 - 1e-9)
     bound = min(proof.bound, value)
     status = proof.status
-    if relative_gap(value, bound) <= 1e-6:
+    if relative_gap(value, bound) <= ROUNDING_GAP:
         status = ProofStatus.OPTIMAL
     elif status is ProofStatus.OPTIMAL:
         status = ProofStatus.GAP
@@ -135,6 +151,7 @@ def certificate_of(
         n_nodes=proof.n_nodes,
         seconds=proof.seconds,
         history=tuple(proof.history),
+        state=proof.state,
     )
 
 

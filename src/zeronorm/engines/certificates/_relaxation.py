@@ -13,13 +13,14 @@ the columns that are missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.design._chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
 from zeronorm.engines.certificates._columns import ColumnsInUse
 from zeronorm.engines.certificates._conjugates import DualLoss, SquaredError
@@ -102,15 +103,26 @@ class Relaxation:
         self.deadline = deadline
         self.store = ColumnsInUse(objective)
         self.n_passes = 0
+        self.was_interrupted = False
         self._remaining: tuple[IntArray, Design] | None = None
 
     def begin(self, deadline: Callable[[], bool]) -> None:
         """Consider all columns again, for another search, which ends at this deadline."""
-        self._remaining, self.deadline = None, deadline
+        self._remaining, self.deadline, self.was_interrupted = None, deadline, False
+
+    @property
+    def must_end(self) -> bool:
+        """Whether no time is left, or Ctrl-C was pressed."""
+        return self.was_interrupted or self.deadline()
 
     def restrict(self, units: IntArray) -> None:
-        """Consider only these units from now on; their columns are kept together for the passes over the data."""
+        """Consider only these units from now on; their columns are kept together for the passes over the data.
+
+        While they would take more memory than blocks of data on disk may, all columns are considered.
+        """
         columns = self.units.columns(units)
+        if 8 * self.objective.design.n_samples * columns.size > DEFAULT_MEMORY_BUDGET:
+            return
         if self._remaining is None or columns.size < 0.7 * self._remaining[0].size:
             self._remaining = (columns, self.objective.design.take(columns).in_memory())
 
@@ -145,8 +157,23 @@ class Relaxation:
     ) -> Relaxed:
         """Maximise the bound for these subsets, until it reaches ``cutoff`` or is within ``tol`` of the best.
 
-        The bound returned is the best of all rounds.
+        The bound returned is the best of all rounds. After Ctrl-C it is that of the rounds so far, if there is one.
         """
+        best: Relaxed | None = None
+        try:
+            for best in self._rounds(candidates, start, cutoff, tol):  # noqa: B007
+                pass
+        except KeyboardInterrupt:
+            self.was_interrupted = True
+            if best is None:
+                raise
+        assert best is not None
+        return best
+
+    def _rounds(
+        self, candidates: CompetingUnits, start: Start, cutoff: float, tol: float
+    ) -> Iterator[Relaxed]:
+        """The best solution so far, after each pass over the data."""
         state = _Restricted.begin(self, candidates, start)
         best: Relaxed | None = None
         alpha = start.alpha
@@ -160,9 +187,10 @@ class Relaxation:
             before = -np.inf if best is None else best.bound
             if best is None or bound > best.bound:
                 best = state.result(bound, dual, n_rounds)
+            yield best
             missing = state.violators(dual)
             value = state.value(self.objective.loss)
-            if bound >= cutoff or self.deadline():
+            if bound >= cutoff or self.must_end:
                 break
             # In a node it is enough to leave a tenth of what is missing to the cutoff.
             enough = max(tol * value, UNDECIDED * (min(cutoff, value) - best.bound))
@@ -172,8 +200,6 @@ class Relaxation:
             if not (missing.size or progress) or value - best.bound <= enough:
                 break
             state.extend(missing)
-        assert best is not None
-        return best
 
 
 @dataclass(eq=False)
