@@ -18,7 +18,7 @@ from zeronorm.engines.logistic_exchanges import _splicing as splicing
 from zeronorm.engines.logistic_exchanges._exchanges import Candidates, LogisticSubsets, QuadraticModel
 from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures, largest
 from zeronorm.selectors.sparsity._zeronorm_logistic import tangent_factors
-from zeronorm.solvers._logistic import L1Logistic
+from zeronorm.solvers.l1_smooth._logistic import L1Logistic
 
 
 def planted_problem(seed, n=60, p=12, k=4, correlation=0.0):

@@ -11,7 +11,7 @@ from small_problems import problem_of
 from zeronorm import AROM, RFE, Grafting, SVMWeights
 from zeronorm.models import CoxRegression
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.solvers._cox import CoupledCox
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
 from zeronorm.solvers.linear._cox import RiskSets
 
 

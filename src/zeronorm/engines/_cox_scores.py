@@ -74,9 +74,9 @@ def adjusted_score_tests(problem: Problem, ties: Ties) -> tuple[FloatArray, Floa
     assert found.weights is not None
     log_risk = Z @ found.weights
     slope, variance, constant = score_tests(problem.design, sets, log_risk)
-    curved = sets.at(log_risk).product(Z)
-    explained = problem.design.transpose_dot(curved)
-    lost = np.einsum("kj,kj->k", explained, np.linalg.solve(Z.T @ curved, explained.T).T)
+    curvature_of_covariates = sets.at(log_risk).product(Z)
+    explained = problem.design.transpose_dot(curvature_of_covariates)
+    lost = np.einsum("kj,kj->k", explained, np.linalg.solve(Z.T @ curvature_of_covariates, explained.T).T)
     left = np.where(variance - lost > LEAST_LEFT * variance, variance - lost, 0.0)
     constant |= left == 0.0
     return np.where(constant, 0.0, slope), left, constant

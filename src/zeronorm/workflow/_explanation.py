@@ -95,7 +95,7 @@ class Explanation:
             self._of_ranks(),
             self._of_folds(),
             self._of_effect(),
-            *self._of_place(),
+            *self._of_stand_in(),
         ]
         found += [self._of_error(), self.substitutes, *(f"Not known: {text}." for text in self.unknown)]
         return [sentence for sentence in found if sentence]
@@ -121,7 +121,7 @@ class Explanation:
             f"{self.p_holm:.2g} (Holm)."
         )
 
-    def _of_place(self) -> list[str]:
+    def _of_stand_in(self) -> list[str]:
         if self.p_given_selected is None:
             return []
         others = "the other selected features" if self.is_selected else "the selected features"
@@ -258,8 +258,8 @@ def _explained(result: ResultData, run: FinishedRun, index: int) -> Explanation:
     }
     # Beside covariates, what a swap costs is not known: it is measured for features alone.
     if run.whole.task in SERVED and run.columns.size and run.whole.covariates is None:
-        place = _place(run, index)
-        known |= place | _errors(run, index, place["replaced_by"])
+        stand_in = _stand_in(run, index)
+        known |= stand_in | _errors(run, index, stand_in["replaced_by"])
     names = run.whole.feature_names
     known["substitutes"] = _substitutes_of(result, index)
     if known.get("replaced_by") is not None:
@@ -279,7 +279,7 @@ def _ranks(result: ResultData, run: FinishedRun, index: int) -> dict[str, int]:
     return ranks
 
 
-def _place(run: FinishedRun, index: int) -> dict[str, Any]:
+def _stand_in(run: FinishedRun, index: int) -> dict[str, Any]:
     """The association given the selected features, and the one of them without which it is the strongest."""
     others = run.columns[run.columns != index]
     X, target = _independent(run, np.append(others, index))

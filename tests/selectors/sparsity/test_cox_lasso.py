@@ -11,7 +11,7 @@ from small_problems import problem_of
 from zeronorm import CoxLasso
 from zeronorm.selection._covariates import Covariates
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.solvers._cox import CoupledCox, minimise_with_unit_penalty
+from zeronorm.solvers.l1_smooth._cox import CoupledCox, minimise_with_unit_penalty
 from zeronorm.solvers.linear._cox import RiskSets
 
 

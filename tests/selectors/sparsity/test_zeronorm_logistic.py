@@ -19,7 +19,7 @@ from zeronorm.engines.logistic_exchanges._exchanges import (
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
 from zeronorm.selectors.sparsity._zeronorm_logistic import SURROGATES, _extended_bic, tangent_factors
-from zeronorm.solvers._logistic import CoupledLogistic
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 SIZES = (1, 2, 3, 4)
 

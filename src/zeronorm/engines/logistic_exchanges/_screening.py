@@ -46,7 +46,7 @@ FIRST_SHARE, FIRST_FEATURES = 16, 4096  # features that are examined first
 Found = tuple[IntArray, NDArray[np.float32]]
 
 _NO_FACTOR = np.empty(0)
-_NO_PLACE = np.empty(0, dtype=np.intp)
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class StrongestFeatures:
@@ -168,7 +168,7 @@ class CoarseCopy:
         if size:
             in_threads(read, size)
         slices = [
-            np.concatenate([_NO_PLACE, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
+            np.concatenate([_NO_COLUMNS, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
             for q in range(n_queries)
         ]
         return [(found[q, index], estimate[q, index]) for q, index in enumerate(slices)]

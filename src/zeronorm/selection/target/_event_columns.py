@@ -17,11 +17,11 @@ ACCEPTED = (
     "Give scikit-survival's structured array, a table with two columns, a time and an event (1 or True if it happened, "
     "0 or False if the sample was censored), or times alone if every sample had the event"
 )
-EVENT_WORDS = re.compile(
+EVENT_TEXTS = re.compile(
     "1|true|yes|y|event|dead|died|death|deceased|failed|failure|relapsed?|recurrence|recurred|recurred/progressed"
     "|progression|progressed|uncensored|observed"
 )
-CENSORED_WORDS = re.compile(
+CENSORED_TEXTS = re.compile(
     "0|false|no|n|(no|without)[ _]event|censored|alive|living|survived|lost|disease[ -]?free"
 )
 NAMES_OF_EVENTS = re.compile(
@@ -115,8 +115,8 @@ def _event_code(cell: Any) -> bool | None:
     if isinstance(cell, (bool, int, float)):
         return bool(cell) if cell in (0, 1) else None
     parts = [part.strip() for part in str(cell).lower().split(":")]
-    for words, happened in ((EVENT_WORDS, True), (CENSORED_WORDS, False)):
-        if all(words.fullmatch(part) for part in parts):
+    for pattern, happened in ((EVENT_TEXTS, True), (CENSORED_TEXTS, False)):
+        if all(pattern.fullmatch(part) for part in parts):
             return happened
     return None
 
@@ -183,10 +183,10 @@ def _event_column(columns: Mapping[Any, NDArray[Any]]) -> Any:
             "scikit-survival's structured array."
         )
     name = possible[0]
-    is_words = columns[name].dtype.kind in "OUS" and any(
+    is_text = columns[name].dtype.kind in "OUS" and any(
         isinstance(cell, str) for cell in columns[name].tolist()
     )
-    if not is_words and NAMES_OF_NO_EVENT.search(str(name).lower()):
+    if not is_text and NAMES_OF_NO_EVENT.search(str(name).lower()):
         raise ValueError(
             f"The column {name!r} of y seems to say that no event happened, while 1 must mean that it did. Recode it, "
             "or rename it to 'event'."

@@ -93,8 +93,8 @@ class TimeToEvent(Target):
 
     def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
         """Times are exchanged together with their events."""
-        spread = np.array([max(float(np.std(x)), np.finfo(float).tiny) for x in (self.event, self.time)])
-        return exchange_of(np.column_stack([self.event, self.time]) / spread, groups, design)
+        scale = np.array([max(float(np.std(x)), np.finfo(float).tiny) for x in (self.event, self.time)])
+        return exchange_of(np.column_stack([self.event, self.time]) / scale, groups, design)
 
     @classmethod
     def check_folds(cls, y: Any, n_folds: int) -> None:

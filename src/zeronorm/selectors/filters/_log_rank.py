@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from zeronorm._types import FloatArray
@@ -58,19 +56,6 @@ class LogRankScore(BaseSelector):
     >>> LogRankScore(2).fit(X, y).get_support(indices=True).tolist()
     [0, 1]
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        estimator: Any = None,
-        feature_groups: Any = None,
-        always_keep: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.estimator = estimator
-        self.feature_groups = feature_groups
-        self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
         sets = risk_sets_of(problem, "breslow")

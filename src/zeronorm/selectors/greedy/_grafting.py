@@ -14,7 +14,8 @@ from zeronorm.selection._kinds import choice, exceptions, parameter_error
 from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.selectors._base import WeightedSelector, require_for_survival
+from zeronorm.selectors._base import WeightedSelector
+from zeronorm.selectors._requirements import require_for_survival
 from zeronorm.solvers.linear._cox import COX
 from zeronorm.solvers.linear._losses import LOSS_NAME, LOSSES
 from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSolution, solve_working_set

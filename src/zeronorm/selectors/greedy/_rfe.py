@@ -50,13 +50,8 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors._base import (
-    BaseSelector,
-    WeightedSplittingSelector,
-    require_for_survival,
-    require_labels,
-    require_real_target,
-)
+from zeronorm.selectors._base import BaseSelector, WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival, require_labels, require_real_target
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import (
     LOGISTIC,

@@ -27,7 +27,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival, require_real_target
+from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival, require_real_target
 from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Loss, Norm, loss_for, svm_loss
 
 # Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because

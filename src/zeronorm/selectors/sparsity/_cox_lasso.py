@@ -11,7 +11,7 @@ from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._cox import CoupledCox
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
 
 
 @register(

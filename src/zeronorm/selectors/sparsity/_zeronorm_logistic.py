@@ -18,7 +18,7 @@ from zeronorm.selection._kinds import POSITIVE, exceptions
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._logistic import CoupledLogistic
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 

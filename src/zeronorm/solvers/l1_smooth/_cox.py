@@ -18,7 +18,9 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._lasso import descend_coordinates
-from zeronorm.solvers._logistic import CoupledModels, L1Model, _WorkingSet, with_covariates
+from zeronorm.solvers.l1_smooth._coupled import CoupledModels, with_covariates
+from zeronorm.solvers.l1_smooth._model import L1Model
+from zeronorm.solvers.l1_smooth._working_set import WorkingSet
 from zeronorm.solvers.linear._cox import RiskSets, RiskSetsAt
 
 MOST_CROSSINGS = 3  # of zero, before coordinate descent finds the signs again
@@ -49,7 +51,7 @@ class L1Cox(L1Model):
 
     def _quadratic_step(
         self,
-        part: _WorkingSet,
+        part: WorkingSet,
         f: FloatArray,
         slope: FloatArray,
         w: FloatArray,
