@@ -1,6 +1,6 @@
 """Proofs of best subsets among up to a million features: on the processor, and on a GPU if there is one.
 
-``python benchmarks/bench_proof_wide.py [--features 1000000] [--samples 1000] [--C 0.01] [--loss squared_error] [--gpu]``
+``python benchmarks/bench_proof_wide.py [--features 1000000] [--samples 1000] [--C 0.01] [--gpu]``
 prints seconds of the relaxation alone (second run; the first compiles) and of the proof to a gap of 1 %, and the memory
 beside the data.
 """
@@ -95,7 +95,8 @@ def main() -> None:
     seconds = time.perf_counter() - begun
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
     print(
-        f"{head}: proof {seconds:.1f} s, gap {100 * found.gap:.2f} %, {found.n_nodes} nodes, {memory:.2f} GB beside the data",
+        f"{head}: proof {seconds:.1f} s, gap {100 * found.gap:.2f} %, {found.n_nodes} nodes, "
+        f"{memory:.2f} GB beside the data",
         flush=True,
     )
 
