@@ -79,10 +79,8 @@ PART_OF_THE_SAME_COST = 0.25
 LINEAR_COSTS = (1.0, 0.1, 0.01)  # C of the linear SVMs that are compared, the usual one first
 SIZES_FOR_COSTS = 8  # they are compared at about so many of the sizes
 FEW_COLUMNS = 50  # up to this number of columns every size is tried
-EVERY_SIZE, NEXT_SIZE = (
-    12,
-    1.3,
-)  # with more, every size up to 12, then each by this factor larger than the last
+# With more, every size up to 12, then each by this factor larger than the last.
+EVERY_SIZE, NEXT_SIZE = 12, 1.28
 LARGEST_DEFAULT_SIZE = 500
 # Lower bound of R²: the error of a linear model far from its samples is unbounded.
 WORST_SHARE = -1.0
@@ -184,7 +182,7 @@ class AutoSelector(SplittingSelector):
         target the smallest number is chosen if no number predicts better than the mean of the target by more than one
         standard error.
     sizes
-        None: every size up to 12 (up to 50 columns, every size), then each about a third larger than the last, 500 at
+        None: every size up to 12 (up to 50 columns, every size), then each about a quarter larger than the last, 500 at
         most.
     n_jobs
         The folds are divided among them.
