@@ -298,9 +298,6 @@ def without_identifiers(draft: Draft, options: TableOptions) -> tuple[Draft, lis
     )
 
 
-# -- Covariates ---------------------------------------------------------------------------------------
-
-
 def groups_beside_features(options: TableOptions) -> tuple[str, ...]:
     """The column of the sample groups, where it is also a covariate: its values are then codes of categories."""
     return tuple(name for name in options.adjust if name == options.sample_groups)

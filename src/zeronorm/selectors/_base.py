@@ -1,7 +1,7 @@
 """Base classes of all selectors.
 
 ``fit`` turns the data into a ``Design``, validates once, builds the ``Problem``, calls ``_select`` and
-stores the result. A method implements only ``_select`` and its constructor.
+stores the result. A method implements only ``_select`` and, if it has parameters of its own, its constructor.
 """
 
 from __future__ import annotations
@@ -90,9 +90,20 @@ class BaseSelector(FinalModel, CheckedParameters, SelectorMixin, BaseEstimator):
     # Loss of the linear models that the method trains on classes; None if it trains none.
     _linear_loss: ClassVar[str | None] = None
 
-    n_features_to_select: int | float | None
-
     _adjusted: NDArray[np.intp] = NO_COLUMNS  # positions of the covariates in X
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
 
     # -- for methods to implement ---------------------------------------------------------------
 

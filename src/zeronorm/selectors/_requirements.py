@@ -9,6 +9,8 @@ import numpy as np
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection.target import TimeToEvent
 
+RANKING = "ranking"  # the value of a ``loss`` parameter
+
 
 def require_real_target(selector: Any) -> None:
     """Raise an error for a loss that needs a real target where the target is classes."""
@@ -17,11 +19,14 @@ def require_real_target(selector: Any) -> None:
 
 
 def require_for_survival(selector: Any, **accepted: Any) -> None:
-    """Raise an error for a parameter that has another value than the one that the partial likelihood allows."""
+    """Raise an error for a parameter that has another value than the one that losses of times to an event allow."""
+    is_ranking = getattr(selector, "loss", None) == RANKING
     if selector._target_type() is not TimeToEvent:
+        if is_ranking:
+            raise parameter_error(selector, "loss", "a loss of this task; 'ranking' needs task='survival'")
         return
     for name, value in accepted.items():
-        if getattr(selector, name) != value:
+        if getattr(selector, name) != value and not (name == "loss" and is_ranking):
             raise parameter_error(selector, name, f"{value!r} with task='survival'")
     if not isinstance(getattr(selector, "C", 1.0), str) and np.isinf(getattr(selector, "C", 1.0)):
         raise parameter_error(selector, "C", "finite with task='survival'")

@@ -21,13 +21,13 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.design._dense import DenseDesign
-from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._kernels import (
     add_squares,
     coarse_reach,
     exact_squares,
     to_bytes,
 )
+from zeronorm.engines.logistic_exchanges._subsets import Subsets
 from zeronorm.execution import available_bytes, in_threads
 from zeronorm.solvers._geometry import MOST_IN_DOUBT
 
@@ -52,7 +52,7 @@ _NO_COLUMNS = np.empty(0, dtype=np.intp)
 class StrongestFeatures:
     """Finds the eligible features with the largest sum of squared products over their variance."""
 
-    def __init__(self, model: LogisticSubsets, eligible: IntArray, variance: FloatArray) -> None:
+    def __init__(self, model: Subsets, eligible: IntArray, variance: FloatArray) -> None:
         self.model = model
         self.n_eligible = eligible.size
         self._precision = 1.0 / variance

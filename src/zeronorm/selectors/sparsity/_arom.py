@@ -100,10 +100,12 @@ class AROM(WeightedSplittingSelector):
         common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
         In classification, y with several columns of 0 and 1 is a multi-label problem. "survival" trains Cox models by
-        the partial likelihood, with Efron's ties and C as its cost; it needs ``norm="l2"``.
+        the partial likelihood, with Efron's ties and C as its cost, unless ``loss`` is "ranking"; it needs
+        ``norm="l2"``.
     loss
         Loss of the ℓ2 norm. For regression also "huber", which counts errors beyond ε linearly, and "quantile"; both
-        need ``norm="l2"`` and ``slack_norm=2``.
+        need ``norm="l2"`` and ``slack_norm=2``. For times to an event "ranking" is the squared hinge of pairs of
+        samples in the wrong order.
     epsilon
         "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation);
         1.345 times that scale for ``loss="huber"``.
@@ -165,7 +167,7 @@ class AROM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1", "switch"] = "l2",
-        loss: Literal["squared", "huber", "quantile"] = "squared",
+        loss: Literal["squared", "huber", "quantile", "ranking"] = "squared",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",

@@ -19,8 +19,8 @@ from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._gap import automatic_cost
 from zeronorm.engines.certificates._refit import refit
 from zeronorm.engines.certificates._relaxation import Relaxation, Start
-from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.engines.logistic_exchanges._subsets import LogisticSubsets
 from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions, parameter_error
