@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from zeronorm._jit import dividing_kernel
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.execution import one_thread_for_factors
 
 RESIDUAL = 1e-12  # largest residual of the normal equations, relative to their terms
 WORST_CONDITION = 1e8
@@ -347,7 +348,8 @@ def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatAr
 
 def factor_of(system: FloatArray) -> FloatArray:
     """The upper triangular Cholesky factor; the system is overwritten."""
-    factor, not_definite = dpotrf(system.T, overwrite_a=True)
+    with one_thread_for_factors(len(system)):
+        factor, not_definite = dpotrf(system.T, overwrite_a=True)
     if not_definite:
         raise LinAlgError("not positive definite")
     return np.asarray(factor)
@@ -355,7 +357,8 @@ def factor_of(system: FloatArray) -> FloatArray:
 
 def inverse_from(factor: FloatArray) -> FloatArray:
     """The inverse of the matrix with this Cholesky factor."""
-    triangle = dpotri(factor)[0]
+    with one_thread_for_factors(len(factor)):
+        triangle = dpotri(factor)[0]
     inverse = triangle + triangle.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
     return np.asarray(inverse)
