@@ -36,7 +36,7 @@ SIZES = {
     "MADELON": (5, 8, 11, 14, 20, 30, 50),
 }
 # As in the paper: no Fisher threshold on ARCENE, nearest neighbours on MADELON, where the threshold leaves too few.
-# On DOROTHEA 25,000 features pass the threshold and learning takes minutes, six times in each task: samples kept out end
+# On DOROTHEA 25,000 features pass the threshold and learning takes minutes, six times in a task: samples kept out end
 # it, after 2000 steps at the latest (256 draws of each feature).
 WEIGHTING: dict[str, dict[str, Any]] = {
     "ARCENE": {"learner": "linear_svm"},
