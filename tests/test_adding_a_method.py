@@ -47,19 +47,6 @@ class DeviationScore(BaseSelector):
     [False, True]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        estimator: Any = None,
-        feature_groups: Any = None,
-        always_keep: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.estimator = estimator
-        self.feature_groups = feature_groups
-        self.always_keep = always_keep
-
     def _select(self, problem: Problem) -> SelectionPath:
         return SelectionPath.from_scores(problem.design.block(slice(None)).std(axis=0))
 '''

@@ -41,14 +41,26 @@ WORDS = {
 }
 # What these words mean in the field itself, or in plain English.
 ALLOWED = re.compile(
-    r"\b(?:in place|take(?:s|n)? place|decimal places?|(?:support|relevance) vector machines?"
-    r"|(?:this|other|another|one|slow|busy|same) machine|t cells?|blood cells?|in other words)\b"
+    r"\b(?:in (?:place|(?:its|the|each other s|another s|other s) place)"
+    r"|take(?:s|n)? (?:its |the )?place|one place|decimal places?"
+    r"|(?:support|relevance) vector machines?|machine (?:learning|precision)|vector machine"
+    r"|(?:this|other|another|one|slow|busy|same) machine|t cells?|blood cells?|in other words|cell contents"
+    r"|(?:inverse )?power laws?|adjoint law|(?:label|tick|cell|text) middle|middle (?:x|name)|xdg cache home"
+    r"|price bonett|bonett price)\b"
 )
-# Folders where a word has its plain meaning: the cells of a table, a falling edge of an image.
+# Folders where a word has its plain meaning: the cells of a table, the reading of a file, the law of a learning curve,
+# who is alive, the middle of a picture, a falling edge of an image.
+_TABLES = ("app", "cli", "datasets", "design", "report", "result", "selection", "workflow")
 PLAIN_IN = {
-    "cell": ("datasets", "report", "cli"),
-    "cells": ("datasets", "report", "cli"),
-    "falling": ("transformers",),
+    "cell": _TABLES,
+    "cells": _TABLES,
+    "reading": ("datasets", "design", "execution", "result", "workflow"),
+    "law": ("evaluation", "report"),
+    "laws": ("evaluation",),
+    "alive": ("execution", "selection", "workflow"),
+    "middle": ("report",),
+    "home": ("datasets",),
+    "falling": ("selection", "transformers"),
 }
 NAMES_ONLY = {"told", "words", "say"}  # plain English in a sentence
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

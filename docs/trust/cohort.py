@@ -2,7 +2,8 @@
 calibrated.
 
 Run ``python docs/trust/cohort.py`` for the tables ``cohort.csv`` and ``probabilities.csv``; ``--sets 20`` draws
-fewer data sets. Every data set has its own seed. A data set is drawn, features are selected with
+fewer data sets, ``--target times`` writes ``cohort_times.csv`` and ``probabilities_times.csv``.
+Every data set has its own seed. A data set is drawn, features are selected with
 ``zeronorm.select``, and the model is applied to new samples: of the same kind, with relevant features that are
 weaker by a third (power), and to many samples, which show the calibration of the probabilities.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from zeronorm import apply, select
+from zeronorm.selection.target import TimeToEvent
 
 FOLDER = Path(__file__).parent
 MANY = 4000  # new samples, from which the calibration of one model is known to within about 0.1
@@ -54,6 +56,10 @@ class Setting:
         step = strength * self.strength
         if self.target == "number":
             return X, step * X[:, : self.n_relevant].sum(axis=1) + rng.normal(size=n)
+        if self.target == "times":  # about 0.4 censored
+            time = rng.exponential(np.exp(-step * X[:, : self.n_relevant].sum(axis=1)))
+            end = 2.0 * rng.exponential(size=n)
+            return X, TimeToEvent.of({"event": time <= end, "time": np.minimum(time, end)}).values
         if self.target == "three classes":
             y = np.arange(n) % 3
             for label in range(3):
@@ -79,18 +85,24 @@ def settings() -> list[Setting]:
     found += [
         Setting("number", n, m, p, 0.6) for (n, m), p in product(((40, 40), (100, 50), (100, 400)), (20, 500))
     ]
+    found += [
+        Setting("times", n, m, p, strength)
+        for (n, m), p, strength in product(((100, 50), (200, 100), (200, 400)), (20, 500), (0.0, 0.5))
+    ]
     return found
 
 
 def one(setting: Setting, seed: int) -> dict[str, Any]:
     """One data set: verdicts on new samples of the same kind and on weaker ones, and calibration on many samples."""
     rng = np.random.default_rng([seed, setting.n_train, setting.n_features, round(100 * setting.strength)])
-    task = "regression" if setting.target == "number" else "classification"
+    method, task = "fisher", "regression" if setting.target == "number" else "classification"
+    if setting.target == "times":
+        method, task = "cox-score", "survival"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         X, y = setting.draw(setting.n_train, rng)
         kept = {"features": setting.n_kept, "max_features": setting.n_kept}
-        result = select(X, y, method="fisher", **kept, permutations=0, task=task, random_state=seed)
+        result = select(X, y, method=method, **kept, permutations=0, task=task, random_state=seed)
         columns = [feature.index for feature in result.selected]
         found: dict[str, Any] = {}
         for name, n, strength in (
@@ -99,7 +111,8 @@ def one(setting: Setting, seed: int) -> dict[str, Any]:
             ("many", MANY, 1.0),
         ):
             X, y = setting.draw(n, rng, strength)
-            cohort = apply(result.model, X[:, columns], y)
+            outcome = {"time": y["time"], "event": y["event"]} if y.dtype.names else {"target": y}
+            cohort = apply(result.model, X[:, columns], **outcome)
             found[name] = {score["metric"]: score for score in cohort.scores}
             found[f"{name} calibration"] = cohort.calibration
     return found
@@ -139,7 +152,7 @@ def calibration_row(setting: Setting, drawn: list[dict[str, Any]]) -> dict[str, 
     row = {**described(setting), "median slope": round(float(np.median(slopes)), 3)}
     for low, high in ((0.8, 1.25), (0.67, 1.5)):
         row[f"slope within {low} to {high}"] = share((slopes > low) & (slopes < high))
-    if setting.target == "two classes":
+    if setting.target in ("two classes", "times"):
         row["median intercept"] = round(
             float(np.median([f["intercept"]["value"] for f in many if f["intercept"]])), 3
         )
@@ -191,11 +204,13 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", help="only the settings of this kind of target, into files of their own")
     options = parser.parse_args()
-    for name, rows in zip(
-        ("cohort", "probabilities"), tables(settings(), options.sets, options.seed, options.jobs), strict=True
-    ):
-        with (FOLDER / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+    chosen = [setting for setting in settings() if options.target in (None, setting.target)]
+    suffix = f"_{options.target.replace(' ', '_')}" if options.target else ""
+    drawn = tables(chosen, options.sets, options.seed, options.jobs)
+    for name, rows in zip(("cohort", "probabilities"), drawn, strict=True):
+        with (FOLDER / f"{name}{suffix}.csv").open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)

@@ -9,7 +9,7 @@ PACKAGES = ("zeronorm", "zeronorm.models", "zeronorm.transformers")  # those wit
 
 
 def _imports_in_stub(package: str) -> list[list[str]]:
-    """The words of each import of a package's stub: from, module, import, name, as, name, #, method."""
+    """The parts of each import of a package's stub: from, module, import, name, as, name, #, method."""
     folder = os.path.join(os.path.dirname(__file__), *package.split(".")[1:])
     with open(os.path.join(folder, "__init__.pyi"), encoding="utf-8") as stream:
         return [line.split() for line in stream if line.startswith("from ")]
@@ -18,6 +18,6 @@ def _imports_in_stub(package: str) -> list[list[str]]:
 _IMPORTS = {package: _imports_in_stub(package) for package in PACKAGES}
 # Public names of each package with the module that defines them, and registered methods with theirs.
 EXPORTS = {
-    package: dict(sorted((words[3], words[1]) for words in found)) for package, found in _IMPORTS.items()
+    package: dict(sorted((parts[3], parts[1]) for parts in found)) for package, found in _IMPORTS.items()
 }
-METHODS = {words[7]: words[1] for found in _IMPORTS.values() for words in found if "#" in words}
+METHODS = {parts[7]: parts[1] for found in _IMPORTS.values() for parts in found if "#" in parts}

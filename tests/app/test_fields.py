@@ -33,6 +33,7 @@ ALL = {
     "header_row": "4",
     "features": "7",
     "rule": "all",
+    "units": "log",
     "metric": "auc",
     "predictor": "gaussian",
     "max_features": "20",

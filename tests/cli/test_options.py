@@ -42,6 +42,7 @@ def test_select_hands_over_every_option(monkeypatch, tmp_path):
         "--method": ("rfe", "method", "rfe"),
         "--features": ("7", "features", "7"),
         "--rule": ("all", "rule", "all"),
+        "--units": ("root rows", "units", "root rows"),
         "--control": ("fwer", "control", "fwer"),
         "--level": ("0.01", "level", 0.01),
         "--metric": ("roc_auc", "metric", "roc_auc"),

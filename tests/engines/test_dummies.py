@@ -21,10 +21,10 @@ from zeronorm.engines._dummy_calibration import (
     widest,
 )
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, LeastAngleExperiment, advance
-from zeronorm.engines._dummy_relevance import MOST_CANDIDATES, effective_samples, relevance_probabilities
+from zeronorm.engines._dummy_relevance import MOST_CANDIDATES, relevance_probabilities
 from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
 from zeronorm.engines._inclusion import SLABS, inclusion_probabilities
-from zeronorm.engines._virtual_dummies import DummyPool, GroupedDummies, UniformDummies
+from zeronorm.engines._virtual_dummies import DummyPool, UniformDummies
 
 N, P = 60, 40
 
@@ -103,20 +103,16 @@ def test_all_hidden_dummies_are_found_in_a_zone_that_holds_all():
 @pytest.mark.parametrize("bound", [0.15, 0.35])
 def test_dummies_in_a_zone_are_distributed_as_explicit_ones_there(bound):
     rng = np.random.default_rng(3)
-    labels = np.repeat(np.arange(16), 4)
-    residual = rng.normal(size=64) + 2.0 * rng.normal(size=16)[labels]
+    residual = rng.normal(size=64)
     residual = (residual - residual.mean()) / np.linalg.norm(residual - residual.mean())
-    for shape in (UniformDummies(centred(64)), GroupedDummies(labels, np.array([0.2, 0.5, 0.9]))):
-        explicit = shape.draw(60_000, rng)
-        products = residual @ explicit
-        inside = np.abs(products) >= bound
-        drawn = shape.draw_zone(residual, bound, 60_000, 1.0, rng)
-        assert abs(drawn.shape[1] - inside.sum()) < 4 * np.sqrt(2 * inside.sum())
-        assert np.abs(residual @ drawn).min() >= bound * (1 - 1e-9)
-        assert stats.ks_2samp(residual @ drawn, products[inside]).pvalue > 1e-3
-        means = GroupedDummies(labels, np.ones(1)).group_means
-        parts = [np.linalg.norm(means(part), axis=0).round(6) for part in (drawn, explicit[:, inside])]
-        assert stats.ks_2samp(*parts).pvalue > 1e-3
+    shape = UniformDummies(centred(64))
+    explicit = shape.draw(60_000, rng)
+    products = residual @ explicit
+    inside = np.abs(products) >= bound
+    drawn = shape.draw_zone(residual, bound, 60_000, 1.0, rng)
+    assert abs(drawn.shape[1] - inside.sum()) < 4 * np.sqrt(2 * inside.sum())
+    assert np.abs(residual @ drawn).min() >= bound * (1 - 1e-9)
+    assert stats.ks_2samp(residual @ drawn, products[inside]).pvalue > 1e-3
 
 
 # -- the working set -------------------------------------------------------------------------------------
@@ -331,21 +327,6 @@ def test_the_most_relevant_are_kept_within_the_level():
     assert found.false_share == pytest.approx((0.05 + 0.1 + 0.3) / 3)
     assert found.q_values.tolist() == pytest.approx([0.05, 0.15, 1.0, 1.0, 0.075])
     assert most_relevant(one, np.array([0.95, 0.7, 1.0, 0.45, 0.9]), 0.04).kept.size == 0
-
-
-def test_the_number_of_independent_samples_follows_the_intraclass_correlation():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(12), rng.integers(2, 6, 12))
-    y = rng.normal(size=12)[groups] + rng.normal(size=groups.size)
-    parts = [y[groups == g] for g in range(12)]
-    f = stats.f_oneway(*parts).statistic
-    sizes = np.bincount(groups)
-    size = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / 11
-    correlation = max(0.0, (f - 1) / (f + size - 1))
-    assert effective_samples(y, groups) == pytest.approx(groups.size / (1 + (size - 1) * correlation))
-    assert effective_samples(y, None) == groups.size
-    labels = rng.normal(size=12)[groups]  # one value per group
-    assert effective_samples(labels, groups) == pytest.approx(groups.size / size)
 
 
 # -- common factors --------------------------------------------------------------------------------------

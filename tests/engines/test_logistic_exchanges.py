@@ -11,14 +11,16 @@ from sklearn.preprocessing import StandardScaler
 
 from oracles.logistic import l1_logistic, logistic_objective
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges import _exchanges as exchanges
 from zeronorm.engines.logistic_exchanges import _kernels as kernels
 from zeronorm.engines.logistic_exchanges import _screening as screening
 from zeronorm.engines.logistic_exchanges import _splicing as splicing
-from zeronorm.engines.logistic_exchanges._exchanges import Candidates, LogisticSubsets, QuadraticModel
+from zeronorm.engines.logistic_exchanges import _subsets as subsets
+from zeronorm.engines.logistic_exchanges._candidates import Candidates
+from zeronorm.engines.logistic_exchanges._exchanges import QuadraticModel
 from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures, largest
+from zeronorm.engines.logistic_exchanges._subsets import LogisticSubsets
 from zeronorm.selectors.sparsity._zeronorm_logistic import tangent_factors
-from zeronorm.solvers._logistic import L1Logistic
+from zeronorm.solvers.l1_smooth._logistic import L1Logistic
 
 
 def planted_problem(seed, n=60, p=12, k=4, correlation=0.0):
@@ -178,10 +180,10 @@ def test_the_coarse_copy_finds_the_strongest_features(order, standardize, n_vect
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csc_array])
 def test_the_store_of_columns_grows_and_shrinks_in_place(make, monkeypatch):
-    monkeypatch.setattr(exchanges, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(subsets, "BLOCK_BYTES", 1)
     rng = np.random.default_rng(0)
     X = rng.poisson(0.5, size=(30, 20)).astype(float)
-    model = exchanges.LogisticSubsets(as_design(make(X)), np.ones((30, 1)), np.ones(30), 1e-3)
+    model = LogisticSubsets(as_design(make(X)), np.ones((30, 1)), np.ones(30), 1e-3)
     for _ in range(30):
         columns = np.sort(rng.choice(20, rng.integers(1, 8), replace=False))
         np.testing.assert_array_equal(model.rows(columns), X[:, columns].T)
@@ -265,7 +267,7 @@ def test_candidates_that_stay_sparse_change_no_subset(n_classes, monkeypatch):
     X = rng.poisson(0.15, size=(150, 400)) * rng.uniform(0.5, 2.0, size=(150, 400))
     y = np.argmax(X[:, :n_classes] @ np.eye(n_classes) + 0.3 * rng.normal(size=(150, n_classes)), axis=1)
     dense = ZeroNormLogistic(4).fit(X, y).path_
-    monkeypatch.setattr(exchanges, "SMALL_COPY_BYTES", 0)
+    monkeypatch.setattr(subsets, "SMALL_COPY_BYTES", 0)
     sparse_path = ZeroNormLogistic(4).fit(sparse.csr_array(X), y).path_
     assert [s.tolist() for s in sparse_path.subsets] == [s.tolist() for s in dense.subsets]
     np.testing.assert_allclose(sparse_path.objective, dense.objective, rtol=1e-6)

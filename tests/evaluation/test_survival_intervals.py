@@ -138,7 +138,7 @@ def test_risk_groups_are_those_of_each_fold():
 
 def test_risk_groups_of_many_events_are_thirds_of_the_first_repetition():
     found = risk_groups(made_rows(np.random.default_rng(10), n=300, repeats=3))
-    assert found.names == ("low risk", "middle risk", "high risk")
+    assert found.names == ("low risk", "medium risk", "high risk")
     assert found.group.size == 300
     assert risk_groups([]) is None
     equal = made_rows(np.random.default_rng(11))

@@ -33,6 +33,7 @@ from zeronorm.registry import all_methods, get_method
 from zeronorm.selection import _problem as problem
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selectors import _base as base
+from zeronorm.selectors._requirements import require_labels
 from zeronorm.selectors.meta._consensus import Consensus
 
 TALKING = [
@@ -210,10 +211,10 @@ def test_which_arrays_need_no_checks_of_scikit_learn(X, y, is_plain):
 )
 def test_the_first_label_that_is_missing_is_named(y, found):
     if found is None:
-        base.require_labels(y)
+        require_labels(y)
     else:
         with pytest.raises(ValueError, match=found):
-            base.require_labels(y)
+            require_labels(y)
 
 
 def test_weights_that_are_zero_or_beyond_all_bounds():

@@ -12,10 +12,10 @@ from scipy import sparse
 
 from zeronorm.design import _base as base
 from zeronorm.design import _dense as dense
-from zeronorm.engines.logistic_exchanges import _exchanges as exchanges
+from zeronorm.engines.logistic_exchanges import _subsets as subsets
 from zeronorm.registry import get_method
 from zeronorm.selectors.filters import _mutual_information as mutual_information
-from zeronorm.solvers import _logistic as logistic
+from zeronorm.solvers.l1_smooth import _working_set as working_set
 
 SHAPES = {"wide": (200, 20_000), "tall": (20_000, 200)}
 DENSITY = 0.005
@@ -61,9 +61,9 @@ def fit(name, X, y):
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
 def test_a_fit_of_sparse_data_needs_no_dense_table(name, shape, monkeypatch):
-    for module in (base, dense, exchanges):  # data as small as these would be copied
+    for module in (base, dense, subsets):  # data as small as these would be copied
         monkeypatch.setattr(module, "SMALL_COPY_BYTES", 0)
-    monkeypatch.setattr(logistic, "LARGEST_DENSE_COPY", 0)
+    monkeypatch.setattr(working_set, "LARGEST_DENSE_COPY", 0)
     monkeypatch.setattr(mutual_information, "NUMBERS_AT_A_TIME", 1 << 14)
     X, y = problem(SHAPES[shape])
     n, p = X.shape

@@ -8,11 +8,10 @@ from scipy.optimize import minimize
 
 from oracles.risk_sets import gradient_and_hessian, negative_log_likelihood
 from small_problems import problem_of
-from zeronorm import AROM, RFE, Grafting, SVMWeights
+from zeronorm import AROM, RFE, Grafting, SVMWeights, ZeroNormSVM
 from zeronorm.models import CoxRegression
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.solvers._cox import CoupledCox
-from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
 
 
 def survival(n=50, p=7, seed=0):
@@ -56,9 +55,14 @@ def test_features_leave_in_the_order_of_refits(p):
     assert selector.path_.order[::-1][: len(expected)].tolist() == expected
 
 
-def test_factors_are_the_absolute_weights_of_the_model_before():
+@pytest.mark.parametrize(
+    "selector",
+    [AROM(C=0.5), ZeroNormSVM(C=1.0)],  # whose norm has no factor ½
+    ids=["arom", "zeronorm-svm"],
+)
+def test_factors_are_the_absolute_weights_of_the_model_before(selector):
     X, y = survival()
-    selector = AROM(task="survival", C=0.5, scaling="paper", start="equal", max_iter=4, tol=1e-9)
+    selector.set_params(task="survival", scaling="paper", start="equal", max_iter=4, tol=1e-9)
     with pytest.warns(UserWarning, match="did not converge"):
         found = selector.fit(X, y)
     z = np.ones(7)
@@ -71,7 +75,7 @@ def test_factors_are_the_absolute_weights_of_the_model_before():
 def test_grafting_reaches_the_lasso_solution():
     X, y = survival(p=30)
     selector = Grafting(task="survival", penalty_l1=0.08).fit(X, y)
-    models = CoupledCox(problem_of(y, X, "survival"), RiskSets(y["time"], y["event"], np.ones(50)), 1e-10)
+    models = CoupledCox(problem_of(y, X, "survival"), "efron", 1e-10)
     models.solve(np.full(30, 0.08))
     np.testing.assert_allclose(selector.coef_, models.weights()[0], atol=1e-6)
     assert selector.intercept_ == 0.0
@@ -83,9 +87,14 @@ def test_grafting_reaches_the_lasso_solution():
         SVMWeights(2),
         RFE(n_features_to_select=2),
         AROM(2),
+        ZeroNormSVM(2),
+        SVMWeights(2, loss="ranking"),
+        RFE(n_features_to_select=2, loss="ranking", step=0.5),
+        AROM(2, loss="ranking"),
+        ZeroNormSVM(2, loss="ranking"),
         RFE(CoxRegression(), n_features_to_select=2, step=0.5),
     ],
-    ids=lambda selector: repr(selector)[:12],
+    ids=repr,
 )
 def test_the_features_with_an_effect_are_found_in_wide_data(selector):
     X, y = survival(n=120, p=300)
@@ -113,6 +122,7 @@ def test_the_automatic_cost_has_the_unit_of_the_likelihood():
             "'kernel' parameter of RFE must be 'linear' with task='survival'",
         ),
         (AROM(task="survival", norm="l1"), "'norm' parameter of AROM must be 'l2' with task='survival'"),
+        (ZeroNormSVM(task="survival", q=np.inf), "'q' parameter of ZeroNormSVM must be finite"),
         (SVMWeights(task="survival", C=np.inf), "'C' parameter of SVMWeights must be finite"),
         (Grafting(task="survival", loss="logistic"), "'loss' parameter of Grafting must be 'auto'"),
     ],
@@ -120,6 +130,12 @@ def test_the_automatic_cost_has_the_unit_of_the_likelihood():
 def test_settings_without_a_partial_likelihood_are_refused(selector, message):
     with pytest.raises(ValueError, match=message):
         selector.fit(*survival())
+
+
+@pytest.mark.parametrize("selector", [SVMWeights, RFE, AROM, ZeroNormSVM])
+def test_the_ranking_hinge_needs_times(selector):
+    with pytest.raises(ValueError, match="'ranking' needs task='survival'"):
+        selector(loss="ranking").fit(survival()[0], np.arange(50) % 2)
 
 
 def test_there_is_no_certificate_of_a_partial_likelihood():

@@ -9,8 +9,10 @@ from scipy.special import expit
 
 from solvers.problems import classification, compiled
 from zeronorm.design import as_design
-from zeronorm.solvers import _logistic as logistic
-from zeronorm.solvers._logistic import L1Logistic, _WorkingSet
+from zeronorm.solvers.l1_smooth import _model as model_of_l1
+from zeronorm.solvers.l1_smooth import _working_set as working_set
+from zeronorm.solvers.l1_smooth._logistic import L1Logistic
+from zeronorm.solvers.l1_smooth._working_set import WorkingSet
 
 
 def model_of(n=40, p=8, make=np.asarray):
@@ -62,9 +64,9 @@ def test_the_model_meets_its_conditions_for_its_own_penalties(make, p):
 def test_sparse_data_of_each_kind_have_the_model_of_dense_ones(shape, density, last_way, monkeypatch):
     ways = []
     for name in ("lasso_path", "descend_coordinates", "descend_sparse_columns"):
-        own = compiled(getattr(logistic, name))
+        own = compiled(getattr(working_set, name))
         monkeypatch.setattr(
-            logistic, name, lambda *a, own=own, name=name, **more: ways.append(name) or own(*a, **more)
+            working_set, name, lambda *a, own=own, name=name, **more: ways.append(name) or own(*a, **more)
         )
     rng = np.random.default_rng(0)
     values = rng.poisson(1.0, size=shape) + 1.0
@@ -112,33 +114,33 @@ def test_columns_of_a_working_set_are_dense_where_that_is_quicker(n_columns, n_s
         (np.ones(n_stored), (positions // n_columns, positions % n_columns)), shape=(n, n_columns)
     )
     every = np.arange(n_columns)
-    part = _WorkingSet.of(as_design(X), every)
+    part = WorkingSet.of(as_design(X), every)
     assert part.X.is_sparse == is_sparse
     assert (part.stored is not None) == is_sparse
     np.testing.assert_array_equal(part.X.block([0, n_columns - 1]), X[:, [0, n_columns - 1]].toarray())
-    assert not _WorkingSet.of(as_design(X[:40].toarray()), every).X.is_sparse
+    assert not WorkingSet.of(as_design(X[:40].toarray()), every).X.is_sparse
 
 
 def test_the_largest_violation():
     X = as_design(np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]]))
     slope, penalty = np.array([1.0, -1.0]), np.array([0.6, 0.5, 2.0])
-    assert logistic._violation(X, slope, np.zeros(3), penalty) == pytest.approx(1.0)  # |-3| - 2
-    assert logistic._violation(X, slope, np.array([1.0, 0.0, 0.0]), penalty) == pytest.approx(1.0)
-    assert logistic._violation(X, slope, np.array([0.0, 0.0, 1.0]), penalty) == pytest.approx(5.0)
-    assert logistic._violation(X, slope, np.zeros(3), np.full(3, 9.0)) == 0.0
-    assert logistic._violation(X, np.array([1.0, 2.0]), np.zeros(3), np.full(3, 9.0)) == 3.0
+    assert model_of_l1._violation(X, slope, np.zeros(3), penalty) == pytest.approx(1.0)  # |-3| - 2
+    assert model_of_l1._violation(X, slope, np.array([1.0, 0.0, 0.0]), penalty) == pytest.approx(1.0)
+    assert model_of_l1._violation(X, slope, np.array([0.0, 0.0, 1.0]), penalty) == pytest.approx(5.0)
+    assert model_of_l1._violation(X, slope, np.zeros(3), np.full(3, 9.0)) == 0.0
+    assert model_of_l1._violation(X, np.array([1.0, 2.0]), np.zeros(3), np.full(3, 9.0)) == 3.0
 
 
 def test_logistic_models_that_do_not_end(monkeypatch):
     X, y = classification(40, 8, noise=1.5)
     share = np.full(40, 1 / 40)
-    model = logistic.L1Logistic(as_design(X), y, share, 1e-10)
+    model = L1Logistic(as_design(X), y, share, 1e-10)
     penalty = np.full(8, 0.1 * model.largest_slope)
-    monkeypatch.setattr(logistic, "MAX_STEPS", 1)
+    monkeypatch.setattr(model_of_l1, "MAX_STEPS", 1)
     found = model.solve(penalty, model.empty)
     assert not found.converged
     monkeypatch.undo()
-    monkeypatch.setattr(logistic, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(model_of_l1, "MAX_ROUNDS", 1)
     found = model.solve(penalty, model.empty)
     assert not found.converged
     w = np.zeros(8)

@@ -18,6 +18,7 @@ from zeronorm.cli.options import in_flags
 from zeronorm.datasets._encoding import MISSING_CHOICES
 from zeronorm.datasets._table import TaskName
 from zeronorm.evaluation import METRICS, Metric, register_metric
+from zeronorm.resampling.predictors._units import UNITS
 from zeronorm.workflow._inputs import load_data, pack_table
 from zeronorm.workflow._kinds import defaults_of, options_of
 from zeronorm.workflow._options import CompareOptions, DataOptions, SelectOptions
@@ -49,6 +50,11 @@ def test_what_the_command_line_offers_is_what_tables_know():
     assert declared["task"].kind.values == typing.get_args(TaskName)
 
 
+def test_the_units_are_those_of_auto():
+    offered = options_of(SelectOptions)["units"].kind.values
+    assert offered == ("auto", *UNITS)
+
+
 def test_the_rules_are_those_of_the_selectors_and_former_names_lead_to_them():
     kind = options_of(SelectOptions)["rule"].kind
     for cls in (zeronorm.AutoSelector, zeronorm.SelectorCV):
@@ -67,6 +73,8 @@ def test_the_rules_are_those_of_the_selectors_and_former_names_lead_to_them():
         ({"cv": 40}, "cv"),
         ({"min_class_size": -1}, "min_class_size"),
         ({"rule": "worst"}, "rule"),
+        ({"units": "metres"}, "units"),
+        ({"units": "log"}, "units"),
         ({"metric": "nothing"}, "metric"),
         ({"missing": "never"}, "missing"),
         ({"keep": "x77"}, "keep"),

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from zeronorm._messages import OptionError
 from zeronorm.registry import all_methods, get_method
 from zeronorm.workflow import _chance as chance
 from zeronorm.workflow import _procedures as procedures
@@ -204,6 +205,19 @@ def test_everything_that_was_asked_for_reaches_the_choice_of_a_size():
     assert default.selector.always_keep is None
     regression = build_procedure("auto", table_of(X, X[:, 0], task="regression"), Settings(), [2])
     assert regression.task == "regression"
+
+
+def test_units_are_those_of_auto_and_of_its_predictor():
+    X, y = numbers(30, 4)
+    table = table_of(np.abs(X), y)
+    found = build_procedure("auto", table, Settings(units="log", features=2), [2]).fit(table.X, table.y)
+    assert (found.units_, found.predictor_.units) == ("log", "log")
+    with pytest.raises(OptionError, match="'log' needs the predictor that auto chooses"):
+        build_procedure("auto", table, Settings(units="log", predictor="linear"), [2])
+    assert build_procedure("auto", table, Settings(units="standardized", predictor="linear"), [2]).estimator
+    for method in ("rfe", "probe-selector"):
+        with pytest.raises(OptionError, match=f"'units' .* does not apply to the method '{method}'"):
+            build_procedure(method, table, Settings(units="log"), [2])
 
 
 def test_error_control_goes_around_a_method_by_name():

@@ -113,8 +113,24 @@ def test_a_second_cohort_is_scored_against_what_the_selection_promised(result, t
     assert score["expected"] == pytest.approx(result.procedure["value"])
     assert score["verdict"] == "compatible"
     assert cohort.data["n_scored"] == N - 1
+    assert [row["metric"] for row in cohort.scores] == [
+        "concordance",
+        "uno_concordance",
+        "integrated_brier_score",
+    ]
+    assert all(row["low"] < row["value"] < row["high"] for row in cohort.scores)
+    assert all(row["expected"] is not None for row in cohort.scores)
+    assert cohort.calibration["observed"] == sum(event for event, _ in y)
+    assert "the ratio is" in cohort.sentences[1]
     page = cohort.report(tmp_path).read_text(encoding="utf-8")
-    assert "concordance" in page
+    assert "Survival by predicted risk" in page
+    assert "after" in page[page.index("the median time of the events") - 30 :]
+    assert "<td><bdi>wrong</bdi></td>" not in page
+    short = new.with_columns(
+        months=pl.col("months") / 100
+    )  # other times than those of the expected Brier score
+    row = zeronorm.apply(result.model, short, time="months", event="died=yes").scores[2]
+    assert (row["value"] is not None, row["expected"], row["verdict"]) == (True, None, "")
     shuffled = new.with_columns(months=pl.col("months").reverse(), died=pl.col("died").reverse())
     assert (
         zeronorm.apply(result.model, shuffled, time="months", event="died=yes").scores[0]["verdict"]

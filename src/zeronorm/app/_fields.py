@@ -68,6 +68,7 @@ LABELS = {
     "random_state": "Seed of the random numbers",
     "features": "Number of features",
     "rule": "How short the list is",
+    "units": "Units of the values",
     "metric": "Measure of the error",
     "predictor": "Model on the selected features",
     "max_features": "Largest number of features to try",

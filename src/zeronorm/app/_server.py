@@ -64,7 +64,7 @@ def serve(
     password: str | None = None,
     with_browser: bool = True,
     most_megabytes: int = 100,
-    say: Callable[[str], Any] = print,
+    write: Callable[[str], Any] = print,
 ) -> None:
     """Serve the pages until Ctrl-C.
 
@@ -77,7 +77,7 @@ def serve(
     password : opens the pages from other computers.
     with_browser : whether to open the browser.
     most_megabytes : size of the largest file that is accepted.
-    say : prints a line for the user.
+    write : prints a line for the user.
     """
     if host not in LOOPBACK and not password:
         raise OptionError(
@@ -96,10 +96,10 @@ def serve(
             f"The folder {str(working)!r} cannot be made: {error.strerror}. Choose another."
         ) from error
     context = Context(working, access, most_megabytes * MEGABYTE, opened and opened.resolve())
-    say(f"zeronorm is at {access.link}")
-    say(f"Tables and results are kept in {working}. Ctrl-C ends the page; runs go on without it.")
+    write(f"zeronorm is at {access.link}")
+    write(f"Tables and results are kept in {working}. Ctrl-C ends the page; runs go on without it.")
     if host not in LOOPBACK:
-        say("The connection is not encrypted: use it in a network that you trust.")
+        write("The connection is not encrypted: use it in a network that you trust.")
     if with_browser:
         threading.Timer(0.5, webbrowser.open, [access.link]).start()
     settings = uvicorn.Config(

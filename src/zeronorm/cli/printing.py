@@ -47,7 +47,7 @@ def print_table(title: str, headers: list[str], rows: list[list[str]], longest: 
     Console(width=width, highlight=False).print(table)
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a line of text, if there is any; control characters (of column names) are replaced."""
     if text:
         sys.stdout.write("".join(c if c.isprintable() else "�" for c in text) + "\n")
@@ -75,14 +75,14 @@ def print_selection(result: ResultData, folder: Path) -> None:
     from zeronorm.result._sentences import answer_sentences, error_sentence, size_sentence
 
     print_notes(result.notes)
-    say(f"{result.headline}.")
-    say(error_sentence(result.procedure))
-    say(size_sentence(result))
-    say(list_sentence(result))
+    print_text(f"{result.headline}.")
+    print_text(error_sentence(result.procedure))
+    print_text(size_sentence(result))
+    print_text(list_sentence(result))
     if result.selected:
         _print_features(result)
     for sentence in answer_sentences(result):
-        say(sentence)
+        print_text(sentence)
     _print_end(result, folder)
 
 
@@ -112,7 +112,7 @@ def _print_features(result: ResultData) -> None:
     print_table(title, [*heads, _effect(result.selected)], rows)
     left = len(result.selected) - len(rows)
     if left > 0:
-        say(f"… and {left} more in selected.csv")
+        print_text(f"… and {left} more in selected.csv")
 
 
 def _effect(features: Sequence[Any]) -> str:
@@ -157,8 +157,8 @@ def print_comparison(result: ResultData, folder: Path) -> None:
         index = heads.index("p against chance")
         heads, *rows = [[*line[:index], *line[index + 1 :]] for line in (heads, *rows)]
     if result.panel:
-        say(f"{result.headline}.")
-        say(panel_sentence(result))
+        print_text(f"{result.headline}.")
+        print_text(panel_sentence(result))
     print_table("Methods on the same folds; intervals are for the models fitted in these folds", heads, rows)
     _print_end(result, folder)
 
@@ -173,16 +173,16 @@ def print_cohort(cohort: CohortData, out: Path | None) -> None:
     if out is None:
         print_rows(counted(len(rows), "prediction"), rows)
     if cohort.scores:
-        say(f"{cohort.headline}.")
+        print_text(f"{cohort.headline}.")
         for sentence in cohort.sentences:
-            say(sentence)
+            print_text(sentence)
         _print_scores(cohort, VERDICTS)
     for warning in cohort.warnings:
-        say(f"warning: {warning}")
+        print_text(f"warning: {warning}")
     if out is not None and (out / "report.html").is_file():
-        say(f"report: {out / 'report.html'}")
+        print_text(f"report: {out / 'report.html'}")
     elif out is not None:
-        say(f"{counted(len(rows), 'prediction')}: {out}")
+        print_text(f"{counted(len(rows), 'prediction')}: {out}")
 
 
 def _print_scores(cohort: CohortData, verdicts: Mapping[str, str]) -> None:
@@ -201,10 +201,10 @@ def _print_scores(cohort: CohortData, verdicts: Mapping[str, str]) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print the notes: what was inferred or changed in the data."""
     for note in notes:
-        say(f"note: {rendered(note, in_flags)}")
+        print_text(f"note: {rendered(note, in_flags)}")
 
 
 def _print_end(result: ResultData, folder: Path) -> None:
     for warning in result.warnings:
-        say(f"warning: {warning}")
-    say(f"report: {folder / 'report.html'}")
+        print_text(f"warning: {warning}")
+    print_text(f"report: {folder / 'report.html'}")

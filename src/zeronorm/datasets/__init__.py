@@ -1,6 +1,6 @@
 """Users' files, known data sets by name, and the synthetic problems of the papers."""
 
-from zeronorm.datasets._assemble import TableOptions, build_table, read_table
+from zeronorm.datasets._assemble import build_table, read_table
 from zeronorm.datasets._catalogue import known_names, load_dataset
 from zeronorm.datasets._encoding import read_feature_groups
 from zeronorm.datasets._generators import (
@@ -14,6 +14,7 @@ from zeronorm.datasets._generators import (
 )
 from zeronorm.datasets._nonlinear import NonlinearProblem, nonlinear_problems
 from zeronorm.datasets._table import DataError, Table
+from zeronorm.datasets._table_options import TableOptions
 
 __all__ = [
     "DataError",

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from zeronorm.datasets._assemble import TableOptions, build_table
+from zeronorm.datasets._assemble import build_table
 from zeronorm.datasets._generators import GENERATORS
 from zeronorm.datasets._raw import RawTable
 from zeronorm.datasets._table import DataError, Table, shown, shown_list
+from zeronorm.datasets._table_options import TableOptions
 from zeronorm.datasets.readers import read_raw
 
 DATA_VARIABLE = "ZERONORM_DATA"

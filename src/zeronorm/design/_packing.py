@@ -110,21 +110,21 @@ def pack(
 
 
 @kernel
-def _sums_of_words(words: NDArray[np.uint32]) -> tuple[np.uint64, np.uint64]:
+def _sums_of_integers(integers: NDArray[np.uint32]) -> tuple[np.uint64, np.uint64]:
     plain, weighted = np.uint64(0), np.uint64(0)
-    for i in range(words.shape[0]):
-        word = np.uint64(words[i])
-        plain += word
-        weighted += word * np.uint64(i + 1)
+    for i in range(integers.shape[0]):
+        value = np.uint64(integers[i])
+        plain += value
+        weighted += value * np.uint64(i + 1)
     return plain, weighted
 
 
 def checksum_of(values: NDArray[Any]) -> int:
-    """Checksum: sums, modulo 2**64, of the 32-bit words and of the words times their positions.
+    """Checksum: sums, modulo 2**64, of the 32-bit integers and of the integers times their positions.
 
-    A changed word, or two words that are swapped, change it; it takes a tenth of the time of a CRC.
+    A changed integer, or two that are swapped, change it; it takes a tenth of the time of a CRC.
     """
-    plain, weighted = _sums_of_words(read_only(values.reshape(-1).view("<u4")))
+    plain, weighted = _sums_of_integers(read_only(values.reshape(-1).view("<u4")))
     return int(weighted) << 64 | int(plain)
 
 

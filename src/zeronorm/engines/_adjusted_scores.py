@@ -27,6 +27,7 @@ from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 
 from zeronorm._types import BoolArray, FloatArray
+from zeronorm.engines._cox_scores import adjusted_score_tests
 from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._problem import Problem
 
@@ -178,9 +179,16 @@ def _of_classes(problem: Problem) -> AdjustedScores:
     return AdjustedScores(score, np.asarray(chi2.sf(score, m)), explained)
 
 
+def _of_times(problem: Problem) -> AdjustedScores:
+    slope, variance, explained = adjusted_score_tests(problem, "efron")
+    score = np.divide(slope**2, variance, out=np.zeros_like(slope), where=variance > 0.0)
+    return AdjustedScores(score, np.asarray(chi2.sf(score, 1)), explained)
+
+
 # By kind of target; another kind of target adds its own test.
 SCORE_TESTS: dict[str, Callable[[Problem], AdjustedScores]] = {
     "binary": _of_classes,
     "multiclass": _of_classes,
     "regression": _of_real_target,
+    "survival": _of_times,
 }

@@ -91,7 +91,9 @@ def C_of(
     if known is not None:
         return known
     found = automatic_C(working_problem(without_outliers(selector, problem)), K)
-    return (found.unit if unit == "diagonal" else found.raw) / mean_curvature(problem)
+    return (found.unit if unit == "diagonal" else found.raw) / mean_curvature(
+        problem, getattr(selector, "loss", "")
+    )
 
 
 def without_outliers(selector: Any, problem: Problem) -> Problem:

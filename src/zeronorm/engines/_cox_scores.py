@@ -15,30 +15,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zeronorm._jit import kernel
-from zeronorm._types import BoolArray, FloatArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import DenseDesign, Design, require_finite
 from zeronorm.design._stats import is_constant_range
 from zeronorm.execution import available_threads, run_in_threads
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Real, TimeToEvent
-from zeronorm.solvers.linear._cox import CoxLoss, RiskSets, Ties
+from zeronorm.solvers.linear import CoxLoss, SurvivalLoss, loss_for
+from zeronorm.solvers.linear._cox import RiskSets, Ties, risk_sets
 from zeronorm.solvers.linear._smooth import solve_in_weights
+from zeronorm.solvers.linear._survival import Strata
 
 PRACTICALLY_FREE = 1e8  # cost of the likelihood beside half of the squared weights of covariates
 LEAST_LEFT = 1e-9  # share of the variance of a feature that the covariates leave; less is rounding
 NUMBERS_PER_THREAD = 1 << 17  # starting a thread takes as long as a tenth of the work on so many
 
 
-def risk_sets_of(problem: Problem, ties: Ties = "efron") -> RiskSets:
-    """The risk sets of the samples of a problem."""
-    target = problem.target
-    assert isinstance(target, TimeToEvent)
-    weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-    return RiskSets(target.time, target.event, weight, ties)
+def weights_of(problem: Problem) -> FloatArray:
+    """The weights of the samples, one where none are given."""
+    return np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
+
+
+def risk_sets_of(problem: Problem, ties: Ties = "efron") -> Strata[RiskSets]:
+    """The risk sets of the samples of a problem, in each stratum."""
+    return risk_sets(problem.target.values, weights_of(problem), ties)
 
 
 def working_problem(problem: Problem) -> Problem:
@@ -49,16 +55,16 @@ def working_problem(problem: Problem) -> Problem:
     """
     if not isinstance(problem.target, TimeToEvent):
         return problem
-    sets = risk_sets_of(problem)
-    residuals = -sets.at(np.zeros(problem.n_samples)).gradient() / sets.weight
+    residuals = -risk_sets_of(problem).at(np.zeros(problem.n_samples)).gradient() / weights_of(problem)
     return replace(problem, target=Real(residuals))
 
 
-def mean_curvature(problem: Problem) -> float:
-    """The mean second derivative of the loss in a prediction, in units of that of a squared error."""
-    if not isinstance(problem.target, TimeToEvent):
+def mean_curvature(problem: Problem, loss: str) -> float:
+    """The mean second derivative of the loss of this name in a prediction, in units of that of a squared error."""
+    found = loss_for(problem.target, loss) if isinstance(problem.target, TimeToEvent) else None
+    if not isinstance(found, SurvivalLoss):
         return 1.0
-    return float(np.average(problem.target.event, weights=problem.sample_weight))
+    return found.mean_curvature(problem.target.columns()[:, 0], weights_of(problem))
 
 
 def adjusted_score_tests(problem: Problem, ties: Ties) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -70,26 +76,46 @@ def adjusted_score_tests(problem: Problem, ties: Ties) -> tuple[FloatArray, Floa
     if problem.adjust is None or not problem.adjust.rank:
         return score_tests(problem.design, sets)
     Z, signed_time = problem.adjust.basis, problem.target.columns()[:, 0]
-    found = solve_in_weights(DenseDesign(Z), CoxLoss(ties), signed_time, PRACTICALLY_FREE * sets.weight)
+    assert isinstance(problem.target, TimeToEvent)
+    loss, cost = CoxLoss(ties, problem.target.stratum), PRACTICALLY_FREE * weights_of(problem)
+    found = solve_in_weights(DenseDesign(Z), loss, signed_time, cost)
     assert found.weights is not None
     log_risk = Z @ found.weights
     slope, variance, constant = score_tests(problem.design, sets, log_risk)
-    curved = sets.at(log_risk).product(Z)
-    explained = problem.design.transpose_dot(curved)
-    lost = np.einsum("kj,kj->k", explained, np.linalg.solve(Z.T @ curved, explained.T).T)
+    curvature_of_covariates = sets.at(log_risk).product(Z)
+    explained = problem.design.transpose_dot(curvature_of_covariates)
+    lost = np.einsum("kj,kj->k", explained, np.linalg.solve(Z.T @ curvature_of_covariates, explained.T).T)
     left = np.where(variance - lost > LEAST_LEFT * variance, variance - lost, 0.0)
     constant |= left == 0.0
     return np.where(constant, 0.0, slope), left, constant
 
 
 def score_tests(
-    design: Design, sets: RiskSets, log_risk: FloatArray | None = None
+    design: Design, sets: Strata[RiskSets], log_risk: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """U and V of each feature, and whether it is constant; values that are not finite raise an error."""
-    here = sets.at(np.zeros(design.n_samples) if log_risk is None else log_risk)
-    found = np.empty((4, design.n_features))  # U, V, smallest and largest value
-    arrays = (
-        sets.order,
+    f = np.zeros(design.n_samples) if log_risk is None else log_risk
+    found = np.zeros((4, design.n_features))  # U, V, smallest and largest value
+    found[2], found[3] = np.inf, -np.inf
+    strata = [_arrays_of(rows, part, f[rows]) for rows, part in sets.parts]
+    for columns, block in design.iter_blocks():
+        n_threads = max(1, min(available_threads(), block.size // NUMBERS_PER_THREAD))
+        bounds = [block.shape[1] * part // n_threads for part in range(n_threads + 1)]
+        for arrays in strata:
+            tasks = [(block.T[a:b], *arrays, found[:, columns][:, a:b]) for a, b in pairwise(bounds)]
+            run_in_threads(_score_columns, tasks, n_threads)
+    slope, variance, smallest, largest = found
+    if not np.isfinite(slope).all():
+        require_finite(design, False)
+    constant = is_constant_range(smallest, largest, design.dtype)
+    return np.where(constant, 0.0, slope), np.where(constant, 0.0, np.maximum(variance, 0.0)), constant
+
+
+def _arrays_of(rows: IntArray, sets: RiskSets, f: FloatArray) -> tuple[NDArray[Any], ...]:
+    """What the compiled loop needs of one stratum, whose samples are these rows."""
+    here = sets.at(f)
+    return (
+        rows[sets.order],
         np.exp(here.log_odds),
         here.hazard(),
         -here.gradient()[sets.order],
@@ -99,25 +125,15 @@ def score_tests(
         sets.event_weight,
         np.exp(here.log_denominator),
     )
-    for columns, block in design.iter_blocks():
-        n_threads = max(1, min(available_threads(), block.size // NUMBERS_PER_THREAD))
-        bounds = [block.shape[1] * part // n_threads for part in range(n_threads + 1)]
-        tasks = [(block.T[a:b], *arrays, found[:, columns][:, a:b]) for a, b in pairwise(bounds)]
-        run_in_threads(_score_columns, tasks, n_threads)
-    slope, variance, smallest, largest = found
-    if not np.isfinite(slope).all():
-        require_finite(design, False)
-    constant = is_constant_range(smallest, largest, design.dtype)
-    return np.where(constant, 0.0, slope), np.where(constant, 0.0, np.maximum(variance, 0.0)), constant
 
 
 @kernel
 def _score_columns(columns, order, odds, hazard, residual, start, n_tied, share, weight, denominator, found):
-    """One row of ``columns`` for each feature; arrays of samples are by rank of the times."""
+    """Add U, V and extremes of one stratum; one row of ``columns`` for each feature, samples by rank of the times."""
     n = order.shape[0]
     for j in range(columns.shape[0]):
-        mean, smallest, largest = 0.0, columns[j, 0], columns[j, 0]
-        for i in range(n):
+        mean, smallest, largest = 0.0, found[2, j], found[3, j]
+        for i in order:
             mean += columns[j, i]
             smallest, largest = min(smallest, columns[j, i]), max(largest, columns[j, i])
         mean /= n
@@ -138,4 +154,6 @@ def _score_columns(columns, order, odds, hazard, residual, start, n_tied, share,
                 term -= 1
                 at_event = (at_risk - share[term] * tied) / denominator[term]
                 squares -= weight[term] * at_event * at_event
-        found[0, j], found[1, j], found[2, j], found[3, j] = total, squares, smallest, largest
+        found[0, j] += total
+        found[1, j] += squares
+        found[2, j], found[3, j] = smallest, largest

@@ -8,7 +8,6 @@ models of the candidates, those columns that come nearest to what one of the ent
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from zeronorm._types import FloatArray, IntArray
@@ -62,26 +61,3 @@ def _candidates(columns: FloatArray, target: FloatArray, entered: IntArray) -> I
 def _unexplained(columns: FloatArray, target: FloatArray) -> FloatArray:
     basis = linalg.qr(columns, mode="economic")[0]
     return np.asarray(target - basis @ (basis.T @ target))
-
-
-def effective_samples(target: FloatArray, groups: NDArray[np.intp] | None) -> float:
-    """Number of independent samples, with groups of samples after the intraclass correlation of the target.
-
-    .. math:: n / (1 + (m - 1) \\rho)
-
-    with the mean group size m, weighted as in an analysis of variance. Features are taken as constant within groups.
-    """
-    n = target.size
-    if groups is None:
-        return float(n)
-    sizes = np.bincount(groups)
-    count = sizes.size
-    if count in (1, n):
-        return float(n)
-    means = np.bincount(groups, target) / sizes
-    between = float(sizes @ (means - target.mean()) ** 2) / (count - 1)
-    within = float(np.sum((target - means[groups]) ** 2)) / (n - count)
-    size = (n - float(np.sum(sizes**2)) / n) / (count - 1)
-    total = between + (size - 1.0) * within
-    correlation = max(0.0, (between - within) / total) if total > 0.0 else 0.0
-    return n / (1.0 + (size - 1.0) * correlation)

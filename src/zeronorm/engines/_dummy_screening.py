@@ -144,16 +144,3 @@ def common_factors(design: Design, n_factors: int | None = None) -> FloatArray:
     loadings = sample.transpose_dot(factors) ** 2
     acts_on = loadings.sum(axis=0) ** 2 / (loadings**2).sum(axis=0)
     return factors if bool((acts_on >= PERVASIVE * sample.n_features).all()) else np.empty((n, 0))
-
-
-def between_shares(
-    design: Design, group_means: Callable[[FloatArray], FloatArray], n_shares: int
-) -> FloatArray:
-    """Quantiles, over the columns, of the share of the variance that lies between groups of samples."""
-    chosen = sampled_columns(design.n_features, 2000)
-    block = design.block(chosen)
-    total = np.einsum("ij,ij->j", block, block)
-    means = group_means(block)
-    between = np.einsum("ij,ij->j", means, means)[total > 0.0] / total[total > 0.0]
-    levels = (np.arange(n_shares) + 0.5) / n_shares
-    return np.clip(np.quantile(between, levels), 0.0, 1.0) if between.size else np.full(n_shares, 0.5)

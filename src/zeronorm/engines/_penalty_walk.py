@@ -9,7 +9,7 @@ from zeronorm.engines._sparse_paths import path_of_entries, scatter_columns
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._lasso import penalty_at_bound
-from zeronorm.solvers._logistic import CoupledModels
+from zeronorm.solvers.l1_smooth._coupled import CoupledModels
 
 WIDE_GRID_END = 1e-2  # smallest penalty on the grid, relative to the largest, for more features than samples
 GRID_END = 1e-3

@@ -13,7 +13,7 @@ from scipy import stats
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.evaluation._probabilities import fit_scores
-from zeronorm.evaluation.significance._pooled import metric_interval
+from zeronorm.evaluation.significance._pooled import PooledOutcomes, metric_interval
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 
 Limits = tuple[float | None, float | None]
@@ -25,12 +25,17 @@ CERTAIN = 1e-12  # probabilities nearer to 0 than this are taken as this
 
 @dataclass(frozen=True)
 class Predicted:
-    """New samples with their true values and predictions; ``decision`` are decision values of two classes."""
+    """New samples with their true values and predictions; ``decision`` are decision values of two classes.
+
+    ``model`` and the features ``X`` are needed by metrics of predicted survival curves.
+    """
 
     truth: NDArray[Any]
     predictions: NDArray[Any]
     decision: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+    model: Any = None
+    X: Any = None
 
     def row(self, inside: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """The samples as a row of records: one test fold without training samples."""
@@ -56,6 +61,9 @@ def measured(metric: Metric, predicted: Predicted) -> dict[str, Any] | None:
             value = metric.function(predicted.truth, predicted.decision, None)
         elif metric.response == "predict":
             value = metric.function(predicted.truth, predicted.predictions)
+        elif predicted.model is not None and hasattr(metric.function, "outcomes"):
+            outcomes = metric.function.outcomes(predicted.model, predicted.X, predicted.truth)
+            return {"metric": metric.name, **_mean_of(outcomes, metric, predicted.groups)}
         else:
             return None
     except ValueError:
@@ -64,6 +72,18 @@ def measured(metric: Metric, predicted: Predicted) -> dict[str, Any] | None:
         return None
     low, high = metric_interval(metric, [{**row, metric.name: value}]) or (None, None)
     return {"metric": metric.name, "value": float(value), "low": low, "high": high}
+
+
+def _mean_of(outcomes: FloatArray, metric: Metric, groups: NDArray[Any] | None) -> dict[str, Any]:
+    """The mean of the outcomes of single samples with its t interval; without one where they are fewer than two."""
+    pooled = PooledOutcomes(outcomes, np.zeros(len(outcomes)), None, groups)
+    value, n_units = float(outcomes.mean()), len(outcomes) if groups is None else len(np.unique(groups))
+    if n_units < 2:
+        return {"value": value, "low": None, "high": None}
+    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, n_units - 1))
+    half = t * math.sqrt(float(outcomes.var(ddof=1)) * pooled.clustering / pooled.n)
+    low, high = metric.bounds
+    return {"value": value, "low": max(low, value - half), "high": min(high, value + half)}
 
 
 def class_rates(predicted: Predicted, classes: Sequence[Any]) -> list[dict[str, Any]]:
@@ -119,31 +139,41 @@ def calibration_of_classes(
         return found
     free = fit_scores(scores, hits, groups=groups)
     if free.is_finite:
-        found["slope"] = _normal_limits(free.slope, float(free.covariance[0, 0]))
+        found["slope"] = normal_limits(free.slope, float(free.covariance[0, 0]))
     if probabilities.shape[1] == 2:
         fixed = fit_scores(scores, hits, slope=1.0, groups=groups)
         if fixed.is_finite:
-            found["intercept"] = _normal_limits(float(fixed.biases[1]), float(fixed.covariance[0, 0]))
+            found["intercept"] = normal_limits(float(fixed.biases[1]), float(fixed.covariance[0, 0]))
     return found
 
 
-def _normal_limits(value: float, variance: float) -> dict[str, float]:
-    half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt(max(variance, 0.0))
+def normal_quantile(confidence: float) -> float:
+    """The half-width of a two-sided interval, in standard errors."""
+    return float(stats.norm.ppf((1 + confidence) / 2))
+
+
+def normal_limits(value: float, variance: float) -> dict[str, float]:
+    """A value with its 95 % interval."""
+    half = normal_quantile(CONFIDENCE) * math.sqrt(max(variance, 0.0))
     return {"value": value, "low": value - half, "high": value + half}
 
 
 def calibration_bins(probability: FloatArray, hit: NDArray[np.bool_]) -> list[dict[str, Any]]:
     """Mean probability and share of hits, with Wilson's interval, in groups of samples of like probability."""
     rows = []
-    for part in _alike(probability):
+    for part in alike(probability, n_bins_of(probability)):
         share = _share(hit[part], np.ones(part.size, dtype=bool), None) or {}
         rows.append({"n": int(part.size), "predicted": float(probability[part].mean()), **share})
     return rows
 
 
-def _alike(values: FloatArray) -> list[IntArray]:
+def n_bins_of(values: FloatArray) -> int:
+    """How many groups of samples there are."""
+    return max(1, min(N_BINS, len(values) // FEWEST_IN_BIN))
+
+
+def alike(values: FloatArray, n_bins: int) -> list[IntArray]:
     """Groups of samples with like values, about equal in size; equal values are in one group."""
-    n_bins = max(1, min(N_BINS, len(values) // FEWEST_IN_BIN))
     edges = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins)) if len(values) else np.empty(0)
     codes = np.searchsorted(edges, values, side="left")
     return [np.flatnonzero(codes == code) for code in np.unique(codes)]
@@ -152,7 +182,7 @@ def _alike(values: FloatArray) -> list[IntArray]:
 def bins_of_numbers(truth: FloatArray, predictions: FloatArray) -> list[dict[str, Any]]:
     """Mean prediction and mean true value, with its t interval, in groups of samples of like predictions."""
     rows = []
-    for part in _alike(predictions):
+    for part in alike(predictions, n_bins_of(predictions)):
         value = float(truth[part].mean())
         half = math.nan
         if part.size > 1:

@@ -14,21 +14,21 @@ from zeronorm.resampling.survival._curves import StepFunction, event_and_time, k
 from zeronorm.resampling.survival._log_rank import LogRankTest, log_rank_test
 
 ENOUGH_FOR_THIRDS = 60  # events; with fewer, the samples of each fold are divided at the median
-NAMES = {2: ("low risk", "high risk"), 3: ("low risk", "middle risk", "high risk")}
+NAMES = {2: ("low risk", "high risk"), 3: ("low risk", "medium risk", "high risk")}
 
 
 @dataclass(frozen=True, eq=False)
 class RiskGroups:
     """Samples of the test folds by their predicted risk: within each fold, by models that were not fitted on them.
 
-    ``test`` is the log-rank test stratified by fold.
+    ``test`` is the log-rank test stratified by fold; None for dependent samples, to which it does not apply.
     """
 
     names: tuple[str, ...]
     group: IntArray
     event: BoolArray
     time: FloatArray
-    test: LogRankTest
+    test: LogRankTest | None
 
     def curves(self) -> list[StepFunction]:
         """The Kaplan–Meier curve of each group."""
@@ -58,7 +58,7 @@ def risk_groups(rows: Sequence[Row]) -> RiskGroups | None:
         return None
     parts = [event_and_time(list(row["truth"])) for row in first]
     event, time = (np.concatenate(found) for found in zip(*parts, strict=True))
-    n_groups = 3 if event.sum() >= ENOUGH_FOR_THIRDS else 2
+    n_groups = _number_of_groups(event)
     group = np.concatenate([_shares(row["predictions"], n_groups) for row in first])
     fold = np.repeat(np.arange(len(first)), [len(row["predictions"]) for row in first])
     if np.unique(group).size < n_groups:
@@ -66,6 +66,21 @@ def risk_groups(rows: Sequence[Row]) -> RiskGroups | None:
     found = log_rank_test(event, time, group, fold)
     allowance = 1 + AREA_EXCESS + EXCESS_PER_FOLD * number_of_folds(first)
     return RiskGroups(NAMES[n_groups], group, event, time, found.divided(allowance))
+
+
+def risk_groups_of_new(y: Any, risk: FloatArray, groups: Any = None) -> RiskGroups | None:
+    """Risk groups of new samples, divided at the same quantiles; with sample ``groups`` there is no test."""
+    event, time = event_and_time(y)
+    n_groups = _number_of_groups(event)
+    group = _shares(risk, n_groups)
+    if np.unique(group).size < n_groups:
+        return None
+    test = None if groups is not None else log_rank_test(event, time, group)
+    return RiskGroups(NAMES[n_groups], group, event, time, test)
+
+
+def _number_of_groups(event: BoolArray) -> int:
+    return 3 if event.sum() >= ENOUGH_FOR_THIRDS else 2
 
 
 def _first_repetition(rows: Sequence[Row]) -> list[Row]:

@@ -42,7 +42,9 @@ def _tiles(cohort: CohortData) -> list[Tile]:
         ),
     ]
     if first["verdict"]:
-        tiles.append(Tile(VERDICTS[first["verdict"]], "by the interval of the difference"))
+        is_seen = first["verdict"] == "seen"
+        reason = "the model was selected on them" if is_seen else "by the interval of the difference"
+        tiles.append(Tile(VERDICTS[first["verdict"]], reason))
     if cohort.calibration.get("slope"):
         tiles.append(Tile(limits_text(cohort.calibration["slope"]), "calibration slope; 1 is best"))
     return [*tiles, Tile(str(cohort.data["n_scored"]), "samples with a known outcome")]
@@ -95,14 +97,14 @@ def _sample_rows(cohort: CohortData) -> tuple[list[str], list[list[str]]]:
     if cohort.scores:
         numbered.sort(key=lambda row: -float(abs(row.get("wrong", row.get("error")) or 0.0)))
     heads = list(numbered[0]) if numbered else []
-    return heads, [[_cell(row[head]) for head in heads] for row in numbered[:MOST_SAMPLES]]
+    return heads, [[_cell(row[head], head) for head in heads] for row in numbered[:MOST_SAMPLES]]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, head: str) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return "wrong" if value else ""
+        return (head if value else "") if head == "wrong" else ("yes" if value else "no")
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

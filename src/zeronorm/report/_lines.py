@@ -54,11 +54,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line through its points, or with corners of its own (``path``) that the points mark."""
+    """One line through its points, or with corners of its own (``path``) that the points mark.
+
+    ``beside`` is a dotted line of the same colour, such as what was predicted.
+    """
 
     name: str
     points: tuple[Point, ...]
     path: tuple[tuple[float, float], ...] = ()
+    beside: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,9 @@ def _line(index: int, line: Series, x: Scale, y: Scale) -> Markup:
     if len(joined) > 1:
         positions = " ".join(f"{_at(x, at):.1f},{y(value):.1f}" for at, value in joined)
         parts.append(element("polyline", points=positions, class_="line"))
+    if line.beside:
+        positions = " ".join(f"{_at(x, at):.1f},{y(value):.1f}" for at, value in line.beside)
+        parts.append(element("polyline", points=positions, class_="line beside"))
     for point in line.points:
         parts += _marks(index, point, x, y)
     return element("g", *parts, class_=series_class(index), data_series=index)
@@ -189,7 +196,8 @@ def _names_at_ends(lines: list[Series], x: Scale, y: Scale, box: Box, letters: i
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
         if joined:
             last = max(joined, key=lambda p: p.x)
-            ends.append((y(last.y), _at(x, last.x), index, line.name))
+            end = line.path[-1] if line.path else (last.x, last.y)
+            ends.append((y(end[1]), _at(x, end[0]), index, line.name))
     ends.sort()
     heights = scale([end[0] for end in ends], LINE_OF_LABELS, box.top, box.bottom)
     parts = []

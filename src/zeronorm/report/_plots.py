@@ -68,6 +68,8 @@ def draw_lines(ax: Any, lines: Lines) -> None:
         joined = [p for p in line.points if not p.is_chosen] or list(line.points)
         if line.path:
             ax.plot(*zip(*line.path, strict=True), color=colour)
+        if line.beside:
+            ax.plot(*zip(*line.beside, strict=True), color=colour, linestyle=":")
         ax.errorbar(
             [_shown_x(p.x, lines) for p in joined],
             [p.y for p in joined],

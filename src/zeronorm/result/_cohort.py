@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -17,6 +18,7 @@ FORMAT, FORMAT_VERSION = "zeronorm-cohort", 1
 VERDICTS = {
     "compatible": "compatible",
     "worse": "worse than expected",
+    "seen": "not new samples",
     "": "not compared, because there is no interval",
 }
 
@@ -36,6 +38,7 @@ class CohortData:
     provenance: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, list[Any]] = field(default_factory=dict)
     roc: dict[str, Any] = field(default_factory=dict)
+    risk_groups: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "\n".join(line for line in (self.headline, *self.sentences) if line)
@@ -51,7 +54,9 @@ class CohortData:
         if not self.scores:
             return f"{counted(self.data['n_samples'], 'prediction')} of {self.data['target']}"
         first = self.scores[0]
-        label = f"{metric_label(first['metric'])} on {counted(self.data['n_scored'], 'new sample')}"
+        is_seen = first["verdict"] == "seen"
+        samples = counted(self.data["n_scored"], "sample" if is_seen else "new sample")
+        label = f"{metric_label(first['metric'])} on {samples}"
         found = format_metric(first["value"], first["metric"])
         if first["expected"] is None:
             return f"{found} {label}"
@@ -105,6 +110,8 @@ def _score_sentence(score: Mapping[str, Any]) -> str:
     if score["expected_low"] is not None:
         promised = f" ({shown(score['expected_low'])} to {shown(score['expected_high'])})"
     text += f" The selection promised {shown(score['expected'])}{promised}."
+    if score["verdict"] == "seen":
+        return f"{text} The model was selected on these samples, so that the two say nothing about new ones."
     if not score["verdict"]:
         return f"{text} The two are {VERDICTS['']}."
     limits = f"{shown(score['difference_low'])} to {shown(score['difference_high'])}"
@@ -120,6 +127,12 @@ def calibration_sentence(cohort: CohortData) -> str:
     if not slope:
         return ""
     text = f"The calibration slope is {limits_text(slope)} (1 is best)"
+    if intercept and "expected" in found:
+        ratio = {name: math.exp(value) for name, value in intercept.items()}
+        return (
+            f"{text}. Observed were {counted(found['observed'], 'event')} and expected {found['expected']:.1f}: the "
+            f"ratio is {limits_text(ratio)}; 1 is best."
+        )
     if intercept:
         best = "; 0 is best" if cohort.has_classes else ""
         text += f" and the intercept {limits_text(intercept)}{best}"

@@ -21,6 +21,7 @@ from zeronorm.resampling.predictors._units import Values, transformed
 from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.result._moments import Completion, Moments
 from zeronorm.result._schema import Mismatch, check, described, parsed, shown
+from zeronorm.result._seen import SeenSamples
 from zeronorm.selection.target import TASKS, TimeToEvent
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class LinearModel:
     probabilities : slope and biases (one per class) from held-out decision values to probabilities; None without.
     expected : metrics with intervals, measured on held-out samples when the features were selected; None without.
     moments : correlations of these features and of others that can replace them; None where they were not kept.
+    seen : hashes of the samples that it was selected on; None where they were not kept.
     """
 
     task: str
@@ -70,6 +72,7 @@ class LinearModel:
     probabilities: dict[str, Any] | None = None
     expected: dict[str, Any] | None = None
     moments: Moments | None = None
+    seen: SeenSamples | None = None
 
     @property
     def coefficients(self) -> list[float] | None:
@@ -233,11 +236,22 @@ class SurvivalModel(LinearModel):
     times: list[float] = field(default_factory=list)
     hazard: list[float] = field(default_factory=list)
 
+    @property
+    def cumulative_hazard(self) -> StepFunction:
+        """The cumulative hazard of a mean sample as a function of time."""
+        return StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)
+
     def survival(self, X: Any, times: ArrayLike) -> NDArray[np.float64]:
         """Probabilities that the event has not happened at some times: one row for each sample."""
-        hazard = StepFunction(np.asarray(self.times), np.asarray(self.hazard), 0.0)(times)
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), hazard)))
+            return np.asarray(np.exp(-np.outer(np.exp(self.predict(X)), self.cumulative_hazard(times))))
+
+    predict_survival_function = survival  # as metrics call it
+
+    def expected_events(self, X: Any, time: ArrayLike) -> NDArray[np.float64]:
+        """How many events are expected of each sample up to its time: its cumulative hazard there."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.predict(X)) * self.cumulative_hazard(time))
 
     def median_time(self, X: Any) -> NDArray[np.float64]:
         """The time by which the event happens with probability one half; NaN where that is after all known times."""
@@ -256,6 +270,8 @@ def _from_content(content: dict[str, Any]) -> LinearModel:
     fields = {name: value for name, value in content.items() if name not in ("format", "format_version")}
     if "moments" in fields:
         fields["moments"] = Moments(**fields["moments"])
+    if "seen" in fields:
+        fields["seen"] = SeenSamples(**fields["seen"])
     classes = {"gaussian": GaussianModel, "linear": LinearModel, "survival": SurvivalModel}
     model: LinearModel = classes[kind](**fields)
     _check_classes(model)

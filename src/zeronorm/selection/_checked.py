@@ -33,7 +33,7 @@ class CheckedParameters:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__doc__ and "__init__" in vars(cls):
+        if cls.__doc__ and constructor_parameters(cls):
             cls.__doc__ = _completed(cls)
 
     @classmethod

@@ -394,21 +394,21 @@ class SelectionPath:
         if covariates.size == 0:
             return self
         n_columns = self.n_features + covariates.size
-        place = np.delete(np.arange(n_columns), covariates)
+        position = np.delete(np.arange(n_columns), covariates)
         groups = None
         if self.groups is not None:  # the covariates are the last group, which no subset reaches
             groups = np.full(n_columns, int(self.groups.max()) + 1, dtype=np.intp)
-            groups[place] = self.groups
+            groups[position] = self.groups
         return replace(
             self,
-            order=np.concatenate([place[self.order], covariates]),
-            subsets=None if self.subsets is None else tuple(place[subset] for subset in self.subsets),
+            order=np.concatenate([position[self.order], covariates]),
+            subsets=None if self.subsets is None else tuple(position[subset] for subset in self.subsets),
             scores=None
             if self.scores is None
-            else _scattered(self.scores, place, n_columns, self.scores.min()),
-            scale=None if self.scale is None else _scattered(self.scale, place, n_columns, 0.0),
+            else _scattered(self.scores, position, n_columns, self.scores.min()),
+            scale=None if self.scale is None else _scattered(self.scale, position, n_columns, 0.0),
             groups=groups,
-            always_keep=place[self.always_keep],
+            always_keep=position[self.always_keep],
             covariates=covariates,
         )
 
@@ -470,9 +470,9 @@ class SelectionPath:
         return np.sort(ordered[:cut])
 
 
-def _scattered(values: FloatArray, place: IntArray, size: int, elsewhere: float) -> FloatArray:
+def _scattered(values: FloatArray, position: IntArray, size: int, elsewhere: float) -> FloatArray:
     found = np.full(size, elsewhere)
-    found[place] = values
+    found[position] = values
     return found
 
 

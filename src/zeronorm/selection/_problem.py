@@ -95,7 +95,7 @@ class RunBar:
         """Set the number of steps of the whole run."""
         self._update(total=steps)
 
-    def say(self, text: str) -> None:
+    def describe(self, text: str) -> None:
         """Show the text of the current step."""
         self._update(description=", ".join(part for part in (self.stage, text) if part))
 
@@ -103,7 +103,7 @@ class RunBar:
         """Count finished steps; ``text`` describes the next one."""
         self._update(advance=steps)
         if text:
-            self.say(text)
+            self.describe(text)
 
     def _update(self, **changes: Any) -> None:
         if self._file is not None:

@@ -119,7 +119,7 @@ def exchange_of(values: NDArray[Any], groups: NDArray[Any] | None = None, design
     within = _exchange(
         "the labels within each sample group", tuple(rows[:, None] for rows in members), labels
     )
-    if design == "block" or (design == "auto" and _is_paired(labels, members)):
+    if design == "block" or (design == "auto" and is_paired(labels, members)):
         return within
     choices = [_between_same_size(labels, members), _between_alike(labels, codes, members)]
     if design == "auto" and _share_between(values, codes) < MOSTLY_BETWEEN:
@@ -173,7 +173,7 @@ def _between_alike(labels: IntArray, codes: IntArray, members: list[IntArray]) -
     return _exchange("the labels of whole sample groups of similar size", pools, labels, leaders)
 
 
-def _is_paired(labels: IntArray, members: list[IntArray]) -> bool:
+def is_paired(labels: IntArray, members: list[IntArray]) -> bool:
     """Whether nearly all groups have the same shares of two labels or more."""
     mixes: Counter[tuple[tuple[int, int], ...]] = Counter()
     for rows in members:

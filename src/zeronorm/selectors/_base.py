@@ -1,7 +1,7 @@
 """Base classes of all selectors.
 
 ``fit`` turns the data into a ``Design``, validates once, builds the ``Problem``, calls ``_select`` and
-stores the result. A method implements only ``_select`` and its constructor.
+stores the result. A method implements only ``_select`` and, if it has parameters of its own, its constructor.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, Tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
@@ -68,6 +66,8 @@ from zeronorm.selection.target import (
     TimeToEvent,
     target_for,
 )
+from zeronorm.selectors._final_model import FinalModel, has_estimator
+from zeronorm.selectors._requirements import require_labels
 
 # Fitted attributes with a value for each feature, and the value that covariates get.
 PER_FEATURE = {
@@ -76,11 +76,7 @@ PER_FEATURE = {
 NO_COLUMNS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
-def _has_estimator(selector: BaseSelector) -> bool:
-    return getattr(selector, "estimator", None) is not None
-
-
-class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
+class BaseSelector(FinalModel, CheckedParameters, SelectorMixin, BaseEstimator):
     """Base class of all selectors; see ``docs/contributing`` for how to add one."""
 
     _method: ClassVar[MethodInfo]
@@ -94,9 +90,20 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     # Loss of the linear models that the method trains on classes; None if it trains none.
     _linear_loss: ClassVar[str | None] = None
 
-    n_features_to_select: int | float | None
-
     _adjusted: NDArray[np.intp] = NO_COLUMNS  # positions of the covariates in X
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        estimator: Any = None,
+        feature_groups: Any = None,
+        always_keep: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.estimator = estimator
+        self.feature_groups = feature_groups
+        self.always_keep = always_keep
 
     # -- for methods to implement ---------------------------------------------------------------
 
@@ -133,7 +140,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         """
         # Wrong parameters and routing are reported before the long computation.
         self._validate_params()
-        routed = self._route(fit_params) if fit_params or _has_estimator(self) else None
+        routed = self._route(fit_params) if fit_params or has_estimator(self) else None
         with reusing_memory():
             X, y, design = self._validate(X, y)
             adjusted = self._positions_of_covariates(design) if covariates is None else NO_COLUMNS
@@ -150,7 +157,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
                 path = path.demote(problem.design.affine.zero_columns)
             path = path.constrained(problem.feature_groups, problem.always_keep)
             if self._adjusted.size:
-                self._place_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
+                self._index_among_columns(np.delete(np.arange(design.shape[1]), self._adjusted))
             self._store(path.beside(self._adjusted), problem)
             if problem.n_samples < y.shape[0]:  # samples of weight zero were left out
                 present = np.flatnonzero(np.asarray(sample_weight) > 0)
@@ -277,7 +284,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
     def _check_adjusted(self) -> None:
         """Raise an error for parameters that do not allow covariates."""
 
-    def _place_among_columns(self, candidates: NDArray[np.intp]) -> None:
+    def _index_among_columns(self, candidates: NDArray[np.intp]) -> None:
         """Extend fitted attributes with a value per candidate to all columns of X."""
         n_columns = self.n_features_in_
         for name, elsewhere in PER_FEATURE.items():
@@ -422,85 +429,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
         check_is_fitted(self, "support_")
         return self.support_
 
-    # -- the estimator on the selected features -------------------------------------------------
-
-    def _retrain(self, X: Any, y: NDArray[Any], problem: Problem, routed: Any) -> None:
-        columns = self._columns_of_estimator()
-        selected = X.block(columns) if isinstance(X, Design) else X[:, columns]
-        self._selected_mean, self._selected_scale = np.zeros(columns.size), np.ones(columns.size)
-        affine = problem.design.affine
-        if affine is not None:
-            is_covariate = np.isin(columns, self._adjusted)
-            features = np.flatnonzero(np.delete(self.support_, self._adjusted))
-            self._selected_mean[~is_covariate] = affine.mean[features]
-            self._selected_scale[~is_covariate] = affine.scale[features]
-            if is_covariate.any():
-                assert problem.adjust is not None
-                values, weight = problem.adjust.columns, problem.sample_weight
-                mean = np.average(values, axis=0, weights=weight)
-                width = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
-                self._selected_mean[is_covariate] = mean
-                self._selected_scale[is_covariate] = np.where(width > 0.0, width, 1.0)
-        params = dict(routed.estimator.fit)
-        if problem.sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
-            params.setdefault("sample_weight", problem.sample_weight)
-        self.estimator_ = clone(self.estimator).fit(self._rescaled(selected), y, **params)
-
-    def _columns_of_estimator(self) -> NDArray[np.intp]:
-        """The columns of ``estimator_``: the selected features and the covariates."""
-        return self.path_.predictors(np.flatnonzero(self.support_))
-
-    def _rescaled(self, selected: Any) -> Any:
-        """Selected columns as the method used them: standardised where it standardises.
-
-        Sparse columns are scaled but not centred, so that they stay sparse.
-        """
-        if not getattr(self, "standardize", False):
-            return selected
-        if hasattr(selected, "tocsc"):
-            return selected.multiply(1.0 / self._selected_scale).tocsr()
-        return (np.asarray(selected, dtype=np.float64) - self._selected_mean) / self._selected_scale
-
-    def _selected_columns(self, X: Any) -> Any:
-        check_is_fitted(self)
-        if isinstance(X, Design):
-            return self._rescaled(X.block(self._columns_of_estimator()))
-        check_container(X)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=("csr", "csc") if self._accepts_sparse else False,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=not self._allow_nan,
-        )
-        return self._rescaled(X[:, self._columns_of_estimator()])
-
-    def _trained(self) -> Any:
-        """``estimator_``; raises scikit-learn's error before ``fit``."""
-        check_is_fitted(self, "estimator_")
-        return self.estimator_
-
-    @available_if(_has_estimator)
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self._trained().predict(self._selected_columns(X)))
-
-    @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "decision_function"))
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Decision values of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self._trained().decision_function(self._selected_columns(X)))
-
-    @available_if(lambda self: _has_estimator(self) and hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Class probabilities of ``estimator`` from the selected features."""
-        return cast("NDArray[Any]", self._trained().predict_proba(self._selected_columns(X)))
-
-    @available_if(_has_estimator)
-    def score(self, X: Any, y: Any, **score_params: Any) -> float:
-        """Score of ``estimator`` on the selected features."""
-        return float(self._trained().score(self._selected_columns(X), y, **score_params))
-
     # -- how good the subset is --------------------------------------------------------------------
 
     def _certified_loss(self) -> str | None:
@@ -531,30 +459,6 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
 
     # -- scikit-learn protocols -----------------------------------------------------------------
 
-    def _route(self, fit_params: dict[str, Any]) -> Any:
-        if not _has_estimator(self):
-            raise TypeError(
-                f"{type(self).__name__}.fit got unexpected arguments {sorted(fit_params)}: they would be "
-                "passed to 'estimator', which is None. Leave them out, or set 'estimator' to a model whose fit "
-                "takes them. Of the selectors, only those with 'sample_weight' in their own fit use weights, such "
-                "as LassoSelector."
-            )
-        from sklearn import get_config
-
-        if get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **fit_params)
-        return Bunch(estimator=Bunch(fit=fit_params))
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Routing of metadata to ``fit`` of ``estimator``."""
-        router = MetadataRouter(owner=type(self).__name__)
-        if has_fit_parameter(self, "sample_weight"):
-            router.add_self_request(self)
-        if _has_estimator(self):
-            mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(estimator=self.estimator, method_mapping=mapping)
-        return router
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         target = TASKS.get(BaseSelector._task_name(self), Labels)
@@ -568,7 +472,7 @@ class BaseSelector(CheckedParameters, SelectorMixin, BaseEstimator):
             )
         else:
             tags.regressor_tags = RegressorTags(poor_score=True)
-        if _has_estimator(self):
+        if has_estimator(self):
             tags.estimator_type = target.estimator_type
         return cast("Tags", tags)
 
@@ -656,36 +560,6 @@ def _is_plain(X: Any, y: Any) -> bool:
         and len(X) == len(y) >= 2
         and X.shape[1] >= 1
     )
-
-
-def require_real_target(selector: Any) -> None:
-    """Raise an error for a loss that needs a real target where the target is classes."""
-    if selector._target_type().has_classes:
-        raise parameter_error(selector, "loss", "a loss of classes; the one given needs task='regression'")
-
-
-def require_for_survival(selector: Any, **accepted: Any) -> None:
-    """Raise an error for a parameter that has another value than the one that the partial likelihood allows."""
-    if selector._target_type() is not TimeToEvent:
-        return
-    for name, value in accepted.items():
-        if getattr(selector, name) != value:
-            raise parameter_error(selector, name, f"{value!r} with task='survival'")
-    if not isinstance(getattr(selector, "C", 1.0), str) and np.isinf(getattr(selector, "C", 1.0)):
-        raise parameter_error(selector, "C", "finite with task='survival'")
-
-
-def require_labels(y: Any) -> None:
-    """Raise an error that names the row of the first missing label."""
-    y = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) and None in y else y
-    if getattr(getattr(y, "dtype", None), "kind", "") != "O":
-        return
-    for row, label in enumerate(np.asarray(y).ravel()):
-        if label is None or label != label:
-            found = "None" if label is None else "NaN"
-            raise ValueError(
-                f"Input y contains {found}: first found in row {row}; drop samples without a label."
-            )
 
 
 def _preview(classes: NDArray[Any]) -> str:

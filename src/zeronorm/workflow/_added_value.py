@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from zeronorm.workflow._options import SelectOptions, Settings
 
 COVARIATES, FEATURES = "covariates alone", "features alone"
+LABELS_PERMUTED = "labels are permuted with the probabilities of a logistic regression on the covariates"
+PERMUTED = {
+    "binary": LABELS_PERMUTED,
+    "multiclass": LABELS_PERMUTED,
+    "regression": "the residuals of a regression on the covariates are permuted",
+    "survival": (
+        "times and events are permuted together, with the probabilities of two Cox regressions on the covariates, one "
+        "of the event and one of the censoring"
+    ),
+}
 
 
 # -- The three models ---------------------------------------------------------------------------------
@@ -51,10 +61,14 @@ def covariate_records(table: Table, settings: Settings, y: Any = None) -> Any:
 def feature_records(name: str, table: Table, settings: SelectOptions, sizes: list[int]) -> Any:
     """Records of the procedure on the features alone, on the same folds and with the same predictor."""
     plain = without_covariates(table)
-    same = replace(
-        settings, predictor=procedures.predictor_of(table, settings), save_model=False, verbose=False
-    )
-    procedure = procedures.build_procedure(name, plain, same, sizes, settings.params)
+    procedure = procedures.build_procedure(name, plain, settings, sizes, settings.params)
+    return features_alone(procedure, table, plain, settings)
+
+
+def features_alone(procedure: Any, table: Table, plain: Table, settings: Settings) -> Any:
+    """Records of a procedure on the table without covariates, with the predictor that is used beside them."""
+    predictor = procedures.predictor_of(table, settings, n_covariates=0)
+    same = replace(settings, predictor=predictor, verbose=False)
     return training.evaluate_procedures({FEATURES: procedure}, plain, same, [])
 
 
@@ -176,6 +190,14 @@ def _drawn(targets: ConditionalTargets, settings: Settings, count: int) -> Itera
         yield targets.draw(rng).labels()
 
 
+def with_added(found: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
+    """The measures of a procedure with what its features add, which is what is tested and claimed."""
+    test = {name: value[name] for name in ("p_value", "n_permutations")}
+    permuted = {name: value.pop(name, None) for name in ("smallest_p_value", "permutation_values")}
+    claim = adds(value, greater_is_better=found["greater_is_better"])
+    return {**found, **test, **permuted, "added": value, "beats_chance": claim}
+
+
 def adds(found: dict[str, Any], *, greater_is_better: bool) -> bool | None:
     """Whether the features add to the covariates: p at most 0.05 or, without permutations, an interval without 0.
 
@@ -195,21 +217,20 @@ def adds(found: dict[str, Any], *, greater_is_better: bool) -> bool | None:
 
 
 def added_notes(table: Table, settings: Settings) -> list[str]:
-    """What the permutations leave as it is."""
-    if table.covariates is None or settings.permutations == 0:
+    """That covariates have no penalty, and what the permutations leave as it is."""
+    if table.covariates is None:
         return []
-    how = (
-        "labels are permuted with the probabilities of a logistic regression on the covariates"
-        if table.target.has_classes
-        else "the residuals of a regression on the covariates are permuted"
-    )
+    notes = []
+    if isinstance(settings.predictor, str) and settings.predictor != "gaussian":
+        notes.append("The weights of the covariates have practically no penalty.")
+    if settings.permutations == 0:
+        return notes
     groups = ""
     if table.sample_groups is not None:
         exchange = conditional_targets(table, settings).exchange
         groups = f" Exchanged are {exchange.text} ({parameter('group_design')})."
-    return [
-        Message(
-            f"For the test of what the features add, {how}, so that target and features keep their relation to the "
-            f"covariates.{groups}"
-        )
-    ]
+    text = (
+        f"For the test of what the features add, {PERMUTED[table.target.kind]}, so that target and features keep their "
+        f"relation to the covariates.{groups}"
+    )
+    return [*notes, Message(text)]

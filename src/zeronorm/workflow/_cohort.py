@@ -16,7 +16,10 @@ from zeronorm.datasets._raw import RawTable
 from zeronorm.datasets._table import counted, missing_labels, shown, shown_list
 from zeronorm.datasets._times import split_value, times_and_events
 from zeronorm.evaluation import _new_samples as new
-from zeronorm.resampling._metrics import METRICS
+from zeronorm.evaluation import _new_times as times
+from zeronorm.resampling._metrics import METRICS, Metric
+from zeronorm.resampling.survival._brier import IntegratedBrier, brier_times, times_between
+from zeronorm.resampling.survival._curves import censoring_survival, event_and_time
 from zeronorm.result._cohort import CohortData
 from zeronorm.result._files import write_csv
 from zeronorm.result._folder import output_folder
@@ -64,6 +67,9 @@ class Cohort(CohortData):
         The table of samples by column: name, truth, prediction, whether it is wrong, decision value, probabilities.
     roc : dict, default={}
         Points of the ROC curve.
+    risk_groups : dict, default={}
+        For times to an event, the Kaplan–Meier curves of groups of samples by their predicted risk, the mean of the
+        predicted curves, and the p-value of the log-rank test.
 
     Examples
     --------
@@ -238,21 +244,33 @@ def _cohort(
         "n_features": len(model.features),
         "n_scored": 0 if truth is None else int(truth.is_known.sum()),
     }
-    cohort = Cohort(data=data, samples=samples, refit=found.refit, warnings=_shift_warnings(model, found))
+    seen = _seen_samples(model, found)
+    if 0 < seen.sum() < len(seen):
+        samples["seen"] = seen.tolist()
+    warnings = [*_seen_warnings(seen, is_scored=truth is not None), *_shift_warnings(model, found)]
+    cohort = Cohort(data=data, samples=samples, refit=found.refit, warnings=warnings)
     if truth is None:
         return cohort
     known = truth.is_known
+    if not seen[known].all():  # else there are only these
+        known = known & ~seen
+    data |= {"n_scored": int(known.sum()), "n_seen": int(seen.sum())}
     decision = model.decision(found.X)[:, 0] if len(model.classes) == 2 else None
     predicted = new.Predicted(
         _typed(truth.values[known], model),
         predictions[known],
         None if decision is None else decision[known],
         None if groups is None else groups[known],
+        model,
+        found.X[known],
     )
     shares = None if probabilities is None else probabilities[known]
+    scores = _scores(model, predicted)
+    if seen[known].any():  # what was promised is the error on new samples
+        scores = [{**score, "verdict": "seen"} for score in scores]
     return replace(
         cohort,
-        scores=_scores(model, predicted),
+        scores=scores,
         warnings=[*cohort.warnings, *_class_warnings(model, predicted)],
         **_of_outcomes(model, predicted, shares),
     )
@@ -261,9 +279,12 @@ def _cohort(
 def _of_outcomes(
     model: LinearModel, predicted: new.Predicted, probabilities: NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """What the kind of the target adds to the scores; of times to an event they say it all."""
-    if model.task == TimeToEvent.task:
-        return {}
+    """What the kind of the target adds to the scores."""
+    if isinstance(model, SurvivalModel):
+        return {
+            "calibration": times.calibration_of_times(predicted),
+            "risk_groups": times.risk_groups_of(predicted),
+        }
     return _of_classes(model, predicted, probabilities) if model.classes else _of_numbers(predicted)
 
 
@@ -300,8 +321,8 @@ def _sample_table(
         ]
     table["prediction"] = predictions.tolist()
     if isinstance(model, SurvivalModel):
-        times = model.median_time(found.X).tolist()
-        table["median_time"] = [None if np.isnan(time) else time for time in times]
+        medians = model.median_time(found.X).tolist()
+        table["median_time"] = [None if np.isnan(time) else time for time in medians]
     if truth is not None and model.task == TimeToEvent.task:
         pass  # a log risk has no error
     elif truth is not None and model.classes:
@@ -328,15 +349,37 @@ def _scores(model: LinearModel, predicted: new.Predicted) -> list[dict[str, Any]
         metric = new.known_metric(name)
         if metric is None or model.task not in metric.tasks:
             continue
+        if name == "calibration_slope" and name != promised["primary"]:
+            continue  # a part of the calibration: neither a larger nor a smaller one is better
+        metric, is_comparable = _for_new_times(metric, promised, predicted)
         if (metric.is_balanced or metric.outcomes == "ranks") and len(present) < len(model.classes):
             continue  # not the measure that it is with all classes
         found = new.measured(metric, predicted)
         if found is None:
             continue
-        expected = promised["metrics"].get(name, {"value": None, "low": None, "high": None})
+        expected = promised["metrics"].get(name) if is_comparable else None
+        expected = expected or {"value": None, "low": None, "high": None}
         compared = new.against_expected(found, expected, metric)
         rows.append({**found, **{_expected_key(key): value for key, value in expected.items()}, **compared})
     return rows
+
+
+def _for_new_times(
+    metric: Metric, promised: Mapping[str, Any], predicted: new.Predicted
+) -> tuple[Metric, bool]:
+    """The metric for the new samples, and whether its value can be compared with the expected one.
+
+    An integrated Brier score is a mean over the times of the selection, which the new samples must reach.
+    """
+    if not isinstance(metric.function, IntegratedBrier):
+        return metric, True
+    event, time = event_and_time(predicted.truth)
+    if not event.any():
+        return metric, False
+    last = promised.get("last_time", np.inf)
+    is_comparable = bool(time.max() > last)
+    at = times_between(predicted.model.times[0], last) if is_comparable else brier_times(predicted.truth)
+    return replace(metric, function=IntegratedBrier(censoring_survival(event, time), at)), is_comparable
 
 
 def _expected_key(name: str) -> str:
@@ -376,6 +419,31 @@ def _bins_of_classes(codes: NDArray[Any], probabilities: NDArray[np.float64]) ->
 def _of_numbers(predicted: new.Predicted) -> dict[str, Any]:
     found = new.calibration_of_numbers(predicted.truth, predicted.predictions, predicted.groups)
     return {"calibration": {**found, "bins": new.bins_of_numbers(predicted.truth, predicted.predictions)}}
+
+
+def _seen_samples(model: LinearModel, found: NewFeatures) -> NDArray[np.bool_]:
+    """Which samples the model was selected on; features that were filled in hide them."""
+    if model.seen is None or found.refit:
+        return np.zeros(len(found.X), dtype=bool)
+    return model.seen.among(found.X)
+
+
+def _seen_warnings(seen: NDArray[np.bool_], *, is_scored: bool) -> list[str]:
+    """That samples are not new."""
+    count = int(seen.sum())
+    if count == 0:
+        return []
+    if count == len(seen):
+        return [
+            "These are the samples that the model was selected on: the figures are optimistic, and say nothing about "
+            "new samples. The expected error, from the outer folds, is the one to report."
+        ]
+    are, they = ("is", "It is") if count == 1 else ("are", "They are")
+    left_out = f" {they} predicted, but not scored: the figures are of the others." if is_scored else ""
+    return [
+        f"{count} of {counted(len(seen), 'sample')} {are} among those that the model was selected on (all its features "
+        f"have the same values).{left_out}"
+    ]
 
 
 # -- Reasons for caution ------------------------------------------------------------------------------

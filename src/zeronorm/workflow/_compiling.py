@@ -30,7 +30,7 @@ def compilation_shown(bar: RunBar) -> Iterator[None]:
             if self.count == 0:
                 bar.print(NOTICE)
             self.count += 1
-            bar.say(f"compiling loop {self.count}")
+            bar.describe(f"compiling loop {self.count}")
 
         def on_end(self, _event: object) -> None:
             """Nothing: the next step of the run has its own text."""

@@ -2,11 +2,11 @@
 
 False discovery rate (``control="fdr"``), the first that applies:
 
-1. Two classes or a real target, and independent samples: dummies. They take two to five passes over the data at any
-   width, and correlated features are weighed against each other. With sample groups they find hardly anything.
-2. Independent samples of several classes, enough of them for 1/level features, and up to ``MOST_SECONDS`` for one fit:
-   knockoffs. They keep 1/level features or none.
-3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for sample groups and few samples.
+1. Two classes or a real target: dummies. They take two to five passes over the data at any width, and correlated
+   features are weighed against each other. Samples in groups are combined into rows with independent noise.
+2. Several classes, enough independent samples for 1/level features, and up to ``MOST_SECONDS`` for one fit: knockoffs.
+   They keep 1/level features or none.
+3. Up to ``MOST_SECONDS`` for the 300 fits: half-samples with the integrated bound, for few samples.
 4. Otherwise probes with the correction of Benjamini and Hochberg: a few passes over the data.
 
 Probability of any false feature (``"fwer"``): probes around the Fisher score. A bound on the expected number would do
@@ -139,8 +139,7 @@ def facts_of(table: Table) -> Facts:
 
 
 def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
-    is_grouped = facts.n_units < facts.n_samples
-    if facts.kind != "multiclass" and not is_grouped:
+    if facts.kind != "multiclass":
         return Construction(
             "dummy-selector",
             get_method("dummy-selector").cls(level=level, task=task),
@@ -148,13 +147,9 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
             "each other",
             NO_EFFECT,
         )
-    cause = (
-        "the target has several classes"
-        if facts.kind == "multiclass"
-        else "dummies find hardly any feature of samples in groups"
-    )
+    cause = "the target has several classes"
     needed = samples_needed(facts.n_features, math.ceil(1.0 / level - 1e-9))
-    is_enough = facts.n_units >= needed and not is_grouped
+    is_enough = facts.n_units >= needed
     if is_enough and facts.n_values * SECONDS_OF_KNOCKOFFS <= MOST_SECONDS:
         return Construction(
             "knockoff-selector",
@@ -163,12 +158,11 @@ def _for_discovery_rate(facts: Facts, task: str, level: float) -> Construction:
             f"(about {math.ceil(needed)})",
             NO_EFFECT,
         )
-    if is_enough:
-        lacking = f"knockoffs of {facts.n_features} features take too long"
-    elif facts.n_units < needed:
-        lacking = f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
-    else:
-        lacking = "knockoffs find fewer of samples in groups than half-samples do"
+    lacking = (
+        f"knockoffs of {facts.n_features} features take too long"
+        if is_enough
+        else f"{facts.n_units} independent samples are too few for knockoffs (about {math.ceil(needed)})"
+    )
     if facts.n_values * SECONDS_OF_HALF * FITS_OF_INTEGRATED > MOST_SECONDS:
         return Construction(
             "probe-selector",

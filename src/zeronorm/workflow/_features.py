@@ -21,7 +21,7 @@ from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._problem import Problem
 from zeronorm.selection._sample_groups import group_codes, group_means
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.linear._cox import risk_sets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,7 +139,7 @@ def _hazards(
     design: Design, y: NDArray[Any], columns: Sequence[int] | NDArray[np.intp], groups: Any
 ) -> Effects:
     """Hazard ratios of single features by Cox's model, and its score test of each."""
-    sets = RiskSets(y["time"], y["event"], np.ones(len(y)))
+    sets = risk_sets(y, np.ones(len(y)))
     slope, variance, _ = score_tests(design, sets)
     if groups is not None:  # the sums of each group vary independently
         codes = group_codes(groups)

@@ -17,6 +17,8 @@ from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.evaluation.significance import metric_interval
 from zeronorm.resampling._metrics import METRICS, Metric, as_metric
 from zeronorm.resampling._suppressed_warnings import suppress_nested_warnings
+from zeronorm.resampling.survival._brier import brier_times
+from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._models import fit_block, predictor_columns
 from zeronorm.workflow._procedures import primary_metric_of
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
     from zeronorm.workflow._job import Job
 
+# Targets whose predictor is trained again in the folds, for what the records do not hold.
+WITH_MODELS = ("binary", "multiclass", "survival")
 Fold = dict[str, Any]  # a row of the records, with the decision values and the scores of the classes
 
 
@@ -48,16 +52,20 @@ def _folds(job: Job, records: Any, label: str, selector: Any) -> list[Fold]:
         if row["predictions"] is None or row["selected"] is None:
             continue
         fold = {**row, "decision": None, "scores": None}
-        if len(row["selected"]) and job.table.target.has_classes:
-            _add_scores(fold, splits[row["split"]], job, selector)
+        if len(row["selected"]) and job.table.target.kind in WITH_MODELS:
+            _add_model(fold, splits[row["split"]], job, selector)
         folds.append(fold)
     return folds
 
 
-def _add_scores(fold: Fold, split: Any, job: Job, selector: Any) -> None:
+def _add_model(fold: Fold, split: Any, job: Job, selector: Any) -> None:
+    """The scores of the classes, or the model of times to an event with the features of the test samples."""
     block = predictor_columns(job.table, np.asarray(fold["selected"], dtype=np.intp))
     block = fill(block, column_medians(block[split.train]))
     model = fit_block(job.whole, block[split.train], job.table.y[split.train], job.settings, selector)
+    if not job.table.target.has_classes:
+        fold["model"], fold["X"] = model, block[split.test]
+        return
     if len(model.classes) != job.table.target.n_classes:
         return
     fold["scores"] = model.class_scores(block[split.test])
@@ -81,7 +89,9 @@ def _expected(table: Table, folds: Sequence[Fold], primary: str) -> dict[str, An
     """Metrics on the held-out samples with their intervals."""
     names = list(dict.fromkeys([primary, *(n for n, m in METRICS.items() if table.task in m.tasks)]))
     found = {name: _measured(as_metric(name), folds, table) for name in names}
+    is_survival = isinstance(table.target, TimeToEvent)
     return {
+        **({"last_time": float(brier_times(table.y)[-1])} if is_survival else {}),
         "n_samples": table.n_samples,
         "n_splits": len(folds),
         "primary": primary,
@@ -108,6 +118,8 @@ def _value(metric: Metric, fold: Fold) -> float | None:
             value = metric.function(truth, predictions)
         elif metric.response == "decision" and fold["decision"] is not None:
             value = metric.function(truth, fold["decision"])
+        elif metric.response == "model" and fold.get("model") is not None:
+            value = metric.function(fold["model"], fold["X"], truth)
         else:
             return None
     except ValueError:

@@ -260,7 +260,7 @@ def _is_number(dtype: Any) -> bool:
 def _from_design(design: Design, options: DataOptions, source: str) -> Table:
     """The table of data that are not loaded into memory: numbers only, without missing values."""
     from zeronorm.datasets import Table
-    from zeronorm.datasets._assemble import covariates_apart
+    from zeronorm.datasets._covariates import covariates_apart
     from zeronorm.datasets._raw import matching
     from zeronorm.datasets._table import check_target, infer_task
 
@@ -467,18 +467,6 @@ def check_covariates(table: Table, options: Any) -> None:
     """Check that the run can have covariates: classes or numbers, and a test that is made for them."""
     if table.covariates is None:
         return
-    if table.task == TimeToEvent.task:
-        raise OptionError(
-            "does not apply to times to an event. Leave it out, or keep the columns as features "
-            f"({parameter('keep', 'object')}).",
-            "adjust",
-        )
-    if getattr(options, "substitutes", False):
-        raise OptionError(
-            f"does not apply together with {setting('substitutes', True)}: substitutes are found for features alone. "
-            "Leave one of them out.",
-            "adjust",
-        )
     if hasattr(options, "methods") and options.permutations:
         raise OptionError(
             f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one "

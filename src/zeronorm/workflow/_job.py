@@ -90,7 +90,7 @@ def run_job(name: str, arguments: Mapping[str, Any], caller: Caller | None = Non
         watched = bar.recorded(Path(settings.out) / PROGRESS)
         with folder as folders, watched, on_cluster(settings.dask):
             result = work(replace(job, journal=folders.journal))
-            bar.say("Writing the report")
+            bar.describe("Writing the report")
             write_result(result, folders.folder, with_model=with_model)
     return result
 

@@ -24,6 +24,7 @@ from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import NonlinearPairs
 from zeronorm.resampling.predictors._units import UNITS, InUnits
 from zeronorm.result._models import GaussianModel, LinearModel, SurvivalModel
+from zeronorm.result._seen import SeenSamples
 from zeronorm.workflow._chance import WithBaseline
 from zeronorm.workflow._inputs import raw_from_data_frame
 from zeronorm.workflow._moments import moments_of
@@ -49,12 +50,13 @@ def fit_model(
     """
     if columns.size == 0 or not isinstance(settings.predictor, str):
         return None
-    model = fit_block(table, predictor_columns(table, columns), table.y, settings, selector)
+    block = predictor_columns(table, columns)
+    model = fit_block(table, block, table.y, settings, selector)
     has_gaps = with_gaps is not None and with_gaps.n_missing > 0
     medians = column_medians(predictor_columns(with_gaps, columns)).tolist() if with_gaps and has_gaps else []
     names = [*(str(table.feature_names[i]) for i in columns), *table.covariate_names]
     moments = moments_of(table, columns) if table.covariates is None else None
-    return replace(model, features=names, fill=medians, moments=moments)
+    return replace(model, features=names, fill=medians, moments=moments, seen=SeenSamples.of(block))
 
 
 def predictor_columns(table: Table, columns: Any) -> NDArray[np.float64]:
@@ -236,7 +238,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
 
     ``advice`` is added to its remedy.
     """
-    lost = [name for name in model.features if place_of(raw, name) is None]
+    lost = [name for name in model.features if position_of(raw, name) is None]
     if not lost:
         return
     hints = similar_names(lost[:MOST_SHOWN], raw.names)
@@ -248,7 +250,7 @@ def check_features(raw: RawTable, model: LinearModel, advice: str = "") -> None:
     )
 
 
-def place_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
+def position_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
     """The column of a feature and, where it is one level of a text column, this level; None if there is none."""
     if name in raw.names:
         return raw.names.index(name), None
@@ -261,10 +263,10 @@ def place_of(raw: RawTable, name: str) -> tuple[int, str | None] | None:
 
 def column_of(raw: RawTable, name: str) -> NDArray[np.float64]:
     """The values of a feature: a column of numbers, or whether a text column has the level that the name gives."""
-    place = place_of(raw, name)
-    if place is None:
+    position = position_of(raw, name)
+    if position is None:
         raise KeyError(name)
-    index, level = place
+    index, level = position
     if level is not None:
         return np.asarray([cell == level for cell in raw.texts[index]], dtype=np.float64)
     if index in raw.texts:

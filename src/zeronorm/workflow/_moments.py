@@ -55,11 +55,11 @@ def _others(X: Any, columns: NDArray[np.intp], selected: NDArray[np.float64]) ->
     variance = design.column_stats().variance
     usable = variance > 0.0
     usable[columns] = False
-    strength = np.where(usable[:, None], products / np.sqrt(np.where(usable, variance, 1.0))[:, None], -1.0)
+    absolute = np.where(usable[:, None], products / np.sqrt(np.where(usable, variance, 1.0))[:, None], -1.0)
     n_each = min(PER_FEATURE, int(usable.sum()))
     if n_each == 0:
         return np.empty(0, dtype=np.intp)
-    best = np.argpartition(-strength, n_each - 1, axis=0)[:n_each]
-    order = np.argsort(-np.take_along_axis(strength, best, axis=0), axis=0, kind="stable")
+    best = np.argpartition(-absolute, n_each - 1, axis=0)[:n_each]
+    order = np.argsort(-np.take_along_axis(absolute, best, axis=0), axis=0, kind="stable")
     found = dict.fromkeys(np.take_along_axis(best, order, axis=0).ravel().tolist())
     return np.asarray(list(found)[:MOST_OTHERS], dtype=np.intp)

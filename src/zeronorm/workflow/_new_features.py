@@ -14,7 +14,7 @@ from zeronorm.datasets._raw import RawTable, distinct_names
 from zeronorm.datasets._table import counted, shown, shown_list
 from zeronorm.result._models import GaussianModel
 from zeronorm.result._moments import Completion
-from zeronorm.workflow._models import check_features, column_of, place_of, read_new_samples
+from zeronorm.workflow._models import check_features, column_of, position_of, read_new_samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def new_features(model: LinearModel, data: Any, options: ApplyOptions) -> tuple[
     else:
         raw = read_new_samples(model, data, with_columns=_named(options), **options.reading)
     raw = replace(raw, names=distinct_names(raw.names)[0])
-    lost = [name for name in model.features if place_of(raw, name) is None]
+    lost = [name for name in model.features if position_of(raw, name) is None]
     if lost and options.missing_features == "refit":
         return _refitted(model, raw, lost), raw
     check_features(raw, model, advice=_advice(model, raw, lost))
@@ -103,7 +103,7 @@ def _completion(model: LinearModel, raw: RawTable) -> Completion | None:
     known = [
         name
         for name in model.moments.features
-        if place_of(raw, name) is not None and (name in own or np.isfinite(column_of(raw, name)).all())
+        if position_of(raw, name) is not None and (name in own or np.isfinite(column_of(raw, name)).all())
     ]
     return Completion.of(model.moments, model.features, known) if known else None
 

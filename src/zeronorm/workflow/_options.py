@@ -317,6 +317,20 @@ class Settings(DataOptions):
         "Which list auto returns. fewest: within one standard error of the best score; recommended: nearly the best "
         "score, within half a standard error; all: every feature that improves the score.",
     )
+    units: str = option(
+        "auto",
+        OneOf(
+            '{"auto", "standardized", "common", "log", "root", "rows", "root rows"}',
+            "choice",
+            values=("auto", "standardized", "common", "log", "root", "rows", "root rows"),
+        ),
+        'How the method auto compares samples. "standardized": each column with mean 0 and variance 1; "common": all '
+        'columns divided by one number; "log" and "root": standardised logarithms or square roots; "rows" and "root '
+        'rows": each sample, or its square roots, divided by its length. "auto": standardised, unless others predict '
+        "the inner folds clearly better.",
+        "How the method auto compares samples: standardised columns, one common scale, logarithms, square roots, or "
+        "samples divided by their length. auto: standardised, unless others are clearly better.",
+    )
     metric: str | None = option(
         None,
         OptionKind("str or None"),

@@ -65,8 +65,11 @@ LARGEST_GAUSSIAN = 20_000  # samples, about twelve seconds: the time grows with 
 # -- The predictor ------------------------------------------------------------------------------------
 
 
-def predictor_of(table: Table, settings: Settings) -> Any:
-    """The unfitted predictor that the user asked for."""
+def predictor_of(table: Table, settings: Settings, *, n_covariates: int | None = None) -> Any:
+    """The unfitted predictor that the user asked for.
+
+    ``n_covariates`` of its last columns are covariates; None: all of the table.
+    """
     is_sparse = hasattr(table.X, "tocsr")
     if not isinstance(settings.predictor, str):
         return settings.predictor
@@ -78,8 +81,12 @@ def predictor_of(table: Table, settings: Settings) -> Any:
             "predictor",
         )
     if settings.predictor in ("auto", "linear"):
-        usual = default_estimator if table.covariates is None else estimator_beside_covariates
-        return usual(table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric)
+        if table.covariates is None:
+            return default_estimator(
+                table.target, n_samples=table.n_samples, is_sparse=is_sparse, metric=metric
+            )
+        count = table.covariates.shape[1] if n_covariates is None else n_covariates
+        return estimator_beside_covariates(table.target, count, is_sparse=is_sparse, metric=metric)
     if table.n_samples > LARGEST_GAUSSIAN:
         raise OptionError(
             f"'gaussian' supports up to {LARGEST_GAUSSIAN} samples; the table has "
@@ -281,11 +288,12 @@ def build_selector(info: MethodInfo, table: Table, settings: Settings, params: M
         ("always_keep", "keep", bool(keep)),
         ("feature_groups", "feature_groups", settings.has_own_groups),
         ("adjust", "adjust", table.covariates is not None),
+        ("units", "units", settings.units != "auto"),
     ):
         if given and needed not in known:
             raise OptionError(
                 f"does not apply to the method {info.name!r}, which has no {needed}. Choose another method"
-                f"{': ' + _names_with(needed, table) if needed == 'adjust' else ''}.",
+                f"{': ' + _names_with(needed, table) if needed in ('adjust', 'units') else ''}.",
                 name,
             )
     if "step" in known and table.n_samples * table.n_features > LARGE_TABLE:
@@ -381,12 +389,20 @@ def _auto_procedure(table: Table, settings: Settings, sizes: list[int], params: 
     info = get_method("auto")
     if params:
         raise OptionError("does not apply to the method 'auto'. Name a method.", "params")
+    if settings.units not in ("auto", "standardized") and not follows_selector(table, settings):
+        remedy = f"Use {setting('predictor', 'auto')}"
+        if table.covariates is not None:
+            remedy = f"Covariates have another one; leave {parameter('adjust', 'object')} out"
+        raise OptionError(
+            f"{settings.units!r} needs the predictor that auto chooses in the same units. {remedy}.", "units"
+        )
     keep = kept_columns(table, settings.keep)
     return info.cls(
         n_features_to_select=settings.features,
         task=table.task,
         estimator=_scorer(table, settings),
         cv=folds_of_auto(table, settings),
+        units=settings.units,
         rule=settings.rule,
         sizes=None if settings.max_features is None else sizes,
         scoring=scorer_name(table, settings),
@@ -400,7 +416,11 @@ def _error_control_procedure(
     info: MethodInfo, table: Table, settings: Settings, params: Mapping[str, Any]
 ) -> Any:
     """Dummies, or knockoffs, probes or stability selection around another method (``selector``, by name)."""
-    for name, given in (("keep", settings.keep), ("feature_groups", settings.has_own_groups)):
+    for name, given in (
+        ("keep", settings.keep),
+        ("feature_groups", settings.has_own_groups),
+        ("units", settings.units != "auto"),
+    ):
         if given:
             raise OptionError(f"does not apply to the method {info.name!r}. Choose another method.", name)
     own = dict(params)

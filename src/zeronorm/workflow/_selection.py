@@ -96,7 +96,7 @@ def _answers(job: Job, run: FinishedRun, found: dict[str, Any]) -> dict[str, Any
     """What ``substitutes`` and ``learning_curve`` add to the result."""
     answers: dict[str, Any] = {}
     if job.settings.substitutes and run.columns.size and found["beats_chance"] is not False:
-        job.bar.say("Substitutes")
+        job.bar.describe("Substitutes")
         answers["stored_substitutes"] = substitutes_of(run).to_dict()
     elif job.settings.substitutes:
         answers["notes"] = [NOT_SOUGHT]
@@ -138,7 +138,7 @@ def _measure_added(
 ) -> dict[str, Any]:
     """The measures with what the features add to the covariates, which is what is tested."""
     table, settings = job.table, job.settings
-    job.bar.say(f"{label}, features alone")
+    job.bar.describe(f"{label}, features alone")
     features = added.feature_records(label, table, settings, sizes)
     value = added.measure_added(label, records, table, settings, features)
     is_only_test = value["low"] is None
@@ -148,10 +148,7 @@ def _measure_added(
         value = added.with_test(
             value, label, procedure, table, settings, count, journal=job.journal, bar=job.bar
         )
-    test = {name: value[name] for name in ("p_value", "n_permutations")}
-    permuted = {name: value.pop(name, None) for name in ("smallest_p_value", "permutation_values")}
-    claim = added.adds(value, greater_is_better=found["greater_is_better"])
-    return {**found, **test, **permuted, "added": value, "beats_chance": claim}
+    return added.with_added(found, value)
 
 
 def with_permutations(
@@ -170,7 +167,7 @@ def _fit(job: Job, name: str, sizes: list[int], construction: control.Constructi
     from zeronorm.resampling._fitted_path import fitted_path, selected_support
 
     table, settings = job.whole, job.settings
-    job.bar.say(f"{name}, all samples")
+    job.bar.describe(f"{name}, all samples")
     if construction is None:
         procedure = procedures.build_procedure(name, table, settings, sizes, settings.params)
     else:

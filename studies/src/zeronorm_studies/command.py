@@ -125,12 +125,12 @@ def _run(
 
 
 def _print(name: str, findings: list[dict[str, str]], files: list[str]) -> None:
-    from zeronorm.cli.printing import print_table, say
+    from zeronorm.cli.printing import print_table, print_text
 
     rows = [[f["what"], f["origin"], f["published"], f["ours"], f["verdict"]] for f in findings]
     print_table(name, ["what", "origin", "published", "ours", "verdict"], rows)
     for file in files:
-        say(f"wrote {file}")
+        print_text(f"wrote {file}")
 
 
 def _list(as_json: bool) -> None:

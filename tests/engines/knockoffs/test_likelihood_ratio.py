@@ -68,7 +68,7 @@ def test_signs_of_pure_noise_are_symmetric():
     signs, passed = [], []
     for _ in range(200):
         X, copies = rng.normal(size=(2, 40, 20))
-        W = masked_likelihood_ratios(X, copies, rng.normal(size=40), False, rng, n_sweeps=80)
+        W = masked_likelihood_ratios(X, copies, rng.normal(size=40), False, rng, n_passes=80)
         signs.append(np.mean(W > 0))
         passed.append(np.any(knockoff_threshold(W, 0.5, 1) <= W))
     assert abs(np.mean(signs) - 0.5) < 3 * np.std(signs) / np.sqrt(200)

@@ -71,10 +71,53 @@ def test_repeated_patients_do_not_count_as_independent_samples(sizes):
     assert with_groups <= 3  # at level 0.1 four of six or more have probability 0.001
 
 
-def test_factors_cannot_be_set_with_groups():
-    X, y, groups = repeated_patients(0, (4,) * 16)
-    with pytest.raises(ValueError, match="n_factors"):
-        DummySelector(n_factors=2).fit(X, y, groups=groups)
+def planted_patients(seed, between, n_patients=40, p=200, k=6):
+    """Four samples of each patient; ``between`` is the share of the variance of a feature that is the patient's."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_patients), 4)
+    X = rng.normal(size=(n_patients, p))[groups] * np.sqrt(between)
+    X += np.sqrt(1.0 - between) * rng.normal(size=(groups.size, p))
+    relevant = rng.choice(p, k, replace=False)
+    noise = rng.normal(size=n_patients)[groups] + rng.normal(size=groups.size)
+    return X, 0.8 * X[:, relevant] @ rng.choice([-1.0, 1.0], k) + noise, groups, relevant
+
+
+@pytest.mark.parametrize("between", [0.3, 0.8, np.repeat([0.3, 1.0], 100)], ids=["within", "between", "both"])
+def test_repeated_patients_are_as_good_as_independent_samples_of_their_information(between):
+    """The level holds, and most features are found; the means of 40 patients show hardly any."""
+    false, found = [], []
+    for seed in range(4):
+        X, y, groups, relevant = planted_patients(seed, between)
+        selector = DummySelector(level=0.2, task="regression", random_state=seed)
+        chosen = selector.fit(X, y, groups=groups).get_support(indices=True)
+        false.append(np.mean(~np.isin(chosen, relevant)) if chosen.size else 0.0)
+        found.append(np.isin(relevant, chosen).mean())
+    assert np.mean(false) <= 0.2 + np.std(false)
+    assert np.mean(found) > 0.5
+
+
+def test_the_weights_of_patients_follow_from_the_noise_and_not_from_the_signal():
+    """Features that differ within patients explain all that varies there: what is left is the patients' alone."""
+    false = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        groups, is_constant = np.repeat(np.arange(50), 4), np.arange(300) % 2 == 0
+        X = np.where(is_constant, rng.normal(size=(50, 300))[groups], rng.normal(size=(200, 300)))
+        y = X[:, :8] @ rng.choice([-0.5, 0.5], 8) + rng.normal(size=50)[groups] + 0.2 * rng.normal(size=200)
+        selector = DummySelector(level=0.2, task="regression", random_state=seed).fit(X, y, groups=groups)
+        assert selector.support_[1:8:2].all()
+        false.append(selector.support_[8:].sum() / selector.n_features_)
+    assert np.mean(false) <= 0.2  # 0.4 with the weights of the whole target
+
+
+def test_tumour_and_normal_tissue_are_compared_within_patients():
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(30), 2), np.tile([0, 1], 30)
+    X = 3.0 * rng.normal(size=(30, 100))[groups] + rng.normal(size=(60, 100))
+    X[:, :3] += 1.5 * y[:, None]
+    selector = DummySelector(level=0.2, random_state=0)
+    assert selector.fit(X, y, groups=groups).get_support(indices=True).tolist() == [0, 1, 2]
+    assert selector.fit(X, y).n_features_ < 3
 
 
 def test_a_constant_target_is_refused():

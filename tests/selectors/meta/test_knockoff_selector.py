@@ -386,7 +386,25 @@ def test_groups_of_several_classes():
     with pytest.raises(ValueError, match="samples of several classes, which FisherScore cannot use"):
         selector.set_params(selector=FisherScore()).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="same mean in all 40 groups"):
-        KnockoffSelector().fit(X, np.tile([0, 1, 0, 1], 40), groups=groups)
+        selector.fit(X, np.tile([0, 1, 0, 1], 40), groups=groups)
+
+
+def test_samples_of_one_patient_with_different_targets_all_count():
+    """Their means alone are too few; the rate of a random effect of each patient is within the level."""
+    false, found = [], []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        X, _, groups = repeated_patients(seed, n_patients=40, p=40)
+        y = X[:, :10].sum(axis=1) + rng.normal(size=40)[groups] + 0.3 * rng.normal(size=160)
+        chosen = KnockoffSelector(level=0.2, task="regression", random_state=seed).fit(X, y, groups=groups)
+        false.append(chosen.support_[10:].sum() / max(chosen.n_features_, 1))
+        found.append(chosen.support_[:10].mean())
+    assert np.mean(found) > 0.7
+    assert np.mean(false) <= 0.2 + 2 * np.std(false) / np.sqrt(15)
+    paired = np.tile([0, 1, 0, 1], 40)
+    assert np.all(
+        np.isfinite(KnockoffSelector(level=0.2, random_state=0).fit(X, paired, groups=groups).scores_)
+    )
 
 
 # -- many features --------------------------------------------------------------------------------------

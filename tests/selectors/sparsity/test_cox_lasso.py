@@ -11,8 +11,7 @@ from small_problems import problem_of
 from zeronorm import CoxLasso
 from zeronorm.selection._covariates import Covariates
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.solvers._cox import CoupledCox, minimise_with_unit_penalty
-from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.l1_smooth._cox import CoupledCox, minimise_with_unit_penalty
 
 
 def survival(n=60, p=100, seed=0):
@@ -30,7 +29,8 @@ def test_solutions_meet_the_optimality_conditions_of_all_risk_sets(ties, weighte
     X, y = survival()
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 60) if weighted else np.ones(60)
     weight /= weight.sum()
-    models = CoupledCox(problem_of(y, X, "survival"), RiskSets(y["time"], y["event"], weight, ties), 1e-9)
+    problem = problem_of(y, X, "survival", sample_weight=None if not weighted else weight)
+    models = CoupledCox(problem, ties, 1e-9)
     for penalty in models.largest_penalty * np.array([1.0, 0.5, 0.1, 0.03]):
         models.solve(np.full(100, penalty))
         w = models.weights()[0]
@@ -48,9 +48,7 @@ def test_solutions_equal_those_of_scikit_survival():
     other = linear_model.CoxnetSurvivalAnalysis(l1_ratio=1.0, alpha_min_ratio=0.1, n_alphas=8, tol=1e-13).fit(
         X, y
     )
-    models = CoupledCox(
-        problem_of(y, X, "survival"), RiskSets(y["time"], y["event"], np.ones(60), "breslow"), 1e-9
-    )
+    models = CoupledCox(problem_of(y, X, "survival"), "breslow", 1e-9)
     assert models.largest_penalty == pytest.approx(other.alphas_[0])
     for penalty, expected in zip(other.alphas_, other.coef_.T, strict=True):
         models.solve(np.full(100, penalty))
@@ -100,7 +98,7 @@ def test_covariates_are_in_every_model_without_penalty():
     y["time"] = np.round(y["time"] * np.exp(-2.0 * X[:, 50]), 3)
     others = np.delete(X, 50, axis=1)
     problem = problem_of(y, others, "survival", adjust=Covariates(X[:, [50]]))
-    models = CoupledCox(problem, RiskSets(y["time"], y["event"], np.ones(60)), 1e-9)
+    models = CoupledCox(problem, "efron", 1e-9)
     models.solve(np.full(99, 0.5 * models.largest_penalty))
     residual = models.solutions[0].residual
     assert abs(X[:, 50] @ residual) < 1e-6

@@ -133,7 +133,7 @@ def test_sparse_columns_give_the_weights_of_dense_ones(n_classes, monkeypatch):
     X[:, :n_classes] += rng.poisson(1.0, size=(90, n_classes)) * (y[:, None] == np.arange(n_classes))
     weight = np.where(np.arange(90) % 4 == 0, 2.0, 1.0)
     dense = LogisticLasso(5, n_alphas=20).fit(X, y, sample_weight=weight)
-    monkeypatch.setattr("zeronorm.solvers._logistic.LARGEST_DENSE_COPY", 0)
+    monkeypatch.setattr("zeronorm.solvers.l1_smooth._working_set.LARGEST_DENSE_COPY", 0)
     found = LogisticLasso(5, n_alphas=20).fit(sparse.csr_array(X), y, sample_weight=weight)
     assert found.converged_
     assert found.support_.tolist() == dense.support_.tolist()

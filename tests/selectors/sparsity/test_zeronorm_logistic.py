@@ -13,13 +13,11 @@ import zeronorm
 from oracles.logistic import best_subset, logistic_objective
 from small_problems import problem_of
 from zeronorm import ZeroNormLogistic, as_design
-from zeronorm.engines.logistic_exchanges._exchanges import (
-    SubsetFit,
-)
+from zeronorm.engines.logistic_exchanges._subsets import SubsetFit
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Binary
 from zeronorm.selectors.sparsity._zeronorm_logistic import SURROGATES, _extended_bic, tangent_factors
-from zeronorm.solvers._logistic import CoupledLogistic
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 SIZES = (1, 2, 3, 4)
 

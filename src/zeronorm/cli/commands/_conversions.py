@@ -61,7 +61,7 @@ def pack(
     The file also holds the target and the groups of the samples. Every part has a checksum. An interrupted
     conversion leaves no file behind.
     """
-    from zeronorm.cli.printing import say
+    from zeronorm.cli.printing import print_text
     from zeronorm.workflow._inputs import load_data, pack_table
 
     file = Path(data).with_suffix(".zncols") if out is None else out
@@ -69,7 +69,9 @@ def pack(
     options["memory_budget"] = options["memory_budget"] or _budget_for(Path(data))
     table = load_data(data, DataOptions(**options))
     pack_table(table, file, "float32" if single else None)
-    say(f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}")
+    print_text(
+        f"{table.n_samples} samples, {table.n_features} features, target {table.target_name!r}: wrote {file}"
+    )
 
 
 def _check_free(file: Path, force: bool) -> None:
@@ -96,12 +98,12 @@ def report(
 
     Uses the result.json in the same folder, if there is one. Records of `evaluate` are enough.
     """
-    from zeronorm.cli.printing import say
+    from zeronorm.cli.printing import print_text
     from zeronorm.workflow._result import Result
 
     folder = out if out is not None else (records if records.is_dir() else records.parent)
     file = Result.load(records).report(folder, force=force or out is None)
-    say(f"report: {file}")
+    print_text(f"report: {file}")
 
 
 @o.takes(ApplyOptions, list(options_of(ApplyOptions)))

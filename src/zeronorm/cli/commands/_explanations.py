@@ -41,7 +41,7 @@ def explain(
     Says its rank by each method, how many folds selected it, its effect alone, which selected feature takes its place,
     and what is lost or gained by adding or swapping it.
     """
-    from zeronorm.cli.printing import print_json, say
+    from zeronorm.cli.printing import print_json, print_text
     from zeronorm.workflow._result import Result
 
     found = Result.load(result).explain(feature, data)
@@ -49,4 +49,4 @@ def explain(
         print_json(found.to_dict())
         return
     for sentence in found.sentences():
-        say(sentence)
+        print_text(sentence)

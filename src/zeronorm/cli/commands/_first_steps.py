@@ -56,15 +56,15 @@ def demo(
 
 def warmup(as_json: o.AsJson = False) -> None:
     """Compile the numerical loops of all methods now, so that later runs start faster."""
-    from zeronorm.cli.printing import print_json, say
+    from zeronorm.cli.printing import print_json, print_text
 
     seconds, problems = warm_everything()
     if as_json:
         print_json({"seconds": seconds, "problems": problems})
         return
     for problem in problems:
-        say(f"note: {problem}")
-    say(f"Compiled in {seconds:.1f} s.")
+        print_text(f"note: {problem}")
+    print_text(f"Compiled in {seconds:.1f} s.")
 
 
 # -- Compile every loop by calling it: the list of the solvers, then each method on a tiny problem --

@@ -42,7 +42,7 @@ def methods(
     as_json: o.AsJson = False,
 ) -> None:
     """List the methods, or describe one with its parameters and their defaults."""
-    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.cli.printing import print_json, print_table, print_text
     from zeronorm.datasets._table import counted
     from zeronorm.registry import all_methods, get_method
     from zeronorm.selection.target import KINDS, Multilabel
@@ -64,8 +64,8 @@ def methods(
     ]
     print_table(counted(len(usable), "method"), ["name", "what it does", "tasks"], rows, longest=200)
     others = [info.name for info in found if not _is_for_select(info)]
-    say(f"In Python only: {', '.join(others)}." if others else "")
-    say(
+    print_text(f"In Python only: {', '.join(others)}." if others else "")
+    print_text(
         "Describe one: zeronorm methods NAME. Use one: zeronorm select DATA.csv --target COLUMN --method NAME"
     )
 
@@ -89,21 +89,21 @@ def _described(info: MethodInfo) -> dict[str, Any]:
 
 
 def _show(info: MethodInfo, as_json: bool) -> None:
-    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.cli.printing import print_json, print_table, print_text
     from zeronorm.registry import parameters_of
 
     parameters = parameters_of(info.cls)
     if as_json:
         print_json({**_described(info), "parameters": parameters})
         return
-    say(f"{info.name} ({info.cls.__name__}): {info.summary}")
-    say(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
+    print_text(f"{info.name} ({info.cls.__name__}): {info.summary}")
+    print_text(f"tasks: {', '.join(info.tasks)}; reference: {info.reference}")
     if info.cost:
-        say(f"cost with n samples and p features: {info.cost}")
+        print_text(f"cost with n samples and p features: {info.cost}")
     if info.avoid:
-        say(f"not for: {info.avoid}")
+        print_text(f"not for: {info.avoid}")
     if not _is_for_select(info):
-        say(f"use it in Python: from zeronorm import {info.cls.__name__}")
+        print_text(f"use it in Python: from zeronorm import {info.cls.__name__}")
     hidden = NOT_WITH_PARAM if _is_for_select(info) else ()
     rows = [
         [row["name"], row["type"], row["default"], row["text"].replace("``", "")]
@@ -126,7 +126,7 @@ def datasets(
     as_json: o.AsJson = False,
 ) -> None:
     """List the data sets and synthetic problems that can be used by name, or describe one."""
-    from zeronorm.cli.printing import print_json, print_table, say
+    from zeronorm.cli.printing import print_json, print_table, print_text
     from zeronorm.datasets._catalogue import describe, known_names, unknown_name
 
     if name is not None:
@@ -136,7 +136,7 @@ def datasets(
         if as_json:
             print_json(entry)
         else:
-            say(f"{name}: {entry['about']}. {entry['how']}")
+            print_text(f"{name}: {entry['about']}. {entry['how']}")
         return
     found = [describe(name) for name in known_names()]
     if as_json:
@@ -152,4 +152,4 @@ def datasets(
         for entry in found
     ]
     print_table("Data sets", ["name", "samples × features", "about", "where"], rows)
-    say("How to get one: zeronorm datasets NAME. Use one: zeronorm select t-cells")
+    print_text("How to get one: zeronorm datasets NAME. Use one: zeronorm select t-cells")

@@ -57,7 +57,7 @@ def page(
 
     The pages can be seen on this computer only, through the link that is printed. Nothing leaves the computer.
     """
-    from zeronorm.cli.printing import say
+    from zeronorm.cli.printing import print_text
 
     try:
         from zeronorm.app._server import serve
@@ -76,5 +76,5 @@ def page(
         password=password,
         with_browser=browser,
         most_megabytes=max_upload,
-        say=say,
+        write=print_text,
     )

@@ -63,7 +63,7 @@ def select(
     Selection is repeated inside every fold, so the error is that of the whole procedure.
     Writes selected.csv, result.json, records.parquet, figures.parquet and report.html to the output folder.
     """
-    from zeronorm.cli.printing import print_selection, say
+    from zeronorm.cli.printing import print_selection, print_text
 
     result = _run(context, data, options, as_json, quiet)
     if as_json or quiet:
@@ -71,9 +71,9 @@ def select(
     out = options["out"]
     print_selection(result, out)
     if options["save_model"]:
-        say(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
+        print_text(f"model: {out / 'model.json'} (to predict new samples: zeronorm apply {out} NEW.csv)")
     if options["write_table"] is not None:
-        say(f"table: {options['write_table']}")
+        print_text(f"table: {options['write_table']}")
 
 
 @o.takes(CompareOptions, names_of_options(run.compare))

@@ -187,8 +187,8 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool | None
         (text.is_not_null() & number.is_null() & ~text.is_in(MISSING_AMONG_NUMBERS)).to_numpy()
         for text, number in zip(cells.iter_columns(), numbers.iter_columns(), strict=True)
     ]
-    words = [~(text.fill_null(".").str.contains(LIKE_A_NUMBER)) for text in cells.iter_columns()]
-    describing = _describing_columns(names[1:], [column.to_numpy() for column in words])
+    is_text = [~(text.fill_null(".").str.contains(LIKE_A_NUMBER)) for text in cells.iter_columns()]
+    describing = _describing_columns(names[1:], [column.to_numpy() for column in is_text])
     measured = [position for position in range(cells.width) if position not in set(describing)]
     is_text_row = np.zeros(frame.height, dtype=bool)
     for position in measured:
@@ -211,13 +211,13 @@ def raw_from_transposed(names: list[str], frame: Any, decimal_comma: bool | None
     )
 
 
-def _describing_columns(names: list[str], words: list[Any]) -> list[int]:
+def _describing_columns(names: list[str], is_text: list[Any]) -> list[int]:
     """Positions of the columns that describe features: mostly text, or leading columns with known names.
 
     A sample has text only in the few rows that hold labels; a description has it in most rows, and between samples
     in nearly all rows.
     """
-    shares = np.asarray([float(column.mean()) for column in words])
+    shares = np.asarray([float(column.mean()) for column in is_text])
     usual = float(np.median(shares))
     found = [
         position

@@ -105,8 +105,8 @@ def leading_factors(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 def correlated_blocks(X: FloatArray, most: int) -> list[IntArray]:
     """Clusters of at most ``most`` columns: the strongest correlations join first (single linkage of limited size)."""
     p = X.shape[1]
-    strength, one, other = _strong_pairs(X)
-    order = np.argsort(-strength, kind="stable")
+    absolute, one, other = _strong_pairs(X)
+    order = np.argsort(-absolute, kind="stable")
     parent, size = np.arange(p), np.ones(p, dtype=np.intp)
 
     def root(j: int) -> int:
@@ -131,11 +131,11 @@ def _strong_pairs(X: FloatArray) -> tuple[FloatArray, NDArray[np.intp], NDArray[
     least = np.sqrt(2 * np.log(p) / n)
     found = []
     for start in range(0, p, CHUNK):
-        strength = np.abs(narrow[:, start : start + CHUNK].T @ narrow[:, start:]) / n
-        one, other = np.nonzero(strength > least)
+        absolute = np.abs(narrow[:, start : start + CHUNK].T @ narrow[:, start:]) / n
+        one, other = np.nonzero(absolute > least)
         later = other > one
         one, other = one[later], other[later]
-        values = strength[one, other]
+        values = absolute[one, other]
         if values.size > MOST_EDGES * CHUNK:
             top = np.argpartition(-values, MOST_EDGES * CHUNK)[: MOST_EDGES * CHUNK]
             one, other, values = one[top], other[top], values[top]

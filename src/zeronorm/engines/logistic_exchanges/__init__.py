@@ -1,4 +1,4 @@
-"""Best-subset selection for logistic regression by exchanging features.
+"""Best-subset selection for logistic regression and Cox models by exchanging features.
 
 Used by ZeroNormLogistic; LogisticLasso uses its models.
 """

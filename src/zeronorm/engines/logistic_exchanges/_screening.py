@@ -21,13 +21,13 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._chunked import ChunkedDesign
 from zeronorm.design._dense import DenseDesign
-from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets
 from zeronorm.engines.logistic_exchanges._kernels import (
     add_squares,
     coarse_reach,
     exact_squares,
     to_bytes,
 )
+from zeronorm.engines.logistic_exchanges._subsets import Subsets
 from zeronorm.execution import available_bytes, in_threads
 from zeronorm.solvers._geometry import MOST_IN_DOUBT
 
@@ -46,13 +46,13 @@ FIRST_SHARE, FIRST_FEATURES = 16, 4096  # features that are examined first
 Found = tuple[IntArray, NDArray[np.float32]]
 
 _NO_FACTOR = np.empty(0)
-_NO_PLACE = np.empty(0, dtype=np.intp)
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class StrongestFeatures:
     """Finds the eligible features with the largest sum of squared products over their variance."""
 
-    def __init__(self, model: LogisticSubsets, eligible: IntArray, variance: FloatArray) -> None:
+    def __init__(self, model: Subsets, eligible: IntArray, variance: FloatArray) -> None:
         self.model = model
         self.n_eligible = eligible.size
         self._precision = 1.0 / variance
@@ -168,7 +168,7 @@ class CoarseCopy:
         if size:
             in_threads(read, size)
         slices = [
-            np.concatenate([_NO_PLACE, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
+            np.concatenate([_NO_COLUMNS, *(np.arange(c, c + counts[c][q]) for c in sorted(counts))])
             for q in range(n_queries)
         ]
         return [(found[q, index], estimate[q, index]) for q, index in enumerate(slices)]

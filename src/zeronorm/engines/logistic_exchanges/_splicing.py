@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray, IntArray
-from zeronorm.engines.logistic_exchanges._exchanges import (
-    Additions,
-    Candidates,
-    LogisticSubsets,
-    QuadraticModel,
-    Removals,
-    SubsetFit,
-    without,
-)
+from zeronorm.engines.logistic_exchanges._candidates import Candidates
+from zeronorm.engines.logistic_exchanges._exchanges import Additions, QuadraticModel, Removals, without
 from zeronorm.engines.logistic_exchanges._screening import StrongestFeatures
+from zeronorm.engines.logistic_exchanges._subsets import SubsetFit, Subsets
 from zeronorm.selection._path import order_by_score
 from zeronorm.selection._problem import Advance
 
@@ -49,9 +43,7 @@ NARROWEST_AFTER, WIDEST_AFTER = 2, 4  # and its subsets and their neighbours are
 Beams = dict[int, list[SubsetFit]]
 
 
-def best_subsets(
-    model: LogisticSubsets, eligible: IntArray, forced: IntArray, variance: FloatArray
-) -> SubsetSearch:
+def best_subsets(model: Subsets, eligible: IntArray, forced: IntArray, variance: FloatArray) -> SubsetSearch:
     """Create the search for a problem; with many samples, a wide search in a subsample guides a narrow one in all.
 
     The subsample has equally many samples of each class, or all there are, with weights that keep the class totals.
@@ -85,7 +77,7 @@ class SubsetSearch:
 
     def __init__(
         self,
-        model: LogisticSubsets,
+        model: Subsets,
         eligible: IntArray,
         forced: IntArray,
         variance: FloatArray,
@@ -265,7 +257,7 @@ class SubsetSearch:
         """Features with a large gradient of the loss, or correlated with a feature of the subset."""
         if self.eligible.size <= FEW_FEATURES:
             return np.setdiff1d(self.eligible, fit.columns, assume_unique=True)
-        residuals, _ = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
+        residuals = self.model.residuals(fit, self.model.rows_and_ones(fit.columns))
         missing = np.asarray([c for c in fit.columns.tolist() if c not in self._neighbours], dtype=np.intp)
         queries = [(residuals, SCREENED + fit.size)]
         queries += [(vector[None], NEIGHBOURS + 1) for vector in self._centred(missing)]

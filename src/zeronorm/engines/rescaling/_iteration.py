@@ -92,8 +92,8 @@ class IteratePath(SelectionPath):
     def beside(self, covariates: IntArray) -> SelectionPath:
         if covariates.size == 0:
             return self
-        place = np.delete(np.arange(self.n_features + covariates.size), covariates)
-        iterates = tuple((place[features], weight) for features, weight in self.iterates)
+        position = np.delete(np.arange(self.n_features + covariates.size), covariates)
+        iterates = tuple((position[features], weight) for features, weight in self.iterates)
         return replace(super().beside(covariates), iterates=iterates)  # type: ignore[call-arg]
 
     def _ordered(self, subset: IntArray) -> IntArray:

@@ -43,6 +43,6 @@ def cuts(data: NDArray[Any], indicator: FloatArray, min_leaf: int) -> Iterator[C
 
 
 def between(low: np.floating[Any], high: np.floating[Any]) -> float:
-    """A threshold that separates two values of the data: their middle, or the lower one if it rounds to the higher."""
+    """A threshold that separates two values of the data: their mean, or the lower one if it rounds to the higher."""
     midpoint = type(low)(0.5 * (float(low) + float(high)))
     return float(midpoint if low <= midpoint < high else low)

@@ -50,7 +50,7 @@ def curve_of_records(
     sign = -1.0 if metric.greater_is_better else 1.0
     by_draw = _means(values, drawn)
     m = _means(np.array(columns["n_train"], dtype=np.float64), drawn).mean(axis=0)
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     by_step = [[rows[at] for at in np.flatnonzero(drawn.step == step)] for step in range(drawn.n_steps)]
     least = float(min(sign * bound for bound in metric.bounds))
     test = _test_variance(metric, by_step[-1])
@@ -69,9 +69,11 @@ def curve_of_records(
         n_draws=len(by_draw),
         points=tuple(
             LearningPoint(
-                float(size), float(cells.mean()), float(cells.std(ddof=1)) if len(cells) > 1 else None
+                float(size),
+                float(values_at.mean()),
+                float(values_at.std(ddof=1)) if len(values_at) > 1 else None,
             )
-            for size, cells in zip(m, by_draw.T, strict=True)
+            for size, values_at in zip(m, by_draw.T, strict=True)
         ),
         a=float(law.a[0]),
         b=float(law.b[0]),
@@ -91,8 +93,8 @@ def curve_of_records(
 def _means(values: FloatArray, drawn: GrowingSplits) -> FloatArray:
     """Means over the folds, one row per draw and one column per size."""
     shape = (int(drawn.draw.max()) + 1, drawn.n_steps)
-    cell = drawn.draw * drawn.n_steps + drawn.step
-    return np.asarray((np.bincount(cell, values) / np.bincount(cell)).reshape(shape))
+    group = drawn.draw * drawn.n_steps + drawn.step
+    return np.asarray((np.bincount(group, values) / np.bincount(group)).reshape(shape))
 
 
 def _test_variance(metric: Metric, rows: list[dict[str, Any]]) -> float:

@@ -19,6 +19,7 @@ class CalibrationChart(Chart):
     bins: tuple[dict[str, Any], ...]
     what: str  # what is predicted: the name of a class, several classes (empty), or the target
     has_classes: bool
+    time: float | None = None  # of predicted survival
     title = "Calibration"
 
     @classmethod
@@ -28,10 +29,16 @@ class CalibrationChart(Chart):
             return None
         classes = report_data.data["classes"]
         what = (classes[1] if len(classes) == 2 else "") if classes else report_data.data["target"]
-        return cls(tuple(bins), what, bool(classes))
+        return cls(tuple(bins), what, bool(classes), report_data.calibration.get("time"))
 
     @property
     def caption(self) -> str:
+        if self.time is not None:
+            return (
+                f"Share of samples without event after {self.time:g}, the median time of the events (Kaplan–Meier), "
+                "against the mean predicted probability, in groups of samples with like predictions, with 95 % "
+                "intervals. On the dashed diagonal predictions are calibrated."
+            )
         if not self.has_classes:
             return (
                 f"Mean true value of {visible(self.what, 40)} against the mean prediction, in groups of samples with "
@@ -54,7 +61,7 @@ class CalibrationChart(Chart):
             )
             for row in self.bins
         )
-        if self.has_classes:
+        if self.has_classes or self.time is not None:
             axes = Axes(
                 "predicted probability", "share", x_log=False, x_bounds=(0.0, 1.0), y_bounds=(0.0, 1.0)
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -26,9 +26,12 @@ class SurvivalChart(Chart):
     steps: tuple[tuple[tuple[float, float], ...], ...]  # of each group: times with the share from then on
     times: tuple[float, ...]
     at_risk: tuple[tuple[int, ...], ...]
-    p_value: float
+    p_value: float | None  # of the log-rank test; None where there is none
     n_events: int
     target: str
+    predicted: tuple[
+        tuple[tuple[float, float], ...], ...
+    ] = ()  # of each group: the mean of the predicted curves
     title = "Survival by predicted risk"
     is_wide = True
 
@@ -44,8 +47,7 @@ class SurvivalChart(Chart):
         )
         if found is None:
             return None
-        longest = float(found.time.max())
-        times = np.asarray([t for t in linear_ticks(0.0, longest, N_TIMES) if t <= longest])
+        times = np.asarray(times_at_risk(float(found.time.max())))
         steps = []
         for code, curve in enumerate(found.curves()):
             end = float(found.time[found.group == code].max())
@@ -56,28 +58,34 @@ class SurvivalChart(Chart):
             tuple(steps),
             tuple(times.tolist()),
             tuple(tuple(row) for row in found.at_risk(times).tolist()),
-            found.test.p_value,
+            None if found.test is None else found.test.p_value,
             int(found.event.sum()),
             str(result.data.get("target") or "event"),
         )
 
     @property
     def caption(self) -> str:
-        halves = "at the median" if len(self.names) == 2 else "at the terciles"
-        p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
-        tested = f"{p_value}; {self.n_events} events"
         return (
             "Share of samples without event (Kaplan–Meier). In each test fold the samples were divided "
-            f"{halves} of the predicted risks, which come from models that were fitted on other samples only. Log-rank "
-            f"test, stratified by fold, with allowance for overlapping training sets: {tested}. "
-            f"Samples at risk at {', '.join(f'{t:g}' for t in self.times)}: {self._numbers_at_risk()}."
+            f"{self._divided()} of the predicted risks, which come from models that were fitted on other samples only. "
+            f"Log-rank test, stratified by fold, with allowance for overlapping training sets: {self._tested()}. "
+            f"{self._numbers_at_risk()}"
         )
+
+    def _divided(self) -> str:
+        return "at the median" if len(self.names) == 2 else "at the terciles"
+
+    def _tested(self) -> str:
+        if self.p_value is None:
+            return f"not made, because samples of one group depend on each other; {self.n_events} events"
+        p_value = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        return f"{p_value}; {self.n_events} events"
 
     def _numbers_at_risk(self) -> str:
         listed = (
             f"{name} {', '.join(map(str, row))}" for name, row in zip(self.names, self.at_risk, strict=True)
         )
-        return "; ".join(listed)
+        return f"Samples at risk at {', '.join(f'{t:g}' for t in self.times)}: {'; '.join(listed)}."
 
     def picture(self) -> Lines:
         series = []
@@ -88,6 +96,10 @@ class SurvivalChart(Chart):
                 if n > 0
             ]
             series.append(Series(name, tuple(marks), stairs(steps)))
+        series = [
+            replace(line, beside=beside)
+            for line, beside in zip(series, self.predicted or [()] * len(series), strict=True)
+        ]
         last = max(steps[-1][0] for steps in self.steps)
         axes = Axes(
             "time",
@@ -108,6 +120,11 @@ class SurvivalChart(Chart):
 
     def keys(self) -> list[str]:
         return list(self.names)
+
+
+def times_at_risk(longest: float) -> tuple[float, ...]:
+    """Round times up to the longest one, at which the numbers at risk are listed."""
+    return tuple(t for t in linear_ticks(0.0, longest, N_TIMES) if t <= longest)
 
 
 def _share_at(steps: tuple[tuple[float, float], ...], time: float) -> float:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zeronorm._types import FloatArray
 from zeronorm.design import as_design
+from zeronorm.resampling.predictors._covariates import DEVIATION
 from zeronorm.resampling.survival._concordance import concordance
 from zeronorm.resampling.survival._curves import StepFunction
 from zeronorm.selection.target import TimeToEvent
@@ -29,11 +30,13 @@ class RidgeCox(BaseEstimator):  # type: ignore[misc]
     ----------
     C : cost of the partial likelihood, added to half of the squared weights of the standardised columns.
     ties : "efron" or "breslow".
+    n_covariates : number of last columns whose weights have practically no penalty.
     """
 
-    def __init__(self, C: float = 1.0, *, ties: Ties = "efron") -> None:
+    def __init__(self, C: float = 1.0, *, ties: Ties = "efron", n_covariates: int = 0) -> None:
         self.C = C
         self.ties = ties
+        self.n_covariates = n_covariates
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
@@ -53,6 +56,9 @@ class RidgeCox(BaseEstimator):  # type: ignore[misc]
         )
         target = TimeToEvent.encode(y, type(self).__name__)
         design = as_design(X).standardized(with_mean=True)
+        if self.n_covariates:
+            unit = np.repeat([1.0, 1.0 / DEVIATION], [X.shape[1] - self.n_covariates, self.n_covariates])
+            design = design.transformed(scale=unit)
         assert design.affine is not None
         problem = LinearProblem(CoxLoss(self.ties), target.columns(), np.full((len(y), 1), float(self.C)))
         found = solve(problem, design, tol=SOLUTION_TOL)

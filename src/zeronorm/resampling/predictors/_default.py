@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from zeronorm.resampling._metrics import Metric
+from zeronorm.resampling.predictors._covariates import CovariateScaler
 from zeronorm.resampling.predictors._cox import RidgeCox
 from zeronorm.resampling.predictors._pairwise_svm import StandardizedSVC
 from zeronorm.resampling.predictors._ridge import StandardizedRidge
@@ -54,17 +55,25 @@ def default_estimator(
 
 
 def estimator_beside_covariates(
-    target: Target | type[Target], *, n_samples: int, is_sparse: bool = False, metric: Metric | None = None
+    target: Target | type[Target],
+    n_covariates: int,
+    *,
+    is_sparse: bool = False,
+    metric: Metric | None = None,
 ) -> Any:
-    """The linear predictor of covariates and features: for classes a logistic regression, else the default.
+    """The linear predictor of features and covariates, the last columns, whose weights have practically no penalty.
 
-    On a few weak or categorical covariates the decision values of a support vector machine may be all but equal, so
-    that their order says nothing; what features add to it would then look like too much.
+    For classes it is a logistic regression: on a few weak or categorical covariates the decision values of a support
+    vector machine may be all but equal, so that their order says nothing; what features add to it would then look like
+    too much.
     """
-    if not target.has_classes:
-        return default_estimator(target, n_samples=n_samples, is_sparse=is_sparse, metric=metric)
-    model = LogisticRegression(class_weight=class_weight_for(metric), max_iter=MOST_STEPS)
-    return make_pipeline(StandardScaler(with_mean=not is_sparse), model)
+    if target.predictors["linear"] == "cox":
+        return RidgeCox(COST_OF_SURVIVAL, n_covariates=n_covariates)
+    model = Ridge()
+    if target.has_classes:
+        weights = class_weight_for(metric)
+        model = LogisticRegression(class_weight=weights, solver="newton-cg", max_iter=MOST_STEPS)
+    return make_pipeline(CovariateScaler(n_covariates, with_mean=not is_sparse), model)
 
 
 def _gaussian_svm(n_samples: int, is_sparse: bool, class_weight: ClassWeight) -> Any:

@@ -20,8 +20,12 @@ LATEST = (
 def brier_times(y: Any) -> FloatArray:
     """Equally spaced times from the first event to the time that a tenth of the samples reach."""
     event, time = event_and_time(y)
-    first = float(time[event].min())
-    return np.linspace(first, max(first, float(np.quantile(time, LATEST))), N_TIMES)
+    return times_between(float(time[event].min()), float(np.quantile(time, LATEST)))
+
+
+def times_between(first: float, last: float) -> FloatArray:
+    """Equally spaced times of the score."""
+    return np.linspace(first, max(first, last), N_TIMES)
 
 
 def brier_scores(
@@ -34,6 +38,13 @@ def brier_scores(
 
     ``survival`` has one row per sample and one column per time, and Ĝ is the survival of the censoring.
     """
+    return np.asarray(_brier_terms(y, survival, times, censoring).mean(axis=0))
+
+
+def _brier_terms(
+    y: Any, survival: ArrayLike, times: ArrayLike, censoring: StepFunction | None = None
+) -> FloatArray:
+    """The terms of the samples (rows) in the Brier score at each time."""
     event, time = event_and_time(y)
     at = np.asarray(times, dtype=np.float64)
     predicted = np.asarray(survival, dtype=np.float64)
@@ -44,18 +55,26 @@ def brier_scores(
         return np.divide(1.0, share, out=np.zeros(share.shape), where=share > 0.0)
 
     died = event[:, None] & (time[:, None] <= at)
-    alive = time[:, None] > at
-    terms = died * predicted**2 * weight(time)[:, None] + alive * (1.0 - predicted) ** 2 * weight(at)
-    return np.asarray(terms.mean(axis=0))
+    at_risk = time[:, None] > at
+    return np.asarray(
+        died * predicted**2 * weight(time)[:, None] + at_risk * (1.0 - predicted) ** 2 * weight(at)
+    )
 
 
 def integrated_brier_score(
     y: Any, survival: ArrayLike, times: ArrayLike, censoring: StepFunction | None = None
 ) -> float:
     """The mean of the Brier scores over the range of the times, by the trapezoidal rule."""
-    at, scores = np.asarray(times, dtype=np.float64), brier_scores(y, survival, times, censoring)
+    return float(integrated_brier_outcomes(y, survival, times, censoring).mean())
+
+
+def integrated_brier_outcomes(
+    y: Any, survival: ArrayLike, times: ArrayLike, censoring: StepFunction | None = None
+) -> FloatArray:
+    """The part of each sample in the integrated Brier score, which is their mean."""
+    at, terms = np.asarray(times, dtype=np.float64), _brier_terms(y, survival, times, censoring)
     width = float(at[-1] - at[0])
-    return float(np.trapezoid(scores, at)) / width if width > 0.0 else float(scores[0])
+    return np.asarray(np.trapezoid(terms, at, axis=1)) / width if width > 0.0 else terms[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +93,12 @@ class IntegratedBrier:
     times: FloatArray | None = None
 
     def __call__(self, model: Any, X: Any, y_true: Any) -> float:
+        return float(self.outcomes(model, X, y_true).mean())
+
+    def outcomes(self, model: Any, X: Any, y_true: Any) -> FloatArray:
+        """The part of each sample in the score."""
         times = brier_times(y_true) if self.times is None else self.times
-        return integrated_brier_score(y_true, survival_at(model, X, times), times, self.censoring)
+        return integrated_brier_outcomes(y_true, survival_at(model, X, times), times, self.censoring)
 
 
 def survival_at(model: Any, X: Any, times: FloatArray) -> FloatArray:

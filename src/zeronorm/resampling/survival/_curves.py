@@ -75,6 +75,25 @@ def kaplan_meier(event: ArrayLike, time: ArrayLike) -> StepFunction:
     return StepFunction(counts.times, np.asarray(np.cumprod(1.0 - shares), dtype=np.float64), 1.0)
 
 
+def kaplan_meier_at(
+    event: ArrayLike, time: ArrayLike, at: float, z: float
+) -> tuple[float, float | None, float | None]:
+    r"""Kaplan–Meier's share at one time with its limits; None where the share is 0 or 1.
+
+    .. math:: \hat S^{\exp(\pm z\,s)}, \qquad
+        s^2 = \frac{1}{\log^2 \hat S} \sum_{t_i \le t} \frac{d_i}{n_i (n_i - d_i)}
+
+    Greenwood's variance on the scale of :math:`\log(-\log S)`, as Kalbfleisch and Prentice (2002, section 1.4).
+    """
+    counts, share = Counts.of(event, time), float(kaplan_meier(event, time)(at))
+    if not 0.0 < share < 1.0:
+        return share, None, None
+    past = counts.times <= at
+    n, d = counts.at_risk[past], counts.events[past]
+    error = float(np.sqrt(np.sum(d / (n * (n - d))))) / abs(float(np.log(share)))
+    return share, float(share ** np.exp(z * error)), float(share ** np.exp(-z * error))
+
+
 def nelson_aalen(event: ArrayLike, time: ArrayLike) -> StepFunction:
     r"""The estimated cumulative hazard :math:`\hat\Lambda(t) = \sum_{t_i \le t} d_i / n_i`."""
     counts = Counts.of(event, time)

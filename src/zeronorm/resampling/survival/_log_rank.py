@@ -66,6 +66,6 @@ def _observed_less_expected(
     np.add.at(died, (index, group), np.asarray(event, dtype=float))
     share = present[::-1].cumsum(axis=0)[::-1] / counts.at_risk[:, None]
     expected = counts.events[:, None] * share
-    spread = counts.events * (counts.at_risk - counts.events) / np.maximum(counts.at_risk - 1, 1)
-    covariance = np.diag(spread @ share) - (spread[:, None] * share).T @ share
+    hypergeometric = counts.events * (counts.at_risk - counts.events) / np.maximum(counts.at_risk - 1, 1)
+    covariance = np.diag(hypergeometric @ share) - (hypergeometric[:, None] * share).T @ share
     return (died - expected).sum(axis=0), covariance

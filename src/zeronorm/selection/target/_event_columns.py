@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from zeronorm._types import BoolArray, FloatArray, written
 
 EVENT_AND_TIME = np.dtype([("event", np.bool_), ("time", np.float64)])
+IN_STRATA = np.dtype([*EVENT_AND_TIME.descr, ("stratum", np.int64)])
+NAMES_OF_STRATA = ("stratum", "strata")
 ACCEPTED = (
     "Give scikit-survival's structured array, a table with two columns, a time and an event (1 or True if it happened, "
     "0 or False if the sample was censored), or times alone if every sample had the event"
 )
-EVENT_WORDS = re.compile(
+EVENT_TEXTS = re.compile(
     "1|true|yes|y|event|dead|died|death|deceased|failed|failure|relapsed?|recurrence|recurred|recurred/progressed"
     "|progression|progressed|uncensored|observed"
 )
-CENSORED_WORDS = re.compile(
+CENSORED_TEXTS = re.compile(
     "0|false|no|n|(no|without)[ _]event|censored|alive|living|survived|lost|disease[ -]?free"
 )
 NAMES_OF_EVENTS = re.compile(
@@ -32,12 +34,20 @@ NAMES_OF_NO_EVENT = re.compile(r"(?<!un)censor|alive|surviv(ed|or)|event.?free|d
 
 
 def structured(y: Any) -> NDArray[Any]:
-    """Events and times as one structured array; an error that names what is missing, negative or ambiguous."""
-    if isinstance(y, np.ndarray) and y.dtype == EVENT_AND_TIME and _is_valid(y["time"]):
+    """Events and times as one structured array; an error that names what is missing, negative or ambiguous.
+
+    A third field or column named "stratum" or "strata" becomes codes of strata.
+    """
+    if isinstance(y, np.ndarray) and y.dtype in (EVENT_AND_TIME, IN_STRATA) and _is_valid(y["time"]):
         return y
-    if getattr(getattr(y, "dtype", None), "names", None):
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    columns = {name: np.asarray(y[name]) for name in names} if names else _columns_of(y)
+    stratum = next((name for name in columns if str(name).lower() in NAMES_OF_STRATA), None)
+    if stratum is not None:
+        strata = columns.pop(stratum)
+        return with_strata(structured(columns), strata, str(stratum))
+    if names:
         return _from_fields(np.asarray(y))
-    columns = _columns_of(y)
     if len(columns) == 1:
         return _times_alone(next(iter(columns.values())))
     if len(columns) != 2:
@@ -52,6 +62,20 @@ def event_and_time(event: Any, time: Any, event_name: str, time_name: str) -> ND
     times = times_of(time, time_name)
     values = np.empty(len(times), dtype=EVENT_AND_TIME)
     values["event"], values["time"] = events_of(event, event_name), times
+    return values
+
+
+def with_strata(y: NDArray[Any], strata: NDArray[Any], name: str) -> NDArray[Any]:
+    """Events and times with the codes of strata: equal values, such as hospitals, are one stratum."""
+    missing = [_is_missing(cell) for cell in strata.tolist()]
+    if any(missing):
+        raise ValueError(
+            f"Input y contains a missing value among the strata {name!r}: first found in row {missing.index(True)}; "
+            "give these samples a stratum of their own, or drop them."
+        )
+    values = np.empty(len(y), dtype=IN_STRATA)
+    values["event"], values["time"] = y["event"], y["time"]
+    values["stratum"] = np.unique(strata.astype(str), return_inverse=True)[1]
     return values
 
 
@@ -115,8 +139,8 @@ def _event_code(cell: Any) -> bool | None:
     if isinstance(cell, (bool, int, float)):
         return bool(cell) if cell in (0, 1) else None
     parts = [part.strip() for part in str(cell).lower().split(":")]
-    for words, happened in ((EVENT_WORDS, True), (CENSORED_WORDS, False)):
-        if all(words.fullmatch(part) for part in parts):
+    for pattern, happened in ((EVENT_TEXTS, True), (CENSORED_TEXTS, False)):
+        if all(pattern.fullmatch(part) for part in parts):
             return happened
     return None
 
@@ -183,10 +207,10 @@ def _event_column(columns: Mapping[Any, NDArray[Any]]) -> Any:
             "scikit-survival's structured array."
         )
     name = possible[0]
-    is_words = columns[name].dtype.kind in "OUS" and any(
+    is_text = columns[name].dtype.kind in "OUS" and any(
         isinstance(cell, str) for cell in columns[name].tolist()
     )
-    if not is_words and NAMES_OF_NO_EVENT.search(str(name).lower()):
+    if not is_text and NAMES_OF_NO_EVENT.search(str(name).lower()):
         raise ValueError(
             f"The column {name!r} of y seems to say that no event happened, while 1 must mean that it did. Recode it, "
             "or rename it to 'event'."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import FloatArray
-from zeronorm.selection._sample_groups import Exchange, exchange_of
+from zeronorm.selection._sample_groups import Exchange, exchange_of, group_codes
 from zeronorm.selection.target._base import Target
 from zeronorm.selection.target._event_columns import EVENT_AND_TIME, structured
 
@@ -19,7 +19,8 @@ FEWEST_EVENTS_PER_FOLD = 5  # with fewer, the concordance of a fold is a mean ov
 class TimeToEvent(Target):
     """One time per sample and whether the event happened then; otherwise the sample was censored.
 
-    ``values`` is a structured array with the fields ``event`` (bool) and ``time`` (float), as in scikit-survival.
+    ``values`` is a structured array with the fields ``event`` (bool) and ``time`` (float), as in scikit-survival, and
+    possibly ``stratum`` (int): only samples of one stratum are then compared.
     """
 
     kind = "survival"
@@ -79,6 +80,11 @@ class TimeToEvent(Target):
         """The time of the event or of the censoring of each sample."""
         return np.asarray(self.values["time"])
 
+    @property
+    def stratum(self) -> NDArray[np.int64] | None:
+        """The code of the stratum of each sample, if there are strata."""
+        return np.asarray(self.values["stratum"]) if "stratum" in (self.values.dtype.names or ()) else None
+
     def columns(self) -> FloatArray:
         """One column: the time of an event, and minus the time of a censoring (-0.0 for time zero)."""
         return np.where(self.event, self.time, -self.time)[:, None]
@@ -92,9 +98,12 @@ class TimeToEvent(Target):
         return int(self.event.sum())
 
     def exchange(self, groups: NDArray[Any] | None = None, design: str = "auto") -> Exchange:
-        """Times are exchanged together with their events."""
-        spread = np.array([max(float(np.std(x)), np.finfo(float).tiny) for x in (self.event, self.time)])
-        return exchange_of(np.column_stack([self.event, self.time]) / spread, groups, design)
+        """Times are exchanged together with their events, and only within strata."""
+        scale = np.array([max(float(np.std(x)), np.finfo(float).tiny) for x in (self.event, self.time)])
+        if self.stratum is not None:
+            both = [self.stratum] if groups is None else [self.stratum, group_codes(groups)]
+            groups, design = np.unique(np.column_stack(both), axis=0, return_inverse=True)[1].ravel(), "block"
+        return exchange_of(np.column_stack([self.event, self.time]) / scale, groups, design)
 
     @classmethod
     def check_folds(cls, y: Any, n_folds: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from zeronorm.registry import register
@@ -54,19 +52,6 @@ class ConcordanceScore(BaseSelector):
     >>> ConcordanceScore(2).fit(X, y).get_support(indices=True).tolist()
     [0, 1]
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        estimator: Any = None,
-        feature_groups: Any = None,
-        always_keep: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.estimator = estimator
-        self.feature_groups = feature_groups
-        self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
         constant = problem.design.column_stats().is_constant(problem.design.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from zeronorm._types import FloatArray
@@ -14,6 +12,7 @@ from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.solvers.linear._cox import RiskSets
+from zeronorm.solvers.linear._survival import Strata
 
 
 @register(
@@ -59,33 +58,22 @@ class LogRankScore(BaseSelector):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        estimator: Any = None,
-        feature_groups: Any = None,
-        always_keep: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.estimator = estimator
-        self.feature_groups = feature_groups
-        self.always_keep = always_keep
-
     def _select(self, problem: Problem) -> SelectionPath:
         sets = risk_sets_of(problem, "breslow")
-        scores = np.concatenate(
-            [
-                _log_rank(0.5 + 0.5 * np.sign(block - np.median(block, axis=0)), sets)
-                for _, block in problem.design.iter_blocks()
-            ]
-        )
+        scores = np.concatenate([_log_rank(block, sets) for _, block in problem.design.iter_blocks()])
         constant = problem.design.column_stats().is_constant(problem.design.dtype)
         return SelectionPath.from_scores(np.where(constant, 0.0, scores), last=constant, ratios=True)
 
 
-def _log_rank(above: FloatArray, sets: RiskSets) -> FloatArray:
-    """The test statistic of each column of shares above the median."""
+def _log_rank(block: FloatArray, strata: Strata[RiskSets]) -> FloatArray:
+    """The test statistic of each column divided at its median, from the sums over the strata."""
+    above = 0.5 + 0.5 * np.sign(block - np.median(block, axis=0))
+    excess, variance = np.sum([_excess(above[rows], sets) for rows, sets in strata.parts], axis=0)
+    return safe_ratio(excess**2, variance)
+
+
+def _excess(above: FloatArray, sets: RiskSets) -> tuple[FloatArray, FloatArray]:
+    """Events above the median minus those expected, for each column of shares above it, and the variance."""
     ranked = above[sets.order]
     n_at_risk = (len(ranked) - sets.start)[:, None]
     n_events = sets.n_tied[:, None]
@@ -95,4 +83,4 @@ def _log_rank(above: FloatArray, sets: RiskSets) -> FloatArray:
     events_above = np.add.reduceat(ranked[sets.deaths], sets.first_of_ties, axis=0)
     factor = n_events * (n_at_risk - n_events) / np.maximum(n_at_risk - 1, 1)
     excess = (events_above - n_events * mean).sum(axis=0)
-    return safe_ratio(excess**2, (factor * np.maximum(mean_square - mean**2, 0.0)).sum(axis=0))
+    return excess, (factor * np.maximum(mean_square - mean**2, 0.0)).sum(axis=0)

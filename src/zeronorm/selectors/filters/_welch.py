@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -61,19 +59,6 @@ class WelchScore(WeightedSelector):
     """
 
     _finite_from_statistics = True
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        estimator: Any = None,
-        feature_groups: Any = None,
-        always_keep: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.estimator = estimator
-        self.feature_groups = feature_groups
-        self.always_keep = always_keep
 
     def _select(self, problem: Problem) -> SelectionPath:
         stats = problem.column_stats()

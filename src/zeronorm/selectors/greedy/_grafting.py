@@ -14,8 +14,9 @@ from zeronorm.selection._kinds import choice, exceptions, parameter_error
 from zeronorm.selection._path import TIE_TOLERANCE, SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import TimeToEvent
-from zeronorm.selectors._base import WeightedSelector, require_for_survival
-from zeronorm.solvers.linear._cox import COX
+from zeronorm.selectors._base import WeightedSelector
+from zeronorm.selectors._requirements import require_for_survival
+from zeronorm.solvers.linear import Loss, loss_for
 from zeronorm.solvers.linear._losses import LOSS_NAME, LOSSES
 from zeronorm.solvers.linear._working_set import PenalizedLoss, WorkingSetSolution, solve_working_set
 
@@ -154,7 +155,8 @@ class Grafting(WeightedSelector):
 
     def _objective(self, problem: Problem) -> PenalizedLoss:
         name = problem.target.smooth_loss if self.loss == "auto" else self.loss
-        loss = COX if isinstance(problem.target, TimeToEvent) else LOSSES[name]
+        is_survival = isinstance(problem.target, TimeToEvent)
+        loss: Loss = loss_for(problem.target, name) if is_survival else LOSSES[name]
         weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
         share = weight / weight.sum()
         y = problem.target.columns()[:, 0]

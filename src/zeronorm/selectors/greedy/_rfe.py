@@ -50,13 +50,8 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, parse_always_keep, parse_feature_groups
 from zeronorm.selection.target import Labels, Real
-from zeronorm.selectors._base import (
-    BaseSelector,
-    WeightedSplittingSelector,
-    require_for_survival,
-    require_labels,
-    require_real_target,
-)
+from zeronorm.selectors._base import BaseSelector, WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival, require_labels, require_real_target
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.linear import (
     LOGISTIC,
@@ -286,12 +281,13 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         grows as features are removed, in inverse proportion to the diagonal of the kernel.
     loss
         "squared" is (C/2) Σ ξ². "hinge" is linear; for regression it is ε-insensitive. For regression with a linear
-        kernel also "huber", which counts errors beyond ε linearly, and "quantile".
+        kernel also "huber", which counts errors beyond ε linearly, and "quantile". For times to an event "ranking"
+        is the squared hinge of pairs of samples in the wrong order.
     epsilon
         "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
     task
-        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost; it needs the linear
-        kernel.
+        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost, unless ``loss`` is
+        "ranking"; it needs the linear kernel.
     multi_class
         For more than two classes: one model for each class against the rest, or one for each pair of classes, trained
         on the samples of the two. A feature is removed from all models at once.
@@ -346,7 +342,7 @@ class RFE(EstimatorElimination, WeightedSplittingSelector):
         combine: Literal["sum", "product"] = "sum",
         learner: Literal["svm", "logistic"] = "svm",
         C: float | Literal["auto"] = "auto",
-        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
+        loss: Literal["hinge", "squared", "huber", "quantile", "ranking"] = "hinge",
         epsilon: float | Literal["auto"] = "auto",
         quantile: float = 0.5,
         task: Literal["classification", "regression", "survival"] = "classification",

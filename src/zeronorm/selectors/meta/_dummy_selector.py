@@ -7,6 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.design import Design
+from zeronorm.design._combined_rows import CombinedRowsDesign
 from zeronorm.engines._dummy_calibration import (
     Calibration,
     Round,
@@ -16,27 +18,15 @@ from zeronorm.engines._dummy_calibration import (
     widest,
 )
 from zeronorm.engines._dummy_paths import DummyExperiment, LeastAngleExperiment
-from zeronorm.engines._dummy_relevance import effective_samples, relevance_probabilities
-from zeronorm.engines._dummy_screening import (
-    ForwardData,
-    between_shares,
-    common_factors,
-    run_on_working_set,
-)
-from zeronorm.engines._virtual_dummies import (
-    DummyDistribution,
-    DummyPool,
-    GroupedDummies,
-    UniformDummies,
-)
+from zeronorm.engines._dummy_relevance import relevance_probabilities
+from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
+from zeronorm.engines._independent_samples import IndependentSamples, independent_samples, select_repeatedly
+from zeronorm.engines._virtual_dummies import DummyPool, UniformDummies
 from zeronorm.registry import register
-from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem
-from zeronorm.selection._sample_groups import group_codes
 from zeronorm.selectors._wrapping import PossiblyEmptySelector
 
-N_SHARES = 16  # values of the share of variance between groups of samples that dummies have
 PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
 
 
@@ -84,8 +74,12 @@ class DummySelector(PossiblyEmptySelector):
     candidates. With all columns that may stand for them in a Bayesian linear model, :math:`w_j` is the probability
     that feature j is relevant, over all sets of features. Those with the largest :math:`w_j \ge 1/2` are kept, as
     long as the mean of :math:`1 - w_j` is within the level. What all features share is removed first
-    (``n_factors``). With ``groups`` in ``fit`` the dummies vary between groups of samples as the features do, and the
-    model counts independent samples only, so that repeated samples of one patient do not count as independent.
+    (``n_factors``).
+
+    With ``groups`` in ``fit`` (several samples of each patient) features and target are first combined into rows with
+    independent noise: by generalised least squares with a random effect of each group, or, where the target is the same
+    for all samples of a group, into the means of the groups. A target with the same values in nearly all groups, such
+    as tumour and normal tissue, is compared within groups.
 
     Parameters
     ----------
@@ -100,7 +94,7 @@ class DummySelector(PossiblyEmptySelector):
         "weighed": the share of false features follows from the probability that each is relevant, which is small if
         others can stand for it. "ignored": from the dummies, as in the paper.
     n_factors
-        "auto": those before the largest gap between eigenvalues, if they act on many features; none with ``groups``.
+        "auto": those before the largest gap between eigenvalues, if they act on many features.
 
     Attributes
     ----------
@@ -173,8 +167,27 @@ class DummySelector(PossiblyEmptySelector):
         return self._fit(X, y, fit_params, groups=groups)
 
     def _select(self, problem: Problem) -> SelectionPath:
-        data, distribution = self._forward_data(problem)
+        design = problem.shared.standardized(problem.design)
+        target = np.asarray(problem.y, dtype=np.float64)
+        target = target - target.mean()
+        if not np.any(np.abs(target) > 0.0):
+            raise ValueError(
+                "The target y must vary, but all its values are the same: there is nothing for a feature to "
+                "explain. Check y, or the samples that were chosen."
+            )
         seed = int(problem.rng.integers(2**63))
+
+        def select(combined: IndependentSamples | None) -> tuple[SelectionPath, IntArray]:
+            with problem.progress.task("Running random experiments"):
+                path = self._select_from(*self._forward_data(design, target, combined), seed)
+            return path, path.order[: path.selected_size]
+
+        columns, groups = target[:, None], problem.sample_groups
+        return select_repeatedly(independent_samples(columns, groups), columns, groups, design, select)
+
+    def _select_from(self, data: ForwardData, distribution: UniformDummies, seed: int) -> SelectionPath:
+        """The path of features of samples with independent noise."""
+        p = data.design.n_features
         names = PATHS if self.path == "both" else (self.path,)
         rounds: dict[str, list[Round]] = {}
         last = np.empty((0, 0))
@@ -186,19 +199,16 @@ class DummySelector(PossiblyEmptySelector):
 
                 def start(multiple: int, name: str = name, number: int = number) -> list[DummyExperiment]:
                     streams = np.random.default_rng([seed, number, multiple]).spawn(self.n_experiments)
-                    pools = (DummyPool(distribution, multiple * problem.n_features, rng) for rng in streams)
+                    pools = (DummyPool(distribution, multiple * p, rng) for rng in streams)
                     products = data.products[chosen]
                     begun = [PATHS[name](columns, products, data.target, pool) for pool in pools]
                     started.extend(begun)
                     return begun
 
-                rounds[name] = self._calibration(name, problem.n_features, distribution).rounds(
-                    start, columns
-                )
+                rounds[name] = self._calibration(name, p, distribution).rounds(start, columns)
             return started
 
-        with problem.progress.task("Running random experiments"):
-            chosen = run_on_working_set(data, run)
+        chosen = run_on_working_set(data, run)
         if self.neighbors == "ignored":
             every = (best_selection(one, self.level) for one in rounds.values())
             found = max(every, key=lambda one: one.kept.size)
@@ -211,7 +221,7 @@ class DummySelector(PossiblyEmptySelector):
         paths: list[list[Round]],
         columns: FloatArray,
         data: ForwardData,
-        distribution: DummyDistribution,
+        distribution: UniformDummies,
         seed: int,
     ) -> Selection:
         """Of the columns that entered before dummies, those that are relevant with the largest probabilities."""
@@ -219,14 +229,14 @@ class DummySelector(PossiblyEmptySelector):
         relevance = relevance_probabilities(
             columns,
             data.target,
-            effective_samples(data.target, distribution.labels) - data.removed.shape[1],
+            float(distribution.dimension),
             data.design.n_features,
             np.flatnonzero(joined.occurrences > joined.votes[0]),
             np.random.default_rng([seed, len(PATHS)]),
         )
         return most_relevant(joined, relevance, self.level)
 
-    def _calibration(self, path: str, n_features: int, distribution: DummyDistribution) -> Calibration:
+    def _calibration(self, path: str, n_features: int, distribution: UniformDummies) -> Calibration:
         """Least-angle paths have all dummies, so that they stop at finer steps; orthogonal ones lose power by that."""
         multiples = range(1, self.most_dummies + 1)
         return Calibration(
@@ -236,33 +246,18 @@ class DummySelector(PossiblyEmptySelector):
             max(1, -(-distribution.dimension // 2)),
         )
 
-    def _forward_data(self, problem: Problem) -> tuple[ForwardData, DummyDistribution]:
+    def _forward_data(
+        self, design: Design, target: FloatArray, combined: IndependentSamples | None
+    ) -> tuple[ForwardData, UniformDummies]:
         """The columns and the target without common factors, and the distribution of the dummies."""
-        design = problem.shared.standardized(problem.design)
-        target = np.asarray(problem.y, dtype=np.float64)
-        target = target - target.mean()
-        if not np.any(np.abs(target) > 0.0):
-            raise ValueError(
-                "The target y must vary, but all its values are the same: there is nothing for a feature to "
-                "explain. Check y, or the samples that were chosen."
-            )
-        removed = np.full((problem.n_samples, 1), problem.n_samples**-0.5)
-        distribution: DummyDistribution
-        codes = None if problem.sample_groups is None else group_codes(problem.sample_groups)
-        if codes is not None and 1 < int(codes.max()) + 1 < codes.size:
-            self._refuse_factors()
-            plain = GroupedDummies(codes, np.empty(0))
-            distribution = GroupedDummies(codes, between_shares(design, plain.group_means, N_SHARES))
-        else:
-            factors = common_factors(design, None if self.n_factors == "auto" else int(self.n_factors))
-            removed = np.column_stack([removed, factors])
-            distribution = UniformDummies(removed)
-        self.n_factors_ = removed.shape[1] - 1
-        return ForwardData(design, removed, target), distribution
-
-    def _refuse_factors(self) -> None:
-        if self.n_factors not in ("auto", 0):
-            raise parameter_error(self, "n_factors", "'auto' or 0 with 'groups' of samples", self.n_factors)
+        if combined is not None:
+            design = CombinedRowsDesign(design, combined).in_memory(if_small=True).standardized()
+            target = combined.dot(target)
+        n = design.n_samples
+        factors = common_factors(design, None if self.n_factors == "auto" else int(self.n_factors))
+        removed = np.column_stack([np.full((n, 1), n**-0.5), factors])
+        self.n_factors_ = factors.shape[1]
+        return ForwardData(design, removed, target), UniformDummies(removed)
 
     def _path_of(self, found: Selection, chosen: IntArray, data: ForwardData) -> SelectionPath:
         p = data.design.n_features

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -12,8 +13,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import linalg
 
-from zeronorm._types import FloatArray, IntArray
+from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import DenseDesign, Design
+from zeronorm.engines._independent_samples import (
+    IndependentSamples,
+    independent_samples,
+    means_of_groups,
+    select_repeatedly,
+)
 from zeronorm.engines.knockoffs import _filter as knockoff_filter
 from zeronorm.engines.knockoffs._covariance import estimated_model, given_model
 from zeronorm.engines.knockoffs._fixed import FixedColumns
@@ -24,7 +31,9 @@ from zeronorm.engines.knockoffs._normal_scores import normal_scores, with_margin
 from zeronorm.registry import Registered, register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import EmptySelectionWarning, Problem
+from zeronorm.selection._problem import EmptySelectionWarning, Problem, Progress
+from zeronorm.selection._sample_groups import group_codes
+from zeronorm.selection.target import Target
 from zeronorm.selectors._wrapping import ErrorControlSelector
 
 N_SORT_COLUMNS = 8  # first columns by which samples are sorted
@@ -47,7 +56,7 @@ class KnockoffPlan:
 
 @dataclass(frozen=True)
 class IndependentRows:
-    """The samples, or one mean per group of samples, in an order that depends on their values only."""
+    """The samples, or combinations of those of each group, in an order that depends on their values only."""
 
     design: Design
     labels: NDArray[Any]  # for a wrapped selector
@@ -196,26 +205,45 @@ class KnockoffSelector(ErrorControlSelector):
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
         y : labels of any type, or real targets with ``task="regression"``.
-        groups : one label per sample. Samples of one group, such as those of one patient, are not independent; each
-            group is replaced by the mean of its samples. Groups with samples of several classes count with the shares
-            of the classes, which needs ``selector=None``.
+        groups : one label per sample; samples of one group, such as those of one patient, may depend on each other.
+            They are combined into rows with independent noise, as in ``DummySelector``: a random effect of each group,
+            the means of the groups if the target is the same for all samples of a group, or differences within groups.
+            With a selector each group is replaced by its mean, and must have samples of one class.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
         return self._fit(X, y, fit_params, groups=groups)
 
     def _select(self, problem: Problem) -> SelectionPath:
         self._check_correlation(problem.n_features)
-        rows = self._independent_rows(problem)
-        standardized = problem.shared.standardized(rows.design)
-        assert standardized.affine is not None
-        constant = standardized.affine.zero_columns
-        varying = np.flatnonzero(~constant)
-        if varying.size == 0:
+        order = _order_by_content(problem.design)
+        design, target = problem.design.take_rows(order), problem.target.take(order)
+        groups = None if problem.sample_groups is None else problem.sample_groups[order]
+        combined = independent_samples(target.columns(), groups)
+        if groups is not None and combined is not None and self.selector is not None:
+            combined = means_of_groups(groups)
+        n_rows = design.n_samples if combined is None else combined.n_rows
+        n_varying = int(np.sum(_varies(problem.shared.standardized(design))))
+        if n_varying == 0:
             raise ValueError("KnockoffSelector needs a column that varies. Got constant columns only.")
-        if problem.n_features_to_select is None:
-            self._warn_of_no_power(rows.design.n_samples, varying.size)
+        self._warn_of_no_power(n_rows, n_varying)
+        streams = problem.rng.spawn(self.n_draws)
+
+        def select(combined: IndependentSamples | None) -> tuple[SelectionPath, IntArray]:
+            rows = self._independent_rows(design, target, groups, combined)
+            path = self._select_from(problem, rows, streams)
+            return path, path.order[: path.selected_size]
+
+        return select_repeatedly(combined, target.columns(), groups, design, select)
+
+    def _select_from(
+        self, problem: Problem, rows: IndependentRows, streams: list[np.random.Generator]
+    ) -> SelectionPath:
+        """The path of features of independent rows."""
+        standardized = problem.shared.standardized(rows.design)
+        varies = _varies(standardized)
+        varying = np.flatnonzero(varies)
         plan = self._plan(standardized.take(varying), varying)
-        draws, converged = self._draws(plan, rows, problem)
+        draws, converged = self._draws(plan, rows, problem.progress, streams)
         self.statistics_ = np.zeros(problem.n_features)
         self.statistics_[varying] = np.mean(draws, axis=0)
         rank_key, n_passing = self._filter(draws, varying, problem.n_features)
@@ -225,14 +253,20 @@ class KnockoffSelector(ErrorControlSelector):
             selected_size=n_passing,
             converged=converged,
             remedy="give the wrapped selector more iterations or a looser tol.",
-        ).demote(constant)
+        ).demote(~varies)
 
-    def _draws(self, plan: KnockoffPlan, rows: IndependentRows, problem: Problem) -> tuple[FloatArray, bool]:
+    def _draws(
+        self,
+        plan: KnockoffPlan,
+        rows: IndependentRows,
+        progress: Progress,
+        streams: list[np.random.Generator],
+    ) -> tuple[FloatArray, bool]:
         """The statistics of each draw, and whether all fits converged."""
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        tasks = (delayed(self._one_draw)(plan, rows, rng) for rng in problem.rng.spawn(self.n_draws))
+        tasks = (delayed(self._one_draw)(plan, rows, rng) for rng in deepcopy(streams))
         draws, all_converged = [], True
-        with problem.progress.task("Drawing knockoffs", self.n_draws) as advance:
+        with progress.task("Drawing knockoffs", self.n_draws) as advance:
             for statistic, converged in parallel(tasks):
                 draws.append(statistic)
                 all_converged = all_converged and converged
@@ -280,40 +314,44 @@ class KnockoffSelector(ErrorControlSelector):
 
     # -- samples that are independent -----------------------------------------------------------
 
-    def _independent_rows(self, problem: Problem) -> IndependentRows:
-        """One row per sample, or one per group of samples."""
-        design, target, groups = problem.design, problem.target, problem.sample_groups
-        if groups is None:
-            order = _order_by_content(design)
-            target = target.take(order)
-            return IndependentRows(
-                design.take_rows(order), target.labels(), target.columns(), target.has_classes
-            )
-        _, first, code = np.unique(groups, return_index=True, return_inverse=True)
-        member = np.zeros((first.size, code.size))
-        member[code, np.arange(code.size)] = 1.0 / np.bincount(code)[code]
-        columns = member @ target.columns()
+    def _independent_rows(
+        self,
+        design: Design,
+        target: Target,
+        groups: NDArray[Any] | None,
+        combined: IndependentSamples | None,
+    ) -> IndependentRows:
+        """The samples, or combinations of those of each group with independent noise."""
+        columns = target.columns()
+        if groups is None or combined is None:
+            return IndependentRows(design, target.labels(), columns, target.has_classes)
+        rows, columns = DenseDesign(combined.dot(design.block(slice(None)))), combined.dot(columns)
         if np.ptp(columns, axis=0).max() <= 1e-12 * np.abs(columns).max():
             raise ValueError(
-                f"KnockoffSelector compares groups of samples, and the target has the same mean in all {first.size} "
-                "groups. Give groups with different targets, or the differences within each group as samples."
+                f"KnockoffSelector with {type(self.selector).__name__} compares means of groups of samples, and the "
+                f"target has the same mean in all {len(columns)} groups. Use selector=None, which compares samples "
+                "within the groups, or give the differences within each group as samples."
             )
-        is_mixed = target.has_classes and bool(np.any(target.values != target.values[first][code]))
+        first = np.unique(group_codes(groups), return_index=True)[1]
+        is_mixed = target.has_classes and bool(
+            np.any(target.values != target.values[first][group_codes(groups)])
+        )
         if is_mixed and self.selector is not None:
             raise ValueError(
                 "KnockoffSelector replaces each group of samples by its mean, and some groups have samples of several "
                 f"classes, which {type(self.selector).__name__} cannot use. Use selector=None, or one class per group."
             )
-        means = DenseDesign(member @ design.block(slice(None)))
-        order = _order_by_content(means)
-        labels = columns[:, 0] if not target.has_classes else target.take(first).labels()
         is_class = target.has_classes and not is_mixed
-        return IndependentRows(means.take_rows(order), labels[order], columns[order], is_class)
+        labels = target.take(first).labels() if is_class else columns[:, 0]
+        order = _order_by_content(rows)
+        return IndependentRows(rows.take_rows(order), labels[order], columns[order], is_class)
 
     # -- what the data can give -----------------------------------------------------------------
 
     def _warn_of_no_power(self, n_samples: int, n_features: int) -> None:
         """Warn, before the work begins, that nothing can be expected to pass the filter."""
+        if self.n_features_to_select is not None:
+            return
         fewest = math.ceil(1 / self.level - 1e-9) if self.offset == 1 or self.n_draws > 1 else 1
         needed = knockoff_filter.samples_needed(n_features, fewest)
         if n_features < fewest:
@@ -382,6 +420,12 @@ def _invertible(correlation: FloatArray) -> FloatArray:
             "knockoffs='model_x' with correlation=None, which shrinks it."
         )
     return correlation
+
+
+def _varies(standardized: Design) -> BoolArray:
+    """Which columns vary."""
+    assert standardized.affine is not None
+    return np.asarray(~standardized.affine.zero_columns)
 
 
 def _order_by_content(design: Design) -> IntArray:

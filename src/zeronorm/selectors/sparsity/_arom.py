@@ -27,7 +27,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath, order_by_score
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival, require_real_target
+from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival, require_real_target
 from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, Loss, Norm, loss_for, svm_loss
 
 # Standard errors from the lowest loss: the C of the lowest loss itself, not the smallest that is close to it, because
@@ -99,10 +100,12 @@ class AROM(WeightedSplittingSelector):
         common scaling factors. "weston_watkins": one joint classifier (not with ``norm="switch"`` or ``slack_norm=0``).
     task
         In classification, y with several columns of 0 and 1 is a multi-label problem. "survival" trains Cox models by
-        the partial likelihood, with Efron's ties and C as its cost; it needs ``norm="l2"``.
+        the partial likelihood, with Efron's ties and C as its cost, unless ``loss`` is "ranking"; it needs
+        ``norm="l2"``.
     loss
         Loss of the ℓ2 norm. For regression also "huber", which counts errors beyond ε linearly, and "quantile"; both
-        need ``norm="l2"`` and ``slack_norm=2``.
+        need ``norm="l2"`` and ``slack_norm=2``. For times to an event "ranking" is the squared hinge of pairs of
+        samples in the wrong order.
     epsilon
         "auto" is a tenth of the scale of the target (its median absolute deviation, as a standard deviation);
         1.345 times that scale for ``loss="huber"``.
@@ -164,7 +167,7 @@ class AROM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1", "switch"] = "l2",
-        loss: Literal["squared", "huber", "quantile"] = "squared",
+        loss: Literal["squared", "huber", "quantile", "ranking"] = "squared",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 2] = 2,
         multi_class: Literal["coupled", "uncoupled", "one_vs_one", "weston_watkins"] = "coupled",

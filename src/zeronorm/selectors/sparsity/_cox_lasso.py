@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from zeronorm.engines._cox_scores import risk_sets_of
 from zeronorm.engines._penalty_walk import follow_penalties
 from zeronorm.engines._sparse_paths import scatter_columns, without_copies
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._cox import CoupledCox
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
 
 
 @register(
@@ -110,7 +109,7 @@ class CoxLasso(WeightedSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies could share a weight in any way
-        models = CoupledCox(merged, risk_sets_of(merged, self.ties), float(self.tol))
+        models = CoupledCox(merged, self.ties, float(self.tol))
         walk = follow_penalties(models, distinct, problem, int(self.n_alphas), self.norm_bound)
         self.coef_ = scatter_columns(distinct, problem.n_features, models.weights()[0])
         self.penalty_ = walk.penalties[-1]

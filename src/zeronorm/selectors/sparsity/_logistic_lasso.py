@@ -10,7 +10,7 @@ from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._logistic import CoupledLogistic
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 
 @register(

@@ -15,7 +15,8 @@ from zeronorm.registry import register
 from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, warn_of_empty_selection
-from zeronorm.selectors._base import WeightedSplittingSelector, require_for_survival, require_real_target
+from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival, require_real_target
 from zeronorm.solvers.linear import ROBUST_LOSSES, LinearProblem, loss_for
 
 
@@ -67,10 +68,12 @@ class SVMWeights(WeightedSplittingSelector):
     multi_class
         The weights of the classifiers are summed.
     task
-        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost.
+        "survival" trains Cox models by the partial likelihood, with Efron's ties and C as its cost, unless ``loss`` is
+        "ranking".
     loss
         "hinge" is linear; for regression it is ε-insensitive. "squared" is (C/2) Σ ξ². For regression also "huber",
-        which counts errors beyond ε linearly, and "quantile". ``norm="l1"`` needs "hinge".
+        which counts errors beyond ε linearly, and "quantile". ``norm="l1"`` needs "hinge". For times to an event
+        "ranking" is the squared hinge of pairs of samples in the wrong order (survival SVM).
     epsilon
         "auto" is a tenth of the scale of the target; 1.345 times that scale for ``loss="huber"``.
     zero_tol
@@ -111,7 +114,7 @@ class SVMWeights(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         norm: Literal["l2", "l1"] = "l2",
-        loss: Literal["hinge", "squared", "huber", "quantile"] = "hinge",
+        loss: Literal["hinge", "squared", "huber", "quantile", "ranking"] = "hinge",
         C: float | Literal["auto"] = "auto",
         slack_norm: Literal[0, 1] = 1,
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",

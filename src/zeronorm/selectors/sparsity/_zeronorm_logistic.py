@@ -1,4 +1,4 @@
-"""Logistic regression with as few features as possible: best subsets, and concave penalties."""
+"""Logistic regression and Cox models with as few features as possible: best subsets, and concave penalties."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import numpy as np
 from scipy.special import gammaln
 
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.engines._cox_scores import weights_of
 from zeronorm.engines._sparse_paths import entry_scores, scatter_columns, without_copies
-from zeronorm.engines.logistic_exchanges._exchanges import LogisticSubsets, SubsetFit
+from zeronorm.engines.logistic_exchanges._cox import CoxSubsets
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
+from zeronorm.engines.logistic_exchanges._subsets import LogisticSubsets, SubsetFit, Subsets
 from zeronorm.execution import one_thread_for_products
 from zeronorm.registry import register
 from zeronorm.selection._kinds import POSITIVE, exceptions
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
+from zeronorm.selection.target import TimeToEvent
 from zeronorm.selectors._base import WeightedSelector
-from zeronorm.solvers._logistic import CoupledLogistic
+from zeronorm.solvers.l1_smooth._coupled import CoupledModels
+from zeronorm.solvers.l1_smooth._cox import CoupledCox
+from zeronorm.solvers.l1_smooth._logistic import CoupledLogistic
 
 Penalty = Literal["l0", "log", "scad", "mcp", "l0.5"]
 
@@ -30,12 +35,12 @@ REWEIGHTED_ENOUGH = 1e-4  # relative change of the factors
 @register(
     "zeronorm-logistic",
     family="sparsity",
-    tasks=("binary", "multiclass"),
+    tasks=("binary", "multiclass", "survival"),
     reference="Lal et al. 2006, Table 1 (an empty entry there); splicing: Zhu et al. 2020",
     cost="n p for each of about ten passes per selected feature, mostly over a copy in bytes, and many small fits",
     oracle="exhaustive search of all subsets of up to 15 features, and abess",
     avoid="hundreds of features to be kept; a list that must be stable",
-    test_params=({}, {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}),
+    test_params=({}, {"penalty": "mcp", "n_alphas": 3, "max_reweightings": 2}, {"task": "survival"}),
 )
 class ZeroNormLogistic(WeightedSelector):
     r"""Logistic regression with the zero-norm: the best subset of each size, or a concave approximation.
@@ -61,7 +66,8 @@ class ZeroNormLogistic(WeightedSelector):
     grid of λ. Every support that appears is refitted without penalty, and the best of each size is kept.
 
     Several classes have one classifier for each class against the rest, all with the same features; their losses are
-    summed.
+    summed. With ``task="survival"`` the loss is Cox's negative log partial likelihood, with Efron's ties and without
+    b; numbers of samples are then numbers of events.
 
     Use ``"l0"`` for the smallest model that predicts well, when strong correlations mislead the LASSO, or to
     see what the best k features are. Prefer a penalty when hundreds of features are to be kept. Compared with
@@ -73,6 +79,8 @@ class ZeroNormLogistic(WeightedSelector):
         None: the size with the smallest extended Bayesian information criterion.
     penalty
         "l0": best subsets. The others are smooth approximations of it.
+    task
+        "survival": Cox models of times to an event.
     max_features
         All other features follow by their single effects. None:
         ``n_features_to_select`` if it is given, else as many as the number of samples supports, at most 100.
@@ -106,6 +114,7 @@ class ZeroNormLogistic(WeightedSelector):
         n_features_to_select: int | float | None = None,
         *,
         penalty: Penalty = "l0",
+        task: Literal["classification", "survival"] = "classification",
         ridge: float = 1e-6,
         max_features: int | None = None,
         n_alphas: int = 50,
@@ -121,6 +130,7 @@ class ZeroNormLogistic(WeightedSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.penalty = penalty
+        self.task = task
         self.ridge = ridge
         self.max_features = max_features
         self.n_alphas = n_alphas
@@ -135,14 +145,19 @@ class ZeroNormLogistic(WeightedSelector):
         self.verbose = verbose
 
     def _select(self, problem: Problem) -> SelectionPath:
-        weight = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        model = LogisticSubsets(problem.with_basis(), problem.target.columns(), weight, self.ridge)
-        largest = self._largest_size(problem, float(weight.sum()))
+        model = self._model(problem)
+        largest = self._largest_size(problem, model.information)
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():
             if self.penalty == "l0":
                 return self._best_subsets(problem, model, largest)
             return self._reweighted(problem, model, largest)
+
+    def _model(self, problem: Problem) -> Subsets:
+        design = problem.with_basis()
+        if isinstance(problem.target, TimeToEvent):
+            return CoxSubsets(design, problem.target.values, weights_of(problem), self.ridge)
+        return LogisticSubsets(design, problem.target.columns(), weights_of(problem), self.ridge)
 
     def _largest_size(self, problem: Problem, total_weight: float) -> int:
         p = problem.n_features
@@ -155,7 +170,7 @@ class ZeroNormLogistic(WeightedSelector):
 
     # -- best subsets ---------------------------------------------------------------------------
 
-    def _best_subsets(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+    def _best_subsets(self, problem: Problem, model: Subsets, largest: int) -> SelectionPath:
         stats = problem.design.column_stats(sample_weight=problem.sample_weight)
         usable = ~stats.is_constant(problem.design.dtype)
         usable[problem.always_keep] = False
@@ -166,7 +181,7 @@ class ZeroNormLogistic(WeightedSelector):
         search = best_subsets(model, eligible, forced, np.append(variance, np.ones(free.size)))
         with problem.progress.task("Best subsets", largest) as advance:
             fits, n_passes = search.run(largest + free.size, advance)
-        residuals, _ = model.residuals(model.fit(free), model.rows_and_ones(free))
+        residuals = model.residuals(model.fit(free), model.rows_and_ones(free))
         slopes = np.abs(problem.design.transpose_dot(residuals.T)).sum(axis=1)
         supports = [_features_of(fit, problem) for fit in fits]
         # Features in smaller subsets come first; of those equal in this, features in more subsets.
@@ -178,14 +193,14 @@ class ZeroNormLogistic(WeightedSelector):
     def _path(
         self,
         problem: Problem,
-        model: LogisticSubsets,
+        model: Subsets,
         fits: list[SubsetFit],
         scores: FloatArray,
         **fields: Any,
     ) -> SelectionPath:
         visited = [fit for fit in fits if _features_of(fit, problem).size]
         subsets = [_features_of(fit, problem) for fit in visited]
-        total = float(model.weight.sum())
+        total = model.information
         criterion = [
             _extended_bic(fit, subset.size, problem.n_features, total)
             for fit, subset in zip(visited, subsets, strict=True)
@@ -203,12 +218,16 @@ class ZeroNormLogistic(WeightedSelector):
 
     # -- concave penalties ----------------------------------------------------------------------
 
-    def _reweighted(self, problem: Problem, model: LogisticSubsets, largest: int) -> SelectionPath:
+    def _reweighted(self, problem: Problem, model: Subsets, largest: int) -> SelectionPath:
         merged, distinct = without_copies(problem)  # copies could share a weight in any way
-        models = CoupledLogistic(merged, self.tol)
+        models: CoupledModels
+        if isinstance(problem.target, TimeToEvent):
+            models = CoupledCox(merged, "efron", self.tol)
+        else:
+            models = CoupledLogistic(merged, self.tol)
         penalties = models.largest_penalty * np.geomspace(1.0, GRID_END, int(self.n_alphas))
         # A sample with weight two counts as two samples.
-        most: float = max(float(model.weight.sum()), float(np.count_nonzero(model.weight)))
+        most: float = max(model.information, float(np.count_nonzero(model.weight)))
         fits: dict[bytes, SubsetFit] = {}
         supports, levels = [], []
         with problem.progress.task("Penalties", penalties.size) as advance:
@@ -229,7 +248,7 @@ class ZeroNormLogistic(WeightedSelector):
             problem, model, list(fits.values()), scores, n_iter=models.n_solved, converged=converged
         )
 
-    def _solve_reweighted(self, models: CoupledLogistic, penalty: float) -> None:
+    def _solve_reweighted(self, models: CoupledModels, penalty: float) -> None:
         """Solve weighted ℓ1 problems until the factors converge, starting with equal factors."""
         factors = np.ones(models.n_features)
         for _ in range(int(self.max_reweightings)):

@@ -29,22 +29,23 @@ from zeronorm.selection._kinds import INFINITE, exceptions, number, parameter_er
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selectors._base import WeightedSplittingSelector
+from zeronorm.selectors._requirements import require_for_survival
 from zeronorm.solvers._linear_program import LinearProgram
 from zeronorm.solvers._status import Status
-from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem
+from zeronorm.solvers.linear import SQUARED_ERROR, HingeLoss, LinearProblem, loss_for
 from zeronorm.solvers.svm._dual import per_sample
 
 
 @register(
     "zeronorm-svm",
     family="sparsity",
-    tasks=("binary", "multiclass"),
+    tasks=("binary", "multiclass", "survival"),
     reference="Huang, King & Lyu 2008",
     cost="n² p for each of the first iterations, then little",
     oracle="SVC for q = 2, L1SVM for q = 1, the reweighted programs solved one by one",
     avoid="a list that must be stable: of interchangeable features one is kept, by a small margin",
     misprints="Eq. 9 prints the weights one step too late; the recipe for q = ∞ does not converge.",
-    test_params=({}, {"q": 1.0}, {"loss": "probit"}),
+    test_params=({}, {"q": 1.0}, {"loss": "probit"}, {"task": "survival"}),
 )
 class ZeroNormSVM(WeightedSplittingSelector):
     r"""Support vector machine with the zero-norm of its weights, by iterated reweighting.
@@ -85,7 +86,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         0 counts the features; ``numpy.inf`` is the largest weight.
     loss
         "probit": the model from which the paper derives the method, where labels are signs of scores with normal
-        noise.
+        noise. "ranking": for times to an event the squared hinge of pairs of samples in the wrong order.
     C
         Factor of the hinge loss. "auto" chooses it from the data, by leave-one-out on the kernel matrix. The norm has
         no factor ½ here, so this C is twice that of scikit-learn's SVC, of RFE and of SVMWeights: C = 2 here is C = 1
@@ -93,6 +94,9 @@ class ZeroNormSVM(WeightedSplittingSelector):
         ``loss="probit"``.
     multi_class
         The classifiers share :math:`|w_k| = \sum_c |w_{ck}|`.
+    task
+        "survival" replaces the slacks by Cox's negative log partial likelihood, with Efron's ties, unless ``loss`` is
+        "ranking"; q is then finite.
     standardize
         Weights are compared, so all columns should have the same unit.
     zero_tol
@@ -153,9 +157,10 @@ class ZeroNormSVM(WeightedSplittingSelector):
         n_features_to_select: int | float | None = None,
         *,
         q: float = 0.0,
-        loss: Literal["hinge", "probit"] = "hinge",
+        loss: Literal["hinge", "probit", "ranking"] = "hinge",
         C: float | Literal["auto"] = "auto",
         multi_class: Literal["one_vs_rest", "one_vs_one"] = "one_vs_rest",
+        task: Literal["classification", "survival"] = "classification",
         standardize: bool = True,
         zero_tol: float | None = None,
         tol: float = 1e-3,
@@ -173,6 +178,7 @@ class ZeroNormSVM(WeightedSplittingSelector):
         self.loss = loss
         self.C = C
         self.multi_class = multi_class
+        self.task = task
         self.standardize = standardize
         self.zero_tol = zero_tol
         self.tol = tol
@@ -245,7 +251,8 @@ class ZeroNormSVM(WeightedSplittingSelector):
             ridge = LinearProblem.of(problem, SQUARED_ERROR, 1.0, pairing=self.multi_class)
             return RescaledModels(ridge, ProbitStep(ridge.targets, self.tol))
         assert self.C_ is not None
-        return RescaledModels(LinearProblem.of(problem, HingeLoss(), self.C_ / 2.0, pairing=self.multi_class))
+        loss = loss_for(problem.target, self.loss)
+        return RescaledModels(LinearProblem.of(problem, loss, self.C_ / 2.0, pairing=self.multi_class))
 
     def _smallest_bound(self, problem: Problem) -> SelectionPath:
         """Solve one linear program per classifier; weights at the bound are ordered by their multipliers."""
@@ -273,6 +280,9 @@ class ZeroNormSVM(WeightedSplittingSelector):
         return 1e-4 if self.q < 2.0 else 0.0
 
     def _check_parameters(self) -> None:
+        require_for_survival(self, loss="hinge", validation_fraction=None)
+        if self.task == "survival" and np.isinf(self.q):
+            raise parameter_error(self, "q", "finite with task='survival'")
         if self.loss == "probit" and np.isinf(self.q):
             raise parameter_error(self, "loss", "'hinge' with q=inf")
         if self.validation_fraction is not None and np.isinf(self.q):

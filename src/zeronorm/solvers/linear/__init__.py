@@ -3,7 +3,7 @@
 .. math:: \\min_{w, b}\\ \\tfrac12 \\|w / z\\|_2^2 + L(Xw + b) \\qquad\\text{or}\\qquad \\|w / z\\|_1 + L(Xw + b)
 """
 
-from zeronorm.solvers.linear._cox import COX, CoxLoss, loss_for
+from zeronorm.solvers.linear._cox import CoxLoss
 from zeronorm.solvers.linear._losses import (
     LOGISTIC,
     ROBUST_LOSSES,
@@ -17,8 +17,11 @@ from zeronorm.solvers.linear._losses import (
     register_loss,
     svm_loss,
 )
+from zeronorm.solvers.linear._named import loss_for
 from zeronorm.solvers.linear._problem import LinearProblem, Norm, Solution, State
+from zeronorm.solvers.linear._ranking import RankingLoss
 from zeronorm.solvers.linear._solve import solve
+from zeronorm.solvers.linear._survival import SurvivalLoss
 from zeronorm.solvers.linear._ways import (
     Reuse,
     Way,
@@ -29,7 +32,6 @@ from zeronorm.solvers.linear._ways import (
 )
 
 __all__ = [
-    "COX",
     "LOGISTIC",
     "ROBUST_LOSSES",
     "SQUARED_ERROR",
@@ -41,10 +43,12 @@ __all__ = [
     "Loss",
     "Norm",
     "QuantileLoss",
+    "RankingLoss",
     "Reuse",
     "SeparableLoss",
     "Solution",
     "State",
+    "SurvivalLoss",
     "Way",
     "choose",
     "loss_for",

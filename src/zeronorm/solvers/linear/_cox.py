@@ -12,7 +12,6 @@ All sums of exponentials are kept as logarithms, so that no prediction is too la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -21,70 +20,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
-from zeronorm.selection.target import Target, TimeToEvent
-from zeronorm.solvers.linear._losses import Loss, svm_loss
+from zeronorm.solvers.linear._survival import Strata, SurvivalLoss, rows_of_strata
 
 Ties = Literal["efron", "breslow"]
 SMALLEST_SHARE = 1e-250  # of the largest exponential: with smaller denominators products use the whole matrix
 
 
 @dataclass(frozen=True, eq=False)
-class CoxLoss(Loss):
-    """The negative log partial likelihood; the target is the time of an event, or minus the time of a censoring.
-
-    The cost of a sample is its weight, both as an event and in the risk sets. ``strata`` holds the code of the stratum
-    of each sample.
-    """
+class CoxLoss(SurvivalLoss):
+    """The negative log partial likelihood; the weight of a sample counts as an event and in the risk sets."""
 
     ties: Ties = "efron"
     strata: NDArray[Any] | None = None
-    for_classes_only = False
-    has_bias = False
 
-    def total(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> float:
-        return float(sum(sets.at(f[rows]).total() for rows, sets in self.risk_sets(y, cost)))
+    def comparisons(self, time: FloatArray, event: BoolArray, weight: FloatArray) -> RiskSets:
+        return RiskSets(time, event, weight, self.ties)
 
-    def gradient(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
-        found = np.zeros(f.shape)
-        for rows, sets in self.risk_sets(y, cost):
-            found[rows] = sets.at(f[rows]).gradient()
-        return found
-
-    def hessian(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
-        found = np.zeros((f.size, f.size))
-        for rows, sets in self.risk_sets(y, cost):
-            found[np.ix_(rows, rows)] = sets.at(f[rows]).hessian()
-        return found
-
-    def curvature(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> FloatArray:
-        """The diagonal of the second derivatives, in O(n)."""
-        found = np.zeros(f.shape)
-        for rows, sets in self.risk_sets(y, cost):
-            found[rows] = sets.at(f[rows]).curvature()
-        return found
-
-    def sandwich(self, f: FloatArray, y: FloatArray, cost: FloatArray, columns: FloatArray) -> FloatArray:
-        found = np.zeros((columns.shape[1], columns.shape[1]))
-        for rows, sets in self.risk_sets(y, cost):
-            found += sets.at(f[rows]).sandwich(columns[rows])
-        return found
-
-    def risk_sets(self, y: FloatArray, cost: FloatArray) -> Iterator[tuple[IntArray, RiskSets]]:
-        """The samples of positive cost of each stratum, and their risk sets."""
-        counted = cost > 0.0
-        for code in [None] if self.strata is None else np.unique(self.strata[counted]):
-            rows = np.flatnonzero(counted if self.strata is None else counted & (self.strata == code))
-            event = ~np.signbit(y[rows])
-            if event.any():
-                yield rows, RiskSets(np.abs(y[rows]), event, cost[rows], self.ties)
+    def mean_curvature(self, y: FloatArray, cost: FloatArray) -> float:
+        """The mean expected number of events, that is, the share of events."""
+        return float(np.average(~np.signbit(y), weights=cost))
 
 
-COX = CoxLoss()
-
-
-def loss_for(target: Target, name: str, epsilon: float | None = None, quantile: float = 0.5) -> Loss:
-    """The partial likelihood for times to an event, otherwise the loss that a ``loss`` parameter names."""
-    return COX if isinstance(target, TimeToEvent) else svm_loss(name, epsilon, quantile)
+def risk_sets(y: NDArray[Any], weight: FloatArray, ties: Ties = "efron") -> Strata[RiskSets]:
+    """The risk sets in each stratum of a structured target; all weights are positive."""
+    strata = y["stratum"] if "stratum" in (y.dtype.names or ()) else None
+    return Strata(
+        tuple(
+            (rows, RiskSets(y["time"][rows], y["event"][rows], weight[rows], ties))
+            for rows in rows_of_strata(strata, y["event"], weight)
+        )
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +187,14 @@ class RiskSetsAt:
             return columns.T @ self.hessian() @ columns
         means = found[0] * np.sqrt(sets.event_weight)[:, None]
         return (ranked.T * self.hazard()) @ ranked - means.T @ means
+
+    def diagonal(self, columns: FloatArray) -> FloatArray:
+        """The diagonal of ``sandwich``, in O(n) for each column."""
+        sets, ranked = self.sets, columns[self.sets.order]
+        found = self._means(ranked)
+        if found is None:
+            return np.asarray(np.einsum("ik,ik->k", columns, self.hessian() @ columns))
+        return np.asarray(self.hazard() @ ranked**2 - sets.event_weight @ found[0] ** 2)
 
     def product(self, columns: FloatArray) -> FloatArray:
         """The product of the second derivatives with columns, without the matrix of samples."""

@@ -36,6 +36,10 @@ class Loss(ABC):
         super().__init_subclass__(**kwargs)
         cls.has_dual = cls.box_dual is not Loss.box_dual
 
+    def prepared(self, y: FloatArray, cost: FloatArray) -> Loss:
+        """The same loss for these targets and costs alone, with what depends on them computed once."""
+        return self
+
     @abstractmethod
     def total(self, f: FloatArray, y: FloatArray, cost: FloatArray) -> float:
         """L(f)."""

@@ -59,6 +59,7 @@ def solve_on_gram(
 
     ``tol`` bounds the largest violation of :math:`a = -\nabla L`, relative to the gradient at zero.
     """
+    loss = loss.prepared(y, cost)
     a, bias = (np.zeros(y.size), 0.0) if start is None else start
     inner = K @ a
     unit = float(np.abs(loss.gradient(np.zeros(y.size), y, cost)).max(initial=0.0))
@@ -157,6 +158,7 @@ def solve_in_weights(
     max_iter: int = 100,
 ) -> SmoothSolution:
     r"""Minimise :math:`\tfrac12 \|w\|^2 + L(Xw + b)` with a system of the size of the features in each step."""
+    loss = loss.prepared(y, cost)
     weights, bias = (np.zeros(design.n_features), 0.0) if start is None else start
     decision = design.dot(weights) + bias
 

@@ -36,10 +36,12 @@ SIZES = {
     "MADELON": (5, 8, 11, 14, 20, 30, 50),
 }
 # As in the paper: no Fisher threshold on ARCENE, nearest neighbours on MADELON, where the threshold leaves too few.
+# On DOROTHEA 25,000 features pass the threshold. The learning that settles takes minutes there, and it is repeated six
+# times in each task; samples kept out end it after seconds.
 WEIGHTING: dict[str, dict[str, Any]] = {
     "ARCENE": {"learner": "linear_svm"},
     "DEXTER": {"learner": "linear_svm", "fisher_threshold": 0.01},
-    "DOROTHEA": {"learner": "linear_svm", "fisher_threshold": 0.01},
+    "DOROTHEA": {"learner": "linear_svm", "fisher_threshold": 0.01, "stopping": "held_out"},
     "MADELON": {"learner": "knn"},
 }
 ALL, AUTO, WEIGHTED, FISHER, FLIPS, REDUNDANCY = (
@@ -126,7 +128,9 @@ def _shown(results: Results, data: str, config: str) -> str:
         return "–"
     errors = [100.0 * row[BER] for row in rows]
     count = np.median([row["n_selected"] for row in rows])
-    return f"{np.mean(errors):.2f} ({count:.0f})"
+    n_wanted = next(each.n_trials for each in results.plan.data if each.label == data)
+    missing = "" if len(errors) == n_wanted else f", {len(errors)} of {n_wanted}"
+    return f"{np.mean(errors):.2f} ({count:.0f}{missing})"
 
 
 def _sections(results: Results) -> list[Section]:
@@ -145,9 +149,10 @@ def _sections(results: Results) -> list[Section]:
         for source, data in (("resplits", name), ("published split", published_name(name))):
             rows.append((name, source, *(_shown(results, data, label) for label in labels)))
     text = (
-        f"Balanced error rate in percent (median number of features). Resplits: mean of up to {N_RESPLITS} divisions "
-        "of training and validation part together, in the published sizes. The published split stands beside them. It "
-        "is a further opening of the validation sets, which earlier experiments had seen: only the resplits count. The "
+        "Balanced error rate in percent (median number of features; how many divisions, if not all). Resplits: mean "
+        f"of {N_RESPLITS} divisions of training and validation part together, in the published sizes. The published "
+        "split stands beside them. It is a further opening of the validation sets, which earlier experiments had seen: "
+        "only the resplits count. The "
         f"published OFW has {', '.join(f'{OFW_SHARE[name]} %' for name in SETS)} of the features."
     )
     return [Section("Errors", (text,), PageTable(("data", "samples", *labels), tuple(rows)))]
@@ -182,7 +187,8 @@ STUDY = Study(
         "Training and validation part of each data set are pooled and divided again in the published sizes; test sets "
         "have no labels at hand. In every row the units (standardised, one common scale, unit rows of square roots), "
         "the number of features, the kernel, cost and width of the SVM are chosen by five-fold cross-validation on the "
-        "training samples. Units are chosen with Fisher scores, also for OFW, G-flip and FCBF. The candidates were "
+        "training samples. Units are chosen with Fisher scores, also for OFW, G-flip and FCBF. On DOROTHEA the "
+        "learning of OFW ends on samples kept out, for the sake of time. The candidates were "
         "written down before the run; they are informed by earlier work on these data sets, as those of every "
         "challenge entry were. Published rows had their own predictors: F+SVM of Chen and Lin (2006), G-flip with "
         "nearest neighbours, FCBF with naive Bayes. auto runs with its defaults, scored by balanced accuracy. GISETTE "

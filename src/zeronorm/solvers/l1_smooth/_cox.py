@@ -9,8 +9,6 @@ descent on this matrix minimises the model with the penalty.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -18,8 +16,11 @@ from zeronorm._types import FloatArray
 from zeronorm.design import Design
 from zeronorm.selection._problem import Problem
 from zeronorm.solvers._lasso import descend_coordinates
-from zeronorm.solvers._logistic import CoupledModels, L1Model, _WorkingSet, with_covariates
-from zeronorm.solvers.linear._cox import RiskSets, RiskSetsAt
+from zeronorm.solvers.l1_smooth._coupled import CoupledModels, sample_shares, with_covariates
+from zeronorm.solvers.l1_smooth._model import L1Model
+from zeronorm.solvers.l1_smooth._working_set import WorkingSet
+from zeronorm.solvers.linear._cox import RiskSets, Ties, risk_sets
+from zeronorm.solvers.linear._survival import PreparedLoss, Strata
 
 MOST_CROSSINGS = 3  # of zero, before coordinate descent finds the signs again
 MOST_ROUNDS, EPOCHS = 100, 100  # solutions for given signs, and epochs of descent before each of them
@@ -29,27 +30,19 @@ LEAST_CURVATURE = 1e-12  # relative to the largest: keeps weights finite along w
 class L1Cox(L1Model):
     """The problem for one set of times and events; the weights of ``sets`` sum to one."""
 
-    def __init__(self, design: Design, sets: RiskSets, tol: float, n_free: int = 0) -> None:
-        self.sets = sets
-        self._here = sets.at(np.zeros(design.n_samples))
-        self._decisions = np.empty(0)
+    def __init__(self, design: Design, sets: Strata[RiskSets], tol: float, n_free: int = 0) -> None:
+        self._sets = PreparedLoss(sets)
         super().__init__(design, 0.0, tol, n_free)
 
-    def _at(self, f: FloatArray) -> RiskSetsAt:
-        """The risk sets at these predictions, computed once for the loss and its derivatives."""
-        if self._decisions is not f:
-            self._decisions, self._here = f, self.sets.at(f)
-        return self._here
-
     def _loss(self, f: FloatArray) -> float:
-        return self._at(f).total()
+        return self._sets.at(f).total()
 
     def _slope(self, f: FloatArray) -> FloatArray:
-        return -self._at(f).gradient()
+        return -self._sets.at(f).gradient()
 
     def _quadratic_step(
         self,
-        part: _WorkingSet,
+        part: WorkingSet,
         f: FloatArray,
         slope: FloatArray,
         w: FloatArray,
@@ -58,7 +51,7 @@ class L1Cox(L1Model):
     ) -> tuple[FloatArray, float]:
         if w.size == 0:
             return w, 0.0
-        products = self._at(f).sandwich(part.X.block(slice(None)))
+        products = self._sets.at(f).sandwich(part.X.block(slice(None)))
         products.flat[:: w.size + 1] += LEAST_CURVATURE * float(np.diagonal(products).max())
         goal = (part.X.transpose_dot(slope) + products @ w) / penalty
         products /= np.outer(penalty, penalty)
@@ -103,7 +96,7 @@ def _solve_for_signs(Q: FloatArray, q: FloatArray, a: FloatArray) -> None:
 class CoupledCox(CoupledModels):
     """One Cox model, to be solved for descending penalties."""
 
-    def __init__(self, problem: Problem, sets: RiskSets, tol: float) -> None:
+    def __init__(self, problem: Problem, ties: Ties, tol: float) -> None:
         design, n_free = with_covariates(problem)
-        sets = replace(sets, weight=sets.weight / sets.weight.sum())
+        sets = risk_sets(problem.target.values, sample_shares(problem), ties)
         super().__init__([L1Cox(design, sets, tol, n_free)])
