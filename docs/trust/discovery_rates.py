@@ -2,10 +2,10 @@
 
 ``python docs/trust/discovery_rates.py --sets 20 --processes 16 --seconds 400 --draws draws.csv`` appends one line for
 each data set and method to ``draws.csv``, and can be interrupted and continued: every setting gets its first data set
-before any gets its second. ``--summary`` makes ``discovery_rates.csv`` of such files and prints, for each method, the
-settings above the level. All methods get the same data sets and the same level. The packages come with ``pip install
-zeronorm[bench]``; those that are not installed are left out. They know no sample groups, so they run on independent
-samples only.
+before any gets its second; large ones and those with repeated patients get a third as many. ``--summary`` makes
+``discovery_rates.csv`` of such files and prints, for each method, the settings above the level. All methods get the
+same data sets and the same level. The packages come with ``pip install zeronorm[bench]``; those that are not installed
+are left out. They know no sample groups, so they run on independent samples only.
 """
 
 from __future__ import annotations
@@ -117,8 +117,18 @@ PEERS = tuple(name for name in METHODS if name[0].islower())  # named after thei
 
 
 # Largest n p of a method, and after how many data sets of DummySelector it gets one: all of them share the time.
-MOST_VALUES = {"KnockoffSelector": 600_000, "StabilitySelection": 200_000}
-TURNS = {"KnockoffSelector": 2, "StabilitySelection": 4}
+MOST_VALUES = {
+    "KnockoffSelector": 600_000,
+    "StabilitySelection": 200_000,
+    "trexselector": 1_000_000,
+    "ipss": 1_000_000,
+    "hidimstat": 20_000,
+    "knockpy": 100_000,
+}
+TURNS = {"KnockoffSelector": 2, "StabilitySelection": 8}
+MANY_VALUES = (
+    10_000_000  # n p of settings that get a third as many data sets, as those with repeated patients do
+)
 MOST_KNOCKOFFS = 1000  # columns
 
 
@@ -161,13 +171,24 @@ def tasks(chosen: Iterable[int], methods: Iterable[str], sets: int) -> list[Task
         (number, method, seed)
         for number in chosen
         for method in methods
-        for seed in range(sets // TURNS.get(method, 1))
+        for seed in range(-(-sets // _turns(table[number], method)))
         if _suits(table[number], method)
     ]
     return sorted(
         found,
-        key=lambda one: (one[2] * TURNS.get(one[1], 1), -table[one[0]].n * table[one[0]].p, one[0], one[1]),
+        key=lambda one: (
+            one[2] * _turns(table[one[0]], one[1]),
+            -table[one[0]].n * table[one[0]].p,
+            one[0],
+            one[1],
+        ),
     )
+
+
+def _turns(setting: Setting, method: str) -> int:
+    """After how many data sets of an ordinary setting one of this setting follows."""
+    is_dear = setting.n * setting.p >= MANY_VALUES or setting.is_repeated
+    return TURNS.get(method, 1) * (3 if is_dear else 1)
 
 
 def _suits(setting: Setting, method: str) -> bool:

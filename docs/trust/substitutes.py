@@ -1,6 +1,6 @@
 """How many planted substitutes are found, and how often a feature is called one that is none.
 
-Run ``python docs/trust/substitutes.py``; the table is written to ``docs/trust/substitutes.csv``.
+Run ``python docs/trust/substitutes.py [processes]``; the table is written to ``docs/trust/substitutes.csv``.
 
 Four latent variables act on the target. Each has four near copies among the features (correlations of ``COPY`` with
 each other) and two decoys with correlations of 0.6 and 0.83 with the copies. All other features are noise. The selected
@@ -13,6 +13,7 @@ the selected feature adds nothing.
 from __future__ import annotations
 
 import csv
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from zeronorm import GramSchmidt
 from zeronorm.evaluation.stand_ins._answers import Substitutes
 from zeronorm.evaluation.stand_ins._substitutes import LARGEST_LOSS, LEVEL, substitutes
+from zeronorm.selection.target import TimeToEvent
 
 BLOCKS, COPIES = 4, 4
 COPY, DECOYS = 0.995, (0.6, 0.83)
@@ -49,7 +52,7 @@ class Setting:
 SETTINGS = (
     [
         Setting(kind, "known", n, p)
-        for kind in ("real", "two classes", "three classes")
+        for kind in ("real", "two classes", "three classes", "times")
         for n, p in ((100, 500), (200, 500), (400, 500), (800, 500))
     ]
     + [
@@ -85,6 +88,9 @@ def drawn(setting: Setting, rng: np.random.Generator) -> tuple[Any, Any]:
     score = latent.sum(axis=1) + setting.noise * rng.normal(size=setting.n_samples)
     if setting.kind == "real":
         return X, score
+    if setting.kind == "times":  # about a third censored; the noise makes the hazards of like samples differ
+        time, end = rng.exponential(np.exp(-score)), 5.0 * rng.exponential(size=setting.n_samples)
+        return X, TimeToEvent.of({"event": time <= end, "time": np.minimum(time, end)}).values
     cuts = [0.5] if setting.kind == "two classes" else [1 / 3, 2 / 3]
     return X, np.searchsorted(np.quantile(score, cuts), score)
 
@@ -122,7 +128,7 @@ def one(setting: Setting, seed: int) -> dict[str, Any]:
         [seed, setting.n_samples, setting.n_features, len(setting.kind), len(setting.selected_by)]
     )
     X, y = drawn(setting, rng)
-    task = "regression" if setting.kind == "real" else "classification"
+    task = {"real": "regression", "times": "survival"}.get(setting.kind, "classification")
     support = np.arange(BLOCKS) * PER_BLOCK
     if setting.selected_by != "known":
         support = np.flatnonzero(GramSchmidt(BLOCKS + 2, task=task).fit(X, y).get_support())
@@ -153,9 +159,9 @@ def counted(found: Substitutes, support: Any, noise: float) -> dict[str, Any]:
     return count
 
 
-def row(setting: Setting, n_data_sets: int) -> dict[str, Any]:
+def row(setting: Setting, n_data_sets: int, processes: int = 1) -> dict[str, Any]:
     """One row of the table."""
-    counts = [one(setting, seed) for seed in range(n_data_sets)]
+    counts = list(Parallel(processes)(delayed(one)(setting, seed) for seed in range(n_data_sets)))
     total = {name: sum(each[name] for each in counts) for name in counts[0]}
 
     def share(part: str, of: str) -> float:
@@ -171,10 +177,10 @@ def row(setting: Setting, n_data_sets: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def rows(n_data_sets: int = 100) -> Iterator[dict[str, Any]]:
+def rows(n_data_sets: int = 100, processes: int = 1) -> Iterator[dict[str, Any]]:
     """All rows of the table."""
     for setting in SETTINGS:
-        yield row(setting, n_data_sets)
+        yield row(setting, n_data_sets, processes)
 
 
 def main() -> None:
@@ -184,9 +190,10 @@ def main() -> None:
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for found in rows():
+        for found in rows(processes=int(sys.argv[1]) if len(sys.argv) > 1 else 1):
             print(found, flush=True)
             writer.writerow(found)
+            stream.flush()
 
 
 if __name__ == "__main__":

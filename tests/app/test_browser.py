@@ -1,4 +1,4 @@
-"""The page in a real browser: the way from a file to a report, at two widths, and by keyboard alone."""
+"""The page in a real browser: the way from a file to a report, every page at two widths, and by keyboard alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 PATIENCE_S = 90  # on a busy computer; a step usually takes a second
-WIDTHS = (1400, 400)
+WIDE, NARROW = 1400, 400
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,9 @@ def text_in(browser, selector, text):
 
 def check_page(browser):
     """Nothing is wider than the page, every field has a label, headings are in order, and no error was printed."""
-    assert not browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
+    for width in (WIDE, NARROW):
+        resize(browser, width)
+        assert not browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
     unnamed = browser.execute_script(
         "return [...document.querySelectorAll('input:not([type=hidden]), select, textarea, progress, iframe, button')]"
         ".filter(e => !e.hidden && !(e.labels && e.labels.length) && !e.ariaLabel && !e.title && !e.textContent.trim()"
@@ -114,10 +116,10 @@ def check_page(browser):
     assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_from_a_file_to_a_report(browser, link, width):
+def test_from_a_file_to_a_report(browser, link):
+    """In a narrow window, where most can hide what is to be used."""
     address, file = link
-    resize(browser, width)
+    resize(browser, NARROW)
     browser.get(address)
     assert "token" not in browser.current_url
     check_page(browser)
@@ -158,7 +160,7 @@ def test_from_a_file_to_a_report(browser, link, width):
 
 def test_by_keyboard_alone(browser, link):
     """From the first page to the files of a result with Tab, Enter, Space and letters."""
-    resize(browser, 1400)
+    resize(browser, WIDE)
     browser.get(link[0])
     summary = tab_to(browser, lambda e: e.text == "Data sets to try it with")
     if not browser.execute_script("return arguments[0].parentElement.open", summary):

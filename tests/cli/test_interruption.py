@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 
 import polars as pl
+import pytest
 
 from zeronorm.cli._main import run
 from zeronorm.workflow import _training as training
 
-from .conftest import select
+from .conftest import select, small_rows, write_csv
 
-# Prints a line when five folds are in the journal and waits: the test does not depend on the clock. It waits in
-# many short sleeps, because a signal that comes just before a sleep begins is acted upon only when the sleep ends.
-# Ctrl-C acts even where the tests run in the background of a shell, which makes their processes ignore it.
+# Each run prints its process and waits when five folds are in its journal: the test does not depend on the clock. It
+# waits in many short sleeps, because a signal that comes just before a sleep begins is acted upon only when the sleep
+# ends. Ctrl-C acts even where the tests run in the background of a shell, which makes their processes ignore it. All
+# runs are forked from one process, as its imports take longer than they do.
 HELD = """
-import signal, sys, time
+import json, os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from zeronorm.cli._main import main
 from zeronorm.resampling._journal import Journal
+import sklearn.svm, zeronorm.workflow._run
+from zeronorm import FisherScore
+
+FisherScore(1).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 1.0]], [0, 0, 1, 1])  # reads the compiled code once
 
 written, write = [], Journal.write
 
@@ -29,67 +36,74 @@ def held(self, key, rows):
     write(self, key, rows)
     written.append(key)
     if len(written) == 5:
-        print("now", flush=True)
+        print(out, os.getpid(), flush=True)
         while True:
             time.sleep(0.05)
 
 Journal.write = held
-main()
+processes = {}
+for out in sys.argv[1].split():
+    processes[out] = os.fork()
+    if processes[out] == 0:
+        sys.argv[1:] = [*sys.argv[2:], "--out", out]
+        main()
+        os._exit(0)
+ended = {out: os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for out, process in processes.items()}
+print(json.dumps(ended))
 """
+RUN = ["select", "data.csv", "-t", "label", "-m", "fisher", "--features", "2", "--cv", "5", "--repeats", "3"]
+RUN += ["--permutations", "0"]
+SIGNALS = {"out": signal.SIGINT, "ended": signal.SIGTERM, "killed": signal.SIGKILL}
 
 
-def held_run(arguments, cwd):
-    """A run that has five folds in its journal and then waits."""
+@pytest.fixture(scope="module")
+def ended_runs(tmp_path_factory):
+    """A folder in which three runs got a signal when they had five folds, their exit codes, and what they printed."""
+    folder = tmp_path_factory.mktemp("runs")
+    write_csv(folder / "data.csv", [*(f"g{i}" for i in range(12)), "label"], small_rows())
     process = subprocess.Popen(
-        [sys.executable, "-c", HELD, *arguments],
-        cwd=cwd,
+        [sys.executable, "-c", HELD, " ".join(SIGNALS), *RUN],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "now\n"
-    return process
+    for _ in SIGNALS:
+        out, pid = process.stdout.readline().split()
+        os.kill(int(pid), SIGNALS[out])
+    printed, errors = process.communicate(timeout=400)
+    return folder, json.loads(printed), errors
 
 
 def _records_in(folder):
     return pl.read_parquet(folder / "records.parquet").drop("seconds", "fit_seconds")
 
 
-def test_an_interrupted_run_keeps_its_journal_and_goes_on(data_file, tmp_path, monkeypatch, capsys):
-    """Only the interrupted run needs its own process; the resumed run is in this process."""
-    monkeypatch.chdir(tmp_path)
-    options = "-t label -m fisher --cv 5 --repeats 3 --features 2 --permutations 0 --out"
-    arguments = ["select", "data.csv", *options.split()]
-    for out, number, code in (("out", signal.SIGINT, 130), ("ended", signal.SIGTERM, 143)):
-        process = held_run([*arguments, out], tmp_path)
-        os.kill(process.pid, number)
-        _, errors = process.communicate(timeout=400)
-        # Python may end itself with the signal; a shell reports both as 128 + number.
-        seen = process.returncode if process.returncode >= 0 else 128 - process.returncode
-        assert seen == code
-        assert "Traceback" not in errors
-        assert [file.name for file in (tmp_path / out).iterdir()] == ["journal"]
-    assert {file.name for file in tmp_path.iterdir()} == {"data.csv", "out", "ended"}
-    assert run([*arguments, "out"]) == 2
-    assert "--resume" in capsys.readouterr().err
-    assert run([*arguments, "whole"]) == 0
-    whole = _records_in(tmp_path / "whole")
+def test_an_interrupted_run_keeps_its_journal_and_goes_on(ended_runs, monkeypatch, capsys):
+    """Only the interrupted runs need their own processes; the resumed runs are in this process."""
+    folder, codes, errors = ended_runs
+    monkeypatch.chdir(folder)
+    # Python may end itself with the signal; a shell reports both as 128 + number.
+    assert {out: code % 256 if code >= 0 else 128 - code for out, code in codes.items()} == {
+        "out": 130,
+        "ended": 143,
+        "killed": 137,
+    }
+    assert "Traceback" not in errors
     for out in ("out", "ended"):
-        assert run([*arguments, out, "--resume"]) == 0
-        assert (tmp_path / out / "selected.csv").exists()
-        assert not (tmp_path / out / "journal").exists()
-        assert _records_in(tmp_path / out).equals(whole)
-
-
-def test_a_killed_run_leaves_nothing_for_ever(data_file, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    select = ["select", "data.csv", "-t", "label", "-k", "2"]
-    process = held_run([*select, "-m", "fisher", "--repeats", "2", "--out", "out"], tmp_path)
-    process.kill()
-    process.communicate()
-    assert list(tmp_path.glob(".zeronorm-*"))
-    assert run([*select, "-m", "fisher", "--cv", "3", "--permutations", "0"]) == 0
-    assert not list(tmp_path.glob(".zeronorm-*"))
+        assert [file.name for file in (folder / out).iterdir()] == ["journal"]
+    assert {file.name for file in folder.iterdir() if file.name[0] != "."} == {"data.csv", *SIGNALS}
+    assert run([*RUN, "--out", "out"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert list(folder.glob(".zeronorm-*"))  # of the killed run; the next one removes it
+    assert run([*RUN, "--out", "whole"]) == 0
+    assert not list(folder.glob(".zeronorm-*"))
+    whole = _records_in(folder / "whole")
+    for out in ("out", "ended"):
+        assert run([*RUN, "--out", out, "--resume"]) == 0
+        assert (folder / out / "selected.csv").exists()
+        assert not (folder / out / "journal").exists()
+        assert _records_in(folder / out).equals(whole)
 
 
 def test_an_interrupted_run_leaves_nothing(data_file, tmp_path, capsys, monkeypatch):

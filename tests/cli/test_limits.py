@@ -71,7 +71,7 @@ def test_the_least_memory_limit_is_enough(data_file, tmp_path):
     """With a margin for systems with more threads."""
     done = _limited(
         cli.LEAST_ADDRESS_SPACE + GIB // 4,
-        *("select", str(data_file), "-t", "label", "-m", "fisher", "--permutations", "0"),
+        *("select", str(data_file), "-t", "label", "-m", "fisher", "--permutations", "0", "--cv", "3"),
         *("-o", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr

@@ -50,6 +50,13 @@ def test_every_setting_gets_its_first_data_set_before_any_gets_its_second(module
         seed for _, method, seed in rates.tasks(numbers, list(rates.TURNS), 8) if method == "KnockoffSelector"
     ]
     assert slower == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+    repeated = next(number for number, one in enumerate(rates.settings()) if one.is_repeated)
+    assert rates.tasks([0, repeated], ["DummySelector"], 4) == [
+        (0, "DummySelector", 0),
+        (repeated, "DummySelector", 0),
+        *((0, "DummySelector", seed) for seed in (1, 2, 3)),
+        (repeated, "DummySelector", 1),
+    ]
 
 
 def test_rows_count_what_did_not_end_beside_the_rates(modules, tmp_path):

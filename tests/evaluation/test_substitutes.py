@@ -12,6 +12,7 @@ from scipy import sparse
 from zeronorm import FisherScore, substitutes
 from zeronorm.evaluation.stand_ins._answers import Substitutes
 from zeronorm.evaluation.stand_ins._conditional import GivenColumns, take_over
+from zeronorm.evaluation.stand_ins._tests import in_sequence
 
 
 def copies(n=200, p=40, noise=0.05, seed=0, task="classification"):
@@ -126,6 +127,41 @@ def test_as_many_features_as_samples_cannot_be_told():
     assert "as many selected features as independent samples" in found.features[0].reason
 
 
+def test_covariates_are_given_in_every_test():
+    """Against least squares; a feature that is like a selected one only through a covariate is no candidate."""
+    X, y = copies(task="regression")
+    X[:, 20] = X[:, 0] + X[:, 30]  # adjusted for column 30: a copy of the first
+    X[:, 9] = X[:, 1] + 3.0 * X[:, 31]
+    X[:, 10] = 3.0 * X[:, 31] + 0.1 * X[:, 10]
+    y = y + 2.0 * X[:, 31]
+    found = substitutes(X, y, [0, 9], task="regression", adjust=[30, 31])
+    assert found["x0"].p_value == pytest.approx(0.0, abs=1e-6)
+    assert {7, 8, 20} == {each.index for each in found["x0"].substitutes}
+    assert {each.index for each in found["x9"].substitutes} == {1}
+    assert {each.index for each in substitutes(X, y, [0, 9], task="regression")["x9"].substitutes} != {1}
+    error = found.error
+    full = np.column_stack([np.ones(200), X[:, [0, 9, 30, 31]]])
+    residual = y - full @ np.linalg.lstsq(full, y, rcond=None)[0]
+    assert error == pytest.approx(np.mean(residual**2) * 200 / 195, rel=0.1)  # of held-out samples
+
+
+@pytest.mark.parametrize("adjust", [[], [30]])
+def test_copies_stand_in_for_times_to_an_event(adjust):
+    X, score = copies(n=300, task="regression")
+    rng = np.random.default_rng(1)
+    time, end = rng.exponential(np.exp(-score - X[:, 30])), rng.exponential(2.0, size=300)
+    y = {"event": time <= end, "time": np.minimum(time, end)}
+    found = substitutes(X, y, [0, 1], task="survival", adjust=adjust)
+    assert {each.index for each in found["x0"].substitutes} == {7, 8}
+    assert found["x1"].status == "none"
+    assert found.metric == "concordance"
+    assert found.error > 0.7
+
+
+def test_sequence_ends_with_the_first_hypothesis_that_is_kept():
+    np.testing.assert_array_equal(in_sequence(np.array([0.01, 0.04, 0.3, 0.001])), [0.01, 0.04, 0.3, 0.3])
+
+
 def test_the_kind_of_container_and_its_scale_do_not_matter():
     X, y = copies()
     found = substitutes(X, y, [0, 1])
@@ -163,7 +199,11 @@ def test_the_answer_survives_json():
         ({"level": 1.5}, "'level' parameter must be a number between 0 and 1"),
         ({"largest_loss": True}, "'largest_loss'"),
         ({"y": [0, 1]}, "y has 2 values, but X has 200 samples"),
-        ({"task": "survival"}, "'task' parameter"),
+        ({"task": "ranking"}, "'task' parameter"),
+        (
+            {"adjust": [1]},
+            "'adjust' parameter must hold different positions from 0 to 39 that are not selected",
+        ),
         ({"groups": [1, 2]}, "'groups' has 2 entries"),
         ({"feature_names": ["a"]}, "'feature_names' has 1 names"),
         ({"X": np.full((200, 40), np.nan)}, "NaN"),

@@ -39,9 +39,19 @@ def gradient(X, y, cost, loss, coef):
     return np.append(X.T @ (cost * slope) + coef[:-1], cost @ slope)
 
 
-def trained(X, y, cost, loss):
+def trained(X, y, cost, loss, max_weight=np.inf):
     """The smallest objective on these columns: BFGS, and an interior-point method for the hinge loss."""
     k = X.shape[1]
+    if loss != "hinge" and np.isfinite(max_weight):
+        found = minimize(
+            lambda c: value(X, y, cost, loss, c),
+            np.zeros(k + 1),
+            jac=lambda c: gradient(X, y, cost, loss, c),
+            method="L-BFGS-B",
+            bounds=[(-max_weight, max_weight)] * k + [(None, None)],
+            options={"gtol": 1e-10, "ftol": 1e-15},
+        )
+        return float(found.fun)
     if loss != "hinge":
         options = {"gtol": 1e-10}
         found = minimize(
@@ -56,13 +66,17 @@ def trained(X, y, cost, loss):
         return min(value(X, y, cost, loss, np.array([b])) for b in (-1.0, 1.0))
     w, b = cp.Variable(k), cp.Variable()
     slack = cp.pos(1 - cp.multiply(y, X @ w + b))
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack))
+    limits = [cp.abs(w) <= max_weight] if np.isfinite(max_weight) else []
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack), limits)
     problem.solve(solver=cp.CLARABEL)
     return float(problem.value)
 
 
-def best_by_trying_all(X, targets, cost, loss, size, groups=None, forced=()):
-    """The smallest objective of all subsets of at most ``size`` features, whole groups, with the forced ones."""
+def best_by_trying_all(X, targets, cost, loss, size, groups=None, forced=(), max_weight=np.inf):
+    """The smallest objective of all subsets of at most ``size`` features, whole groups, with the forced ones.
+
+    ``max_weight`` bounds the weights of single features with one model.
+    """
     groups = np.arange(X.shape[1]) if groups is None else groups
     units = np.unique(groups)
     needed = set(groups[list(forced)])
@@ -72,7 +86,7 @@ def best_by_trying_all(X, targets, cost, loss, size, groups=None, forced=()):
             columns = np.flatnonzero(np.isin(groups, some))
             if columns.size > size or not needed <= set(some):
                 continue
-            found = sum(trained(X[:, columns], y, cost, loss) for y in targets.T)
+            found = sum(trained(X[:, columns], y, cost, loss, max_weight) for y in targets.T)
             if found < best:
                 best, chosen = found, columns
     return best, chosen
@@ -111,5 +125,5 @@ def random_problem(rng, loss, *, n=None, p=None, classes=2):
     return X, targets, cost
 
 
-def objective_of(X, targets, cost, loss):
-    return Objective(as_design(X), targets, cost, DUAL_LOSSES[loss])
+def objective_of(X, targets, cost, loss, max_weight=np.inf):
+    return Objective(as_design(X), targets, cost, DUAL_LOSSES[loss], max_weight)

@@ -138,3 +138,43 @@ def test_real_targets_and_a_list_of_all_features():
     assert result.panel["random_values"] == []
     assert result.table[0]["metric"] == "mse"
     assert result.table[0]["value"] < result.chance
+
+
+def test_a_list_beside_covariates():
+    """Age alone, the list alone and both; a list that only follows the age adds nothing."""
+    rng = np.random.default_rng(0)
+    age, X = rng.normal(size=80), rng.normal(size=(80, 10))
+    X[:, :3] += 2.0 * age[:, None]
+    ill = age + 1.5 * X[:, 8] + 0.3 * rng.normal(size=80) > 0
+    frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(10)]).assign(
+        age=age, kind=np.where(ill, "ill", "well")
+    )
+    options = FAST | {"adjust": "age", "random_lists": 9, "metric": "auc"}
+    good = run_list(["g8"], frame, **options, permutations=19)
+    assert [row["method"] for row in good.table] == ["list", "fisher", "covariates alone", "baseline"]
+    added = good.table[0]["added"]
+    assert added["covariates_alone"] == pytest.approx(good.table[2]["value"])
+    assert added["both"] == pytest.approx(good.table[0]["value"])
+    assert added["both"] > added["features_alone"]
+    assert good.headline.startswith("The list of 1 feature adds to age: area under the ROC curve 0.")
+    assert good.headline.endswith(", p = 0.05")
+    assert good.table[1]["p_value"] is None
+    assert "g8" in good.panel["selected"]["fisher"]
+    followers = run_list(["g0", "g1"], frame, **options, permutations=0)
+    assert followers.headline == "No evidence that the list of 2 features adds anything to age"
+
+
+def test_a_list_for_times_to_an_event(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 30))
+    time, end = rng.exponential(np.exp(-X[:, 0] - X[:, 7])), rng.exponential(2.0, size=90)
+    frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(30)])
+    frame = frame.assign(months=np.minimum(time, end), died=(time <= end).astype(int))
+    given = FAST | {"method": "cox-score", "extend": 1, "random_lists": 19}
+    result = zeronorm.test_panel(["g0", "g7"], frame, time="months", event="died", adjust="g2", **given)
+    assert result.table[0]["metric"] == "concordance"
+    assert result.panel["p_value"] == 1 / 20
+    page = result.report(tmp_path).read_text()
+    assert "test of a list" in page
+    assert "Comparison of the methods" not in page
+    assert "The list was compared with others" in page

@@ -168,12 +168,12 @@ def test_too_few_samples_for_a_learning_curve_are_an_error_before_any_work(monke
         zeronorm.select(X, y, learning_curve=True, cv=3, **OPTIONS)
 
 
-def test_times_to_an_event_are_refused_before_any_work():
+def test_a_learning_curve_of_times_to_an_event_is_refused_before_any_work():
     from types import SimpleNamespace
 
     from zeronorm.workflow._questions import check_answerable
 
-    asked = SimpleNamespace(substitutes=True, learning_curve=False)
+    asked = SimpleNamespace(substitutes=True, learning_curve=True)
     with pytest.raises(ValueError, match="supports classes and real numbers"):
         check_answerable(SimpleNamespace(task="survival"), asked)
 

@@ -526,6 +526,21 @@ class ArrayApiDesign(Design):
         return xp.concat(self._in_blocks(moments), axis=1)
 
 
+def values_of_columns(design: Design, function: Callable[[Any, Any, Any], Any]) -> FloatArray | None:
+    """One value for each column, computed on the device that holds the data; None for data elsewhere.
+
+    ``function`` takes the array namespace, a block of columns in double precision, which it must not change, and a
+    function that copies NumPy arrays to the device.
+    """
+    if not isinstance(design, ArrayApiDesign):
+        return None
+
+    def values(columns: range) -> Any:
+        return function(design._xp, design._double(columns), design._to_device)
+
+    return design._concatenated(values, (design.n_features,))
+
+
 def to_device(X: Any, device: str, *, feature_names: ArrayLike | None = None) -> ArrayApiDesign:
     """Copy data from memory or a file to a device, in blocks, and return their design.
 

@@ -1,6 +1,6 @@
 """How work runs: threads, memory, reading ahead and Ctrl-C; what is computed is not known here."""
 
-from zeronorm.execution._interrupts import stoppable
+from zeronorm.execution._interrupts import pass_on_interruption, stoppable
 from zeronorm.execution._memory import (
     NotEnoughMemoryError,
     available_bytes,
@@ -38,6 +38,7 @@ __all__ = [
     "one_thread_for_products",
     "one_thread_if_small",
     "opened",
+    "pass_on_interruption",
     "read_in_turn",
     "require_memory",
     "reusing_memory",

@@ -40,3 +40,9 @@ def stoppable(work: Callable[[], Result]) -> Result:
     if error is not None:
         raise error
     return cast("Result", result)
+
+
+def pass_on_interruption(fitted: object) -> None:
+    """Raise the Ctrl-C that a fit took as its end, keeping what it had found: a run of many fits ends as well."""
+    if getattr(fitted, "interrupted_", False):
+        raise KeyboardInterrupt

@@ -56,7 +56,7 @@ def substitute_table(result: ResultData) -> SubstituteTable | None:
         [_line(feature, found) for feature in found.features],
         "A feature can stand in for a selected one if it is associated with the target given the other selected "
         "features, if no more than a fiftieth of what the selected one adds is seen once it is given, if these samples "
-        f"are enough to have seen more than {100 * found.largest_loss:.0f} % of it (level {found.level:g}, Holm), and "
+        f"are enough to have seen more than {100 * found.largest_loss:.0f} % of it (level {found.level:g}), and "
         "if the error with it in its place is within one standard error on the same folds. Where the samples are too "
         "few to show that, it cannot be told. Single replacements were tested, not their combinations. The errors are "
         "those of fixed lists that were selected on all samples: compare them only with each other.",

@@ -277,7 +277,8 @@ def _data_sentence(result: ResultData) -> str:
 def _method_sentence(result: ResultData) -> str:
     described = [_described(method) for method in result.methods]
     if result.kind == "comparison":
-        return f"These methods were compared: {'; '.join(described)}."
+        these = "The list was compared with others" if result.panel else "These methods were compared"
+        return f"{these}: {'; '.join(described)}."
     return f"Features were selected with {described[0]}." if described else ""
 
 

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._base import Design
-from zeronorm.execution import thread_controller
+from zeronorm.execution import pass_on_interruption, thread_controller
 from zeronorm.resampling._fitted_path import fitted_path, selected_support
 from zeronorm.resampling._journal import Journal
 from zeronorm.resampling._metrics import Metric
@@ -188,6 +188,7 @@ def _compute(plan: FoldPlan, task: FoldTask, kept: _LastColumns | None) -> TaskR
         kinds = [] if None in plan.sizes else [EmptySelectionWarning]
         with suppress_nested_warnings(ConvergenceWarning, TargetOutlierWarning, *kinds):
             selector.fit(X_train, y_train, **group_params(selector, groups))
+        pass_on_interruption(selector)
         path = fitted_path(selector, int(plan.X.shape[1]))
     except Exception as error:
         if plan.is_strict:

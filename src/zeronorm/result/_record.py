@@ -104,7 +104,8 @@ class ResultData:
     def __repr__(self) -> str:
         """A summary of the result in a few lines."""
         n_samples, n_features = self.data.get("n_samples"), self.data.get("n_features")
-        lines = [f"Result of a {self.kind} on {n_samples} samples and {n_features} features", self.headline]
+        kind = "test of a list" if self.panel else self.kind
+        lines = [f"Result of a {kind} on {n_samples} samples and {n_features} features", self.headline]
         if self.kind == "selection":
             shown = ", ".join(self.features[:FEATURES_IN_REPR])
             more = len(self.features) - FEATURES_IN_REPR

@@ -51,6 +51,8 @@ def _panel_headline(result: ResultData) -> str:
     """Whether a given list predicts, and whether better than random lists of its size."""
     panel, own, target = result.panel, result.table[0], result.data["target"]
     given = f"the list of {counted(len(panel['features']), 'feature')}"
+    if own.get("added"):
+        return _list_headline(given, own)
     if own["beats_chance"] is False:
         return f"No evidence that {given} predicts {target}"
     if own["beats_chance"] is None:
@@ -63,6 +65,25 @@ def _panel_headline(result: ResultData) -> str:
     return f"{start}, but is not shown to be better than random lists of its size (p = {p_value:.2g})"
 
 
+def _list_headline(given: str, own: dict[str, Any]) -> str:
+    """Whether a given list adds to the covariates."""
+    added = own["added"]
+    others = listed(added["covariates"])
+    if own["beats_chance"] is False:
+        return f"No evidence that {given} adds anything to {others}"
+    if own["beats_chance"] is None:
+        return f"{given.capitalize()} beside {others}: {_change(own)}. Not tested"
+    return f"{given.capitalize()} adds to {others}: {_change(own)}"
+
+
+def _change(found: dict[str, Any]) -> str:
+    """The metric of the covariates alone and of both, and the p-value of the difference where there is one."""
+    added = found["added"]
+    values = [summary.format_metric(added[name], found["metric"]) for name in ("covariates_alone", "both")]
+    p_value = "" if added["p_value"] is None else f", p = {added['p_value']:.2g}"
+    return f"{found['label']} {values[0]} → {values[1]}{p_value}"
+
+
 def _added_headline(found: dict[str, Any], count: int) -> str:
     """Whether the features add to the covariates, with the metric without and with them."""
     added = found["added"]
@@ -73,12 +94,9 @@ def _added_headline(found: dict[str, Any], count: int) -> str:
     selected = f"{counted(count, 'feature')} selected beside {others}"
     if added["difference"] is None:
         return f"{selected}: the error could not be measured"
-    values = [summary.format_metric(added[name], found["metric"]) for name in ("covariates_alone", "both")]
-    change = f"{found['label']} {values[0]} → {values[1]}"
     if found["beats_chance"] is None:
-        return f"{selected}: {change}. Not tested"
-    p_value = "" if added["p_value"] is None else f", p = {added['p_value']:.2g}"
-    return f"{counted(count, 'feature')} {'adds' if count == 1 else 'add'} to {others}: {change}{p_value}"
+        return f"{selected}: {_change({**found, 'added': {**added, 'p_value': None}})}. Not tested"
+    return f"{counted(count, 'feature')} {'adds' if count == 1 else 'add'} to {others}: {_change(found)}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -179,12 +197,13 @@ def panel_sentence(result: ResultData) -> str:
     if not panel or not panel["random_values"]:
         return ""
     values, own = panel["random_values"], result.table[0]
+    beside = f" beside {listed(own['added']['covariates'])}" if own.get("added") else ""
     size = counted(len(panel["features"]), "feature")
     mean = summary.format_metric(sum(values) / len(values), own["metric"])
     as_good = round(panel["p_value"] * (1 + len(values))) - 1
     return (
-        f"Random lists of {size} have a mean {own['label']} of {mean} on the same folds; {as_good} of {len(values)} "
-        f"are as good as this list (p = {panel['p_value']:.2g})."
+        f"Random lists of {size}{beside} have a mean {own['label']} of {mean} on the same folds; {as_good} of "
+        f"{len(values)} are as good as this list (p = {panel['p_value']:.2g})."
     )
 
 

@@ -269,6 +269,8 @@ _SEARCH = {
     "norm_bound": Parameter(
         POSITIVE, "Largest norm of the weights, on standardised columns. None: the whole path."
     ),
+    "warm_start": Parameter(BOOLEAN, "Whether to continue the searches of the last fit on the same data."),
+    "max_weight": Parameter(POSITIVE, "Largest absolute weight of a feature, on standardised columns."),
     "max_features": Parameter(count(), "Largest number of features in the subsets that are tried."),
     "gap_tol": Parameter(
         number(least=0, below=1), "Relative gap between objective and lower bound at which the search ends."

@@ -61,9 +61,14 @@ def covariate_records(table: Table, settings: Settings, y: Any = None) -> Any:
 def feature_records(name: str, table: Table, settings: SelectOptions, sizes: list[int]) -> Any:
     """Records of the procedure on the features alone, on the same folds and with the same predictor."""
     plain = without_covariates(table)
+    procedure = procedures.build_procedure(name, plain, settings, sizes, settings.params)
+    return features_alone(procedure, table, plain, settings)
+
+
+def features_alone(procedure: Any, table: Table, plain: Table, settings: Settings) -> Any:
+    """Records of a procedure on the table without covariates, with the predictor that is used beside them."""
     predictor = procedures.predictor_of(table, settings, n_covariates=0)
-    same = replace(settings, predictor=predictor, save_model=False, verbose=False)
-    procedure = procedures.build_procedure(name, plain, same, sizes, settings.params)
+    same = replace(settings, predictor=predictor, verbose=False)
     return training.evaluate_procedures({FEATURES: procedure}, plain, same, [])
 
 
@@ -183,6 +188,14 @@ def _drawn(targets: ConditionalTargets, settings: Settings, count: int) -> Itera
     for number in range(count):
         rng = np.random.default_rng(np.random.SeedSequence(settings.random_state, spawn_key=(8, number)))
         yield targets.draw(rng).labels()
+
+
+def with_added(found: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
+    """The measures of a procedure with what its features add, which is what is tested and claimed."""
+    test = {name: value[name] for name in ("p_value", "n_permutations")}
+    permuted = {name: value.pop(name, None) for name in ("smallest_p_value", "permutation_values")}
+    claim = adds(value, greater_is_better=found["greater_is_better"])
+    return {**found, **test, **permuted, "added": value, "beats_chance": claim}
 
 
 def adds(found: dict[str, Any], *, greater_is_better: bool) -> bool | None:

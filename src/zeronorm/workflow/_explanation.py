@@ -13,10 +13,9 @@ from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.evaluation._summary import selection_frequencies
 from zeronorm.evaluation.stand_ins._answers import Substitutes
 from zeronorm.evaluation.stand_ins._conditional import GivenColumns, take_over
-from zeronorm.evaluation.stand_ins._substitutes import LEVEL, SERVED
+from zeronorm.evaluation.stand_ins._substitutes import LEVEL, independent_samples
 from zeronorm.evaluation.stand_ins._swaps import standard_error, values_on_folds
 from zeronorm.resampling._metrics import as_metric
-from zeronorm.selection._sample_groups import group_means
 from zeronorm.selectors.meta._consensus import Consensus, member_names
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._features import univariate_effects
@@ -256,8 +255,7 @@ def _explained(result: ResultData, run: FinishedRun, index: int) -> Explanation:
         "q_value": float(effects.q_value[index]),
         "p_holm": float(adjust_p_values(effects.p_value, "holm")[index]),
     }
-    # Beside covariates, what a swap costs is not known: it is measured for features alone.
-    if run.whole.task in SERVED and run.columns.size and run.whole.covariates is None:
+    if run.columns.size:
         stand_in = _stand_in(run, index)
         known |= stand_in | _errors(run, index, stand_in["replaced_by"])
     names = run.whole.feature_names
@@ -282,8 +280,8 @@ def _ranks(result: ResultData, run: FinishedRun, index: int) -> dict[str, int]:
 def _stand_in(run: FinishedRun, index: int) -> dict[str, Any]:
     """The association given the selected features, and the one of them without which it is the strongest."""
     others = run.columns[run.columns != index]
-    X, target = _independent(run, np.append(others, index))
-    own, given = X[:, -1], X[:, :-1]
+    X, target = _independent(run, np.append(index, others))
+    own, given = X[:, 0], X[:, 1:]
 
     def p_given(columns: FloatArray) -> float:
         return take_over(GivenColumns.of(columns, target), own, columns[:, :0]).p_alone
@@ -305,13 +303,11 @@ def _stand_in(run: FinishedRun, index: int) -> dict[str, Any]:
 
 
 def _independent(run: FinishedRun, columns: Any) -> tuple[FloatArray, FloatArray]:
-    """Columns and target of independent samples: with sample groups, their means."""
+    """Columns, followed by the covariates, and target of independent samples: with sample groups, their means."""
     table = run.whole
-    X, y = as_design(table.X).block(columns), table.y
-    if table.sample_groups is not None:
-        means, y = group_means(table.sample_groups, y, table.target.has_classes)
-        X = means(X)
-    return X, type(table.target).encode(y, "explain").columns()
+    collapse, target = independent_samples(table.y, type(table.target), table.sample_groups)
+    positions = np.append(columns, table.positions_of_covariates)
+    return collapse(as_design(table.with_covariates).block(positions)), target
 
 
 def _errors(run: FinishedRun, index: int, replaced: int | None) -> dict[str, Any]:
@@ -319,11 +315,12 @@ def _errors(run: FinishedRun, index: int, replaced: int | None) -> dict[str, Any
     options = run.options()
     metric = as_metric(options.pop("metric"))
     values_of = values_on_folds(
-        as_design(run.whole.X),
+        as_design(run.whole.with_covariates),
         run.whole.y,
         metric,
         cv=training.outer_splits(run.table, run.settings),
         estimator=predictor_of_swaps(run),
+        adjust=run.whole.positions_of_covariates,
         **options,
     )
     own = tuple(int(column) for column in run.columns)

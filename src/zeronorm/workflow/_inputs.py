@@ -467,12 +467,6 @@ def check_covariates(table: Table, options: Any) -> None:
     """Check that the run can have covariates: classes or numbers, and a test that is made for them."""
     if table.covariates is None:
         return
-    if getattr(options, "substitutes", False):
-        raise OptionError(
-            f"does not apply together with {setting('substitutes', True)}: substitutes are found for features alone. "
-            "Leave one of them out.",
-            "adjust",
-        )
     if hasattr(options, "methods") and options.permutations:
         raise OptionError(
             f"does not apply together with {setting('permutations', options.permutations)} of a comparison. Leave one "

@@ -21,6 +21,7 @@ from zeronorm.evaluation._records import columns_of, own_rows_of
 from zeronorm.evaluation._summary import compare as compare_records
 from zeronorm.resampling._fitted_path import selected_support
 from zeronorm.selection._path import SelectionPath
+from zeronorm.workflow import _added_value as added
 from zeronorm.workflow import _chance as chance
 from zeronorm.workflow import _checks as checks
 from zeronorm.workflow import _measured as measured
@@ -53,16 +54,19 @@ class FixedFeatures(BaseEstimator):
     Parameters
     ----------
     columns : their positions.
+    covariates : the last columns of X, if they are covariates.
     """
 
-    def __init__(self, columns: Sequence[int]) -> None:
+    def __init__(self, columns: Sequence[int], covariates: Sequence[int] = ()) -> None:
         self.columns = columns
+        self.covariates = covariates
 
     def fit(self, X: Any, y: Any) -> Self:
         """Put the features in front of all others."""
-        scores = np.zeros(X.shape[1])
+        covariates = np.asarray(self.covariates, dtype=np.intp)
+        scores = np.zeros(X.shape[1] - covariates.size)
         scores[list(self.columns)] = 1.0
-        self.path_ = SelectionPath.from_scores(scores)
+        self.path_ = SelectionPath.from_scores(scores).beside(covariates)
         return self
 
     def get_support(self) -> NDArray[np.bool_]:
@@ -99,13 +103,21 @@ def test_list(job: Job) -> Result:
         rows = []
         for name, procedure in built.items():
             found = measured.measure(name, records, baseline, table, settings)
-            rows.append(with_permutations(job, name, procedure, records, baseline, n_permutations, found))
+            if table.covariates is None:
+                found = with_permutations(job, name, procedure, records, baseline, n_permutations, found)
+            elif name == LIST:
+                found = _beside_covariates(job, procedure, records, n_permutations, found)
+            rows.append(found)
+        if table.covariates is not None:
+            alone = added.covariate_records(table, settings)
+            rows.append(measured.measure(added.COVARIATES, alone, baseline, table, settings))
         of_lists = _random_values(job, len(panel.columns), metric)
         chosen = {name: _selected_names(job, built[name]) for name in built if name != LIST}
     rows.append(measured.measure(chance.BASELINE, baseline, baseline, table, settings))
     content = _content(panel, rows[0], of_lists, chosen)
     notes = [*table.notes, *panel.notes, *procedures.predictor_notes(settings)]
-    notes += [CHOSEN_ELSEWHERE, *_selected_notes(chosen, panel), *chance.exchange_notes(table, settings)]
+    notes += [CHOSEN_ELSEWHERE, *_selected_notes(chosen, panel), *added.added_notes(table, settings)]
+    notes += chance.exchange_notes(table, settings) if table.covariates is None else []
     notes += advice(compare_records(records, metric), rows)
     return Result(
         kind="comparison",
@@ -200,7 +212,7 @@ def _procedures(job: Job, panel: GivenList) -> dict[str, Any]:
     """The list, the method that selects inside the folds and, if asked for, the list that this method extends."""
     table, settings = job.table, job.settings
     name = settings.method or procedures.default_method(job.whole)
-    built: dict[str, Any] = {LIST: FixedFeatures(panel.columns)}
+    built: dict[str, Any] = {LIST: FixedFeatures(panel.columns, procedures.covariates_of(table) or ())}
     built[name] = procedures.build_procedure(name, table, settings, procedures.sizes_to_try(table, settings))
     if settings.extend:
         wanted = len(panel.columns) + settings.extend
@@ -214,6 +226,19 @@ def _procedures(job: Job, panel: GivenList) -> dict[str, Any]:
         sizes = procedures.sizes_to_try(table, more)
         built[f"{LIST} + {settings.extend}"] = procedures.build_procedure(name, table, more, sizes)
     return built
+
+
+def _beside_covariates(
+    job: Job, procedure: Any, records: Any, n_permutations: int, found: dict[str, Any]
+) -> dict[str, Any]:
+    """The measures of the list with what it adds to the covariates."""
+    table, settings = job.table, job.settings
+    plain = added.without_covariates(table)
+    alone = added.features_alone(FixedFeatures(procedure.columns), table, plain, settings)
+    value = added.measure_added(LIST, records, table, settings, alone)
+    if n_permutations:
+        value = added.with_test(value, LIST, procedure, table, settings, n_permutations, job.journal, job.bar)
+    return added.with_added(found, value)
 
 
 def _rule(settings: Any) -> str:
@@ -256,8 +281,9 @@ def _random_values(job: Job, size: int, metric: str) -> list[float]:
     if settings.random_lists == 0 or size >= table.n_features:
         return []
     rng = np.random.default_rng(np.random.SeedSequence(settings.random_state, spawn_key=(RANDOM_STREAM,)))
+    covariates = procedures.covariates_of(table) or ()
     drawn = {
-        f"random {i}": FixedFeatures(rng.choice(table.n_features, size, replace=False).tolist())
+        f"random {i}": FixedFeatures(rng.choice(table.n_features, size, replace=False).tolist(), covariates)
         for i in range(settings.random_lists)
     }
     records = columns_of(training.evaluate_procedures(drawn, table, settings, [], bar=job.bar))

@@ -11,6 +11,7 @@ import numpy as np
 
 from zeronorm._messages import OptionError
 from zeronorm.result._provenance import file_checksum
+from zeronorm.selection.target import TimeToEvent
 from zeronorm.workflow import _control as control
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
@@ -93,13 +94,12 @@ def check_answerable(table: Table, settings: Any) -> None:
     """Raise an error, before any work, for a question that these data do not answer."""
     from zeronorm.evaluation.learning._curve import N_SIZES
     from zeronorm.evaluation.learning._subsets import shares_for
-    from zeronorm.evaluation.stand_ins._substitutes import SERVED
 
-    for name in ("substitutes", "learning_curve"):
-        if getattr(settings, name) and table.task not in SERVED:
-            raise OptionError(
-                f"supports classes and real numbers. The task is {table.task}; leave the option out.", name
-            )
+    if settings.learning_curve and table.task == TimeToEvent.task:
+        raise OptionError(
+            f"supports classes and real numbers. The task is {table.task}; leave the option out.",
+            "learning_curve",
+        )
     if settings.learning_curve:
         shares_for(table.y, table.sample_groups, type(table.target), N_SIZES)
 
@@ -111,28 +111,19 @@ def predictor_of_swaps(run: FinishedRun) -> Any:
     return predictor.for_selector(run.selector) if follows else predictor
 
 
-def _refuse_covariates(run: FinishedRun) -> None:
-    """Raise an error for a run beside covariates."""
-    if run.table.covariates is not None:
-        raise OptionError(
-            "does not apply together with substitutes, which are found for features alone. Run the selection without "
-            "it to see them.",
-            "adjust",
-        )
-
-
 def substitutes_of(run: FinishedRun) -> Substitutes:
     """The features that would do as well as each selected one, on the outer folds of the run."""
     from zeronorm.evaluation.stand_ins._substitutes import substitutes
 
-    _refuse_covariates(run)
+    names = [*run.whole.feature_names, *run.whole.covariate_names]
     return substitutes(
-        run.whole.X,
+        run.whole.with_covariates,
         run.whole.y,
         run.columns,
+        adjust=run.whole.positions_of_covariates,
         cv=training.outer_splits(run.table, run.settings),
         estimator=predictor_of_swaps(run),
-        feature_names=[str(name) for name in run.whole.feature_names],
+        feature_names=[str(name) for name in names],
         **run.options(),
     )
 

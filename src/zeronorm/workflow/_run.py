@@ -216,6 +216,7 @@ def test_panel(
     ignore: str | Sequence[str] = (),
     only: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
+    adjust: str | Sequence[str] = (),
     missing: str = "median",
     censored: str = "error",
     drop_unlabelled: bool = False,

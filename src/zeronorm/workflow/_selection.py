@@ -148,10 +148,7 @@ def _measure_added(
         value = added.with_test(
             value, label, procedure, table, settings, count, journal=job.journal, bar=job.bar
         )
-    test = {name: value[name] for name in ("p_value", "n_permutations")}
-    permuted = {name: value.pop(name, None) for name in ("smallest_p_value", "permutation_values")}
-    claim = added.adds(value, greater_is_better=found["greater_is_better"])
-    return {**found, **test, **permuted, "added": value, "beats_chance": claim}
+    return added.with_added(found, value)
 
 
 def with_permutations(

@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import has_fit_parameter
 
 from zeronorm.datasets._encoding import column_medians, fill
+from zeronorm.execution import pass_on_interruption
 from zeronorm.resampling._fitted_path import chosen_predictor, fitted_path, selected_support
 from zeronorm.resampling._splits import Split, make_splits
 from zeronorm.workflow._options import Settings
@@ -153,8 +154,11 @@ def fit_procedure(procedure: Any, table: Table, settings: Settings) -> Any:
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=n_processes(table, settings))
     if table.sample_groups is not None and has_fit_parameter(fitted, "groups"):
-        return fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)
-    return fitted.fit(table.with_covariates, table.y)
+        fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)
+    else:
+        fitted.fit(table.with_covariates, table.y)
+    pass_on_interruption(fitted)
+    return fitted
 
 
 def n_processes(table: Table, settings: Settings) -> int:

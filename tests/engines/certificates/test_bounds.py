@@ -98,6 +98,26 @@ def test_no_subset_of_up_to_twenty_features_is_below_a_bound_in_1000_problems():
     assert violations_of_squared_error(1000, seed=10) == []
 
 
+def test_no_subset_is_below_a_bound_when_the_weights_are_bounded():
+    rng = np.random.default_rng(11)
+    for number in range(40):
+        loss = LOSSES[number % len(LOSSES)]
+        X, targets, cost = random_problem(rng, loss, p=int(rng.integers(2, 5)))
+        largest, size = rng.choice([0.05, 0.2, 0.5]), int(rng.integers(1, 3))
+        best, chosen = best_by_trying_all(X, targets, cost, loss, size, max_weight=largest)
+        units, objective = Units.of(X.shape[1], None), objective_of(X, targets, cost, loss, largest)
+        family = candidates_of(units, size)
+        for _ in range(4):
+            alpha = random_alpha(rng, targets, cost)
+            dual = DualBound.at(objective, units, alpha)
+            within, without = dual.with_and_without(family)
+            held = np.isin(np.arange(X.shape[1]), chosen)
+            bounds = [dual.over(family), *within[held], *without[~held & family.free]]
+            assert max(bounds) <= best * (1 + 1e-6) + 1e-9
+            free = DualBound.at(objective_of(X, targets, cost, loss), units, alpha).over(family)
+            assert dual.over(family) >= free * (1 - 1e-12)
+
+
 def exact_bound(X, alpha, targets, cost, loss, size):
     """The bound at rational dual variables, in rational arithmetic; the loss has a rational dual function."""
     a = [Fraction(float(v)) for v in alpha[:, 0]]

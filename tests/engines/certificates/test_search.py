@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -20,12 +22,12 @@ from zeronorm.engines.certificates._relaxation import Relaxation
 NOTHING = np.empty(0, dtype=np.intp)
 
 
-def searched(objective, size, groups=None, forced=(), limits=None):
+def searched(objective, size, groups=None, forced=(), limits=None, state=None):
     candidates = all_subsets(objective, groups, size, np.asarray(forced, dtype=np.intp))
     limits = limits or Limits.within(20.0)
     relaxation = Relaxation(objective, candidates.units, limits.is_over)
     search = SubsetProof(objective, candidates.units, candidates, limits, relaxation)
-    return search.run(relaxation.first_start(search.candidates, refit(objective, NOTHING).bias))
+    return search.run(relaxation.first_start(search.candidates, refit(objective, NOTHING).bias), state=state)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -40,6 +42,23 @@ def test_it_finds_and_proves_what_an_exhaustive_search_finds(loss):
         assert proof.status is ProofStatus.OPTIMAL
         assert proof.best.objective == pytest.approx(best, rel=1e-5)
         assert proof.bound <= best * (1 + 1e-7) + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_with_bounded_weights_it_finds_the_best_of_the_models_within_the_bound(loss):
+    rng = np.random.default_rng(20 + LOSSES.index(loss))
+    for _ in range(2 if loss == "hinge" else 5):
+        X, targets, cost = random_problem(rng, loss, p=5)
+        free = searched(objective_of(X, targets, cost, loss), 2)
+        largest = 0.7 * float(np.abs(free.best.weights).max())
+        best, _ = best_by_trying_all(X, targets, cost, loss, 2, max_weight=largest)
+        proof = searched(
+            objective_of(X, targets, cost, loss, largest), 2, limits=Limits.within(20.0, gap=1e-3)
+        )
+        assert np.abs(proof.best.weights).max() <= largest * (1 + 1e-12)
+        assert best * (1 - 1e-6) <= proof.best.objective <= best * (1 + 2e-3)
+        assert proof.bound <= best * (1 + 1e-6) + 1e-12
+        assert proof.gap <= 2e-3
 
 
 def test_the_two_exhaustive_searches_agree():
@@ -120,6 +139,54 @@ def test_an_interruption_keeps_the_best_so_far():
     assert proof.status is ProofStatus.LIMIT
     assert proof.n_nodes == 5
     assert 0.0 < proof.bound < proof.best.objective
+
+
+def test_a_search_in_two_parts_proves_what_one_search_proves():
+    whole = searched(wide_problem(), 4, limits=Limits(nodes=24))
+    first = searched(wide_problem(), 4, limits=Limits(nodes=9))
+    state = pickle.loads(pickle.dumps(first.state))
+    second = searched(wide_problem(), 4, limits=Limits(nodes=24), state=state)
+    assert second.n_nodes == 24
+    assert second.bound == pytest.approx(whole.bound, rel=1e-6)
+    assert second.bound > first.bound
+    assert np.all(np.diff([bound for _, bound, _ in second.history]) >= 0.0)
+    with pytest.raises(ValueError, match="Start a new search for other data"):
+        searched(wide_problem(seed=1), 4, state=state)
+
+
+def test_a_complete_search_is_only_continued_for_a_smaller_tolerance():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 60))
+    y = X[:, :3].sum(axis=1) + rng.normal(size=100)
+    objective = objective_of(X, y[:, None], np.full(100, 0.1), "squared_error")
+    first = searched(objective, 3, limits=Limits(gap=0.1))
+    again = searched(objective, 3, limits=Limits(gap=0.1), state=first.state)
+    assert (again.n_nodes, again.bound) == (first.n_nodes, first.bound)
+    exact = searched(objective, 3, limits=Limits(gap=0.0), state=first.state)
+    assert exact.status is ProofStatus.OPTIMAL
+
+
+def test_an_interruption_of_the_first_relaxation_keeps_its_bound(monkeypatch):
+    objective = wide_problem()
+    candidates = all_subsets(objective, None, 4, NOTHING)
+    relaxation = Relaxation(objective, candidates.units)
+    evaluate, calls = relaxation.bound_at, []
+
+    def interrupted(alpha):
+        calls.append(alpha)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(alpha)
+
+    monkeypatch.setattr(relaxation, "bound_at", interrupted)
+    search = SubsetProof(objective, candidates.units, candidates, Limits(), relaxation)
+    proof = search.run(relaxation.first_start(search.candidates, np.zeros(1)))
+    assert proof.was_interrupted
+    assert (proof.status, proof.n_nodes) == (ProofStatus.LIMIT, 0)
+    assert proof.best.columns.size == 4
+    assert 0.0 < proof.bound < proof.best.objective
+    finished = searched(objective, 4, limits=Limits(nodes=5), state=proof.state)
+    assert finished.bound > proof.bound
 
 
 def test_a_search_with_a_tolerance_ends_within_it():

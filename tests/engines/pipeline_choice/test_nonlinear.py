@@ -69,6 +69,15 @@ def test_too_many_samples_for_a_kernel_matrix_are_not_searched(monkeypatch):
     assert AutoSelector(random_state=0).fit(X, y).chosen_ == "consensus"
 
 
+def test_many_weak_features_are_scored_together():
+    """Each of 70 features has a slightly larger variance in one class; fewer than 50 of them show little."""
+    y = np.arange(100) % 2
+    X = np.random.default_rng(0).normal(size=(100, 70)) * np.where(y, 1.15, 1.0)[:, None]
+    auto = AutoSelector(cv=3, random_state=0).fit(X, y)
+    assert getattr(auto.predictor_, "kernel", None) == "rbf"
+    assert auto.sizes_["all"] > 50
+
+
 def test_true_features_among_more_noise_than_the_shortlist_are_found():
     X, y, relevant = nonlinear_problems()["circle"](0)
     noise = np.random.default_rng(1).normal(size=(y.size, 200))

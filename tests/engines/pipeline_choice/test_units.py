@@ -60,12 +60,11 @@ def test_units_in_which_the_classes_differ_are_found(make, n, expected):
 
 
 def test_normal_columns_stay_standardised_with_the_same_result():
-    for seed in range(2):
-        X, y = linear(110, np.random.default_rng(seed))
-        auto = AutoSelector(random_state=0).fit(X, y)
-        usual = AutoSelector(units="standardized", random_state=0).fit(X, y)
-        assert auto.units_ == "standardized"
-        np.testing.assert_array_equal(auto.get_support(), usual.get_support())
+    X, y = linear(110, np.random.default_rng(0))
+    auto = AutoSelector(random_state=0).fit(X, y)
+    usual = AutoSelector(units="standardized", random_state=0).fit(X, y)
+    assert auto.units_ == "standardized"
+    np.testing.assert_array_equal(auto.get_support(), usual.get_support())
 
 
 def test_sparse_counts_give_the_same_units_and_features_as_dense_ones():

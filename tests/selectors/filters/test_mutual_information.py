@@ -120,9 +120,25 @@ def test_zeros_that_are_not_stored_cost_nothing():
 def test_any_number_of_threads_gives_the_same():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 256)), rng.integers(0, 2, 400)
-    assert module.useful_threads(2, X.size * module.OPERATIONS_PER_VALUE) == 2
+    assert module.useful_threads(2, X[:, :20].size * module.OPERATIONS_PER_VALUE) == 2
     one, two = (MutualInformation(random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.scores_, two.scores_)
+
+
+@pytest.mark.parametrize("k", [1, 3, 50])
+def test_columns_on_a_device_have_the_same_information(k):
+    strict = pytest.importorskip("array_api_strict")
+    pytest.importorskip("array_api_compat")
+    rng = np.random.default_rng(k)
+    y = rng.permutation(np.repeat([0, 1, 2, 3], [60, 30, 4, 1]))  # one sample alone in its class
+    X = rng.normal(size=(95, 7)) + np.outer(y, [0, 1, 2, 0, 0, 0, 0])
+    X[:, 4] = rng.poisson(1.0, 95)  # ties
+    X[:, 5], X[:, 6] = 2.0, 1e8 * X[:, 1]
+    host, device = (MutualInformation(n_neighbors=k).fit(Z, y) for Z in (X, strict.asarray(X)))
+    np.testing.assert_allclose(device.scores_, host.scores_, atol=1e-12)
+    np.testing.assert_array_equal(device.path_.order, host.path_.order)
+    expected = [by_definition(x, y, k) for x in X[:, :4].T]
+    np.testing.assert_allclose(device.scores_[:4], expected, atol=1e-9)
 
 
 def test_regression_agrees_with_scikit_learn():

@@ -130,7 +130,7 @@ TUNED_TARGETS += [(partial(AROM, norm="switch"), task) for task in ("binary", "m
 
 @pytest.mark.parametrize(("method", "task"), TUNED_TARGETS)
 def test_a_cost_found_before_serves_as_if_it_had_been_found_again(method, task):
-    X, y = problem(n_features=30)
+    X, y = problem(n_features=15)
     if task == "multiclass":
         y = y + (X[:, 2] > 0.5)
     if task == "regression":

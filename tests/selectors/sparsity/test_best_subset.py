@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles.exhaustive_subsets import best_by_trying_all
-from zeronorm import AROM, BestSubset, FisherScore, ForwardLeastSquares, LassoSelector, optimality_gap
+from zeronorm import AROM, BestSubset, FisherScore, ForwardLeastSquares, LassoSelector, optimality_gap, select
+from zeronorm.engines.certificates._branching import SubsetProof
 
 
 def table(n=60, p=7, seed=0, classes=2):
@@ -64,6 +65,38 @@ def test_a_search_that_ends_too_early_warns_once_and_proves_nothing_more_than_a_
     assert selector.gap_ > 0.01
     assert "better by more than" in selector.certificates_[6].sentence()
     assert not selector.certificates_[6].is_optimal
+
+
+def test_a_second_fit_continues_the_first():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 60)), np.arange(40) % 2
+    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
+        selector = BestSubset(3, C=0.3, max_nodes=2, warm_start=True).fit(X, y)
+    first = selector.certificates_[3]
+    selector.set_params(max_nodes=10_000).fit(X, y)
+    assert selector.status_ == "optimal"
+    assert selector.certificates_[3].bound > first.bound
+    assert selector.certificates_[3].history[: len(first.history)] == first.history
+    alone = optimality_gap(X, y, first.support, C=0.3, gap_tol=0.0, earlier=first)
+    assert alone.bound == pytest.approx(selector.certificates_[3].bound, rel=1e-5)
+    with pytest.raises(ValueError, match="cannot continue with size 3, loss 'logistic'"):
+        selector.set_params(C=0.5).fit(X, y)
+
+
+def test_ctrl_c_ends_a_fit_with_what_was_found_and_a_run_of_many_fits(monkeypatch):
+    X, y, _ = table(p=12)
+
+    def interrupted(self, node):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SubsetProof, "_children", interrupted)
+    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
+        selector = BestSubset(3, C=10.0).fit(X, y)
+    assert selector.interrupted_
+    assert (list(selector.certificates_), selector.status_) == ([3], "limit")
+    assert 0.0 < selector.gap_ < 1.0
+    with pytest.raises(KeyboardInterrupt):
+        select(X, y, method="best-subset", features=3, params={"C": 10.0}, cv=2, permutations=0)
 
 
 def test_collinear_copies_and_constant_columns_are_no_obstacle():
@@ -123,6 +156,20 @@ def test_anyone_can_check_a_certificate():
                 found.check(standardized(X), -targets)
 
 
+def test_a_bound_of_the_weights_is_stated_and_checked():
+    X, y, _ = table()
+    targets = np.where(y == 1, 1.0, -1.0)
+    free = optimality_gap(X, y, [0, 2], loss="squared_error", C=0.1)
+    found = optimality_gap(X, y, [0, 2], loss="squared_error", C=0.1, max_weight=0.2)
+    assert found.objective > free.objective
+    assert found.dual_bound > free.dual_bound
+    assert found.check(standardized(X), targets) == pytest.approx(found.dual_bound, rel=1e-6)
+    assert "2 features with weights of at most 0.2" in found.sentence()
+    best = BestSubset(2, loss="squared_error", C=0.1, max_weight=0.2).fit(X, y)
+    assert best.status_ == "optimal"
+    assert best.certificates_[2].objective <= found.objective * (1 + 1e-9)
+
+
 def test_a_selector_brings_its_subset():
     X, y, signal = table()
     by_selector = optimality_gap(X, y, AROM(2).fit(X, y), loss="hinge", C=0.1)
@@ -151,6 +198,7 @@ def test_a_weight_of_two_is_a_duplicated_sample():
     ("change", "message"),
     [
         ({"C": np.inf}, "finite number greater than 0"),
+        ({"max_weight": 0.0}, "'max_weight' parameter of optimality_gap must be"),
         ({"support": []}, "at least one of the 7 columns"),
         ({"support": [7]}, "positions from 0 on"),
         ({"loss": "absolute"}, "must be one of 'squared_error', 'hinge'"),

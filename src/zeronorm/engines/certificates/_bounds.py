@@ -14,6 +14,11 @@ Several classes, one against the rest with the same features, have one α each; 
 :math:`q_j` is the sum over the classes, because each of them is trained on the same S. The maximum over S is the sum
 of the k largest :math:`q_j`; with feature groups, the linear relaxation of the knapsack of whole groups.
 
+If no weight may exceed M, the maximum over the weight is smaller (Hazimeh, Mazumder & Saab 2022):
+
+.. math:: q_j = \max_{|w| \le M} 2 w\, x_j^\top \alpha - w^2 = M (2 |x_j^\top \alpha| - M)
+          \quad \text{where } |x_j^\top \alpha| > M.
+
 Rounding cannot raise a bound: the dual variables are multiples of a power of two whose sum is exactly zero,
 products with the columns are enlarged by the largest possible rounding error, and the last operations round outwards.
 """
@@ -30,6 +35,7 @@ import numpy as np
 from zeronorm._types import BoolArray, FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines.certificates._conjugates import DualLoss
+from zeronorm.engines.certificates._kernels import largest_of, sums_of_squares
 
 UNIT_ROUNDOFF = 2.0**-53
 GRID_BITS = 45  # dual variables have so many bits, fewer for very many samples
@@ -45,13 +51,15 @@ ERROR_OF_NORM = 1.0 + 1e-6  # a computed norm may be too small by this factor
 class Objective:
     """The regularised loss of one linear model per column of ``targets``, trained on the same features.
 
-    ``cost`` holds C times the weight of each sample.
+    ``cost`` holds C times the weight of each sample. ``max_weight`` bounds the weight of a feature; with several
+    models or feature groups, the root of the sum of squares over models, and of its mean over the group.
     """
 
     design: Design
     targets: FloatArray
     cost: FloatArray
     loss: DualLoss
+    max_weight: float = math.inf
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -103,8 +111,9 @@ class Objective:
         norms = self.norms if columns is None else self.norms[columns]
         mean = LARGEST_MEAN_SPARSE if self.design.is_sparse else LARGEST_MEAN_DENSE
         error = 2.0 * (len(alpha) + 32) * UNIT_ROUNDOFF * (1.0 + mean)
-        products = np.abs(products) + (error * norms)[:, None] * np.sqrt(np.sum(alpha**2, axis=0))
-        return np.asarray(np.sum(products**2, axis=1) * (1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF))
+        q = sums_of_squares(products, error * np.sqrt(np.sum(alpha**2, axis=0)), norms)
+        q *= 1.0 + (8 + alpha.shape[1]) * UNIT_ROUNDOFF
+        return q
 
 
 def on_exact_grid(alpha: FloatArray) -> FloatArray:
@@ -154,6 +163,17 @@ class Units:
         np.add.at(sums, self.code, q)
         return sums
 
+    def gains(self, q: FloatArray, max_weight: float) -> FloatArray:
+        """Upper bounds of the value of each unit, from squared products of its features and the largest weight."""
+        q = self.sums(q)
+        if math.isinf(max_weight):
+            return q
+        reach = max_weight * np.sqrt(self.sizes)
+        over = q > reach**2
+        if over.any():
+            q[over] = reach[over] * (2.0 * np.sqrt(q[over]) - reach[over]) * (1.0 + 8.0 * UNIT_ROUNDOFF)
+        return q
+
     def columns(self, units: IntArray) -> IntArray:
         """The features of some units, sorted."""
         return np.sort(units) if self.are_single else np.flatnonzero(np.isin(self.code, units))
@@ -174,10 +194,15 @@ class CompetingUnits:
     @property
     def room(self) -> int:
         """The number of features that may be chosen from the free units."""
-        return self.size - int(self.units.sizes[self.inside].sum())
+        return self.size - self._n_features(self.inside)
+
+    def _n_features(self, units: BoolArray) -> int:
+        return int(np.count_nonzero(units) if self.units.are_single else self.units.sizes[units].sum())
 
     def fitting(self) -> CompetingUnits:
         """The same subsets, without free units that are too large."""
+        if self.units.are_single and self.room > 0:
+            return self
         free = self.free & (self.units.sizes <= self.room)
         return CompetingUnits(self.units, self.size, self.inside, free)
 
@@ -195,20 +220,18 @@ class CompetingUnits:
 
     def is_decided(self) -> bool:
         """Whether all free units fit, so that the best subset takes all of them."""
-        return int(self.units.sizes[self.free].sum()) <= self.room
+        return self._n_features(self.free) <= self.room
 
     def thresholds(self, q: FloatArray) -> tuple[float, float]:
         """Per feature, the smallest value among the largest that fit, and the largest of those that do not."""
-        free = np.flatnonzero(self.free)
-        sizes = self.units.sizes[free]
         if self.is_decided():
             return 0.0, 0.0
-        density = q[free] / sizes
         if self.units.are_single:
-            if self.room == 0:
-                return math.inf, float(density.max())
-            ends = np.partition(density, [free.size - self.room - 1, free.size - self.room])
-            return float(ends[free.size - self.room]), float(ends[free.size - self.room - 1])
+            ends = np.sort(largest_of(q, self.free, self.room + 1))[:2]
+            return float(ends[1]) if self.room else math.inf, float(ends[0])
+        free = np.flatnonzero(self.free)
+        sizes = self.units.sizes[free]
+        density = q[free] / sizes
         order = np.argsort(-density, kind="stable")
         first = int(np.searchsorted(np.cumsum(sizes[order]), self.room, side="right"))
         return float(density[order[first]]), float(density[order[first]])
@@ -216,9 +239,13 @@ class CompetingUnits:
     def largest_sum(self, q: FloatArray) -> float:
         """An upper bound of the sum of q over any of the subsets; q is a value per unit.
 
-        For every t ≥ 0 it is at most the sum over the units inside, plus t times the room, plus what the free values
-        exceed t times their size by. The best t is a threshold, for which it is the sum of the largest.
+        For single features it is the sum of the largest. For groups and every t ≥ 0 it is at most the sum over the
+        units inside, plus t times the room, plus what the free values exceed t times their size by. The best t is a
+        threshold, for which it is the sum of the largest.
         """
+        if self.units.are_single and not self.is_decided():
+            largest = np.sort(largest_of(q, self.free, self.room)) if self.room else ()
+            return _up(math.fsum([*q[self.inside], *largest]))
         threshold, _ = self.thresholds(q)
         if math.isinf(threshold):
             return _up(math.fsum(q[self.inside]))
@@ -244,7 +271,9 @@ class DualBound:
     @classmethod
     def at(cls, objective: Objective, units: Units, alpha: FloatArray) -> DualBound:
         """Evaluate the feasible point near ``alpha``; one pass over the data."""
-        return cls.from_products(objective, alpha, lambda a: units.sums(objective.squared_products(a)))
+        return cls.from_products(
+            objective, alpha, lambda a: units.gains(objective.squared_products(a), objective.max_weight)
+        )
 
     @classmethod
     def from_products(

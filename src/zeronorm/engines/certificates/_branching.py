@@ -7,83 +7,27 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
-from zeronorm.engines.certificates._refit import Refit, refit
+from zeronorm.engines.certificates._proof import (
+    ROUNDING_GAP,
+    Limits,
+    Node,
+    Proof,
+    ProofStatus,
+    SearchState,
+    relative_gap,
+)
+from zeronorm.engines.certificates._refit import Refit, trained
 from zeronorm.engines.certificates._relaxation import Relaxation, Relaxed, Start
 
-ROUNDING_GAP = 1e-6  # relative gap up to which a subset is called optimal
 NODE_PRECISION = 1e-4  # relative, of the relaxation in a node
+SAME_BOUND = 1e-9  # relative difference of a bound that is computed twice
+NODES_BETWEEN_COPIES = 50  # of the columns that are still considered
 EXCHANGED = 12  # features outside a subset that are tried in exchange, the most promising first
-
-
-class ProofStatus(Enum):
-    """How a search ended."""
-
-    OPTIMAL = "optimal"
-    GAP = "gap"
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """The best subset found and the best bound proved for all subsets.
-
-    ``root`` is the relaxation before branching, whose dual point proves its bound; ``history`` holds
-    (seconds, bound, objective).
-    """
-
-    best: Refit
-    bound: float
-    root: Relaxed
-    candidates: CompetingUnits
-    status: ProofStatus
-    n_nodes: int
-    n_left: int
-    seconds: float
-    history: list[tuple[float, float, float]] = field(default_factory=list)
-
-    @property
-    def gap(self) -> float:
-        """How much smaller the objective of another subset can be, relative to that of the best found."""
-        return relative_gap(self.best.objective, self.bound)
-
-
-def relative_gap(objective: float, bound: float) -> float:
-    """(objective - bound) / objective, rounded up and never negative."""
-    if not objective > bound:
-        return 0.0
-    return math.nextafter((objective - bound) / objective, math.inf)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a search ends: relative gap, number of nodes, and time of ``time.monotonic()``."""
-
-    gap: float = 0.0
-    nodes: int = 1_000_000
-    deadline: float = math.inf
-
-    @classmethod
-    def within(cls, seconds: float, **limits: Any) -> Limits:
-        """Limits with a time from now on."""
-        return cls(deadline=time.monotonic() + seconds, **limits)
-
-    def is_over(self) -> bool:
-        """Whether no time is left."""
-        return time.monotonic() >= self.deadline
-
-
-@dataclass(frozen=True, eq=False)
-class _Node:
-    candidates: CompetingUnits
-    solution: Relaxed
 
 
 class SubsetProof:
@@ -111,7 +55,7 @@ class SubsetProof:
         self.closed = math.inf  # the smallest bound of all subsets that need no further search
         self._refits: dict[bytes, Refit] = {}
         self._numbers = itertools.count()
-        self._queue: list[tuple[float, int, _Node]] = []
+        self._queue: list[tuple[float, int, Node]] = []
         self.n_nodes = 0
         self._begun = time.monotonic()
         self.history: list[tuple[float, float, float]] = []
@@ -123,7 +67,7 @@ class SubsetProof:
         columns = self.units.columns(units)
         key = columns.tobytes()
         if key not in self._refits:
-            self._refits[key] = refit(self.objective, columns)
+            self._refits[key] = trained(self.relaxation, columns)
         found = self._refits[key]
         if self.best is None or found.objective < self.best.objective:
             self.best = found
@@ -148,7 +92,7 @@ class SubsetProof:
         ``score`` orders the units outside.
         """
         improved = True
-        while improved and self.best is not None and not self.limits.is_over():
+        while improved and self.best is not None and not self._must_end:
             improved = False
             before = self.best.objective
             chosen = np.unique(self.units.code[self.best.columns])
@@ -159,7 +103,7 @@ class SubsetProof:
             outside = outside[np.argsort(-score[outside], kind="stable")[:count]]
             for u in outside.tolist():
                 for v in chosen[~self.candidates.inside[chosen]].tolist():
-                    if self.units.sizes[u] == self.units.sizes[v] and not self.limits.is_over():
+                    if self.units.sizes[u] == self.units.sizes[v] and not self._must_end:
                         self.try_units(np.sort(np.append(chosen[chosen != v], u)))
             improved = self.best.objective < before * (1.0 - 1e-12)
 
@@ -177,6 +121,10 @@ class SubsetProof:
         waiting = self._queue[0][0] if self._queue else math.inf
         assert self.best is not None
         return min(self.closed, waiting, self.best.objective)
+
+    @property
+    def _must_end(self) -> bool:
+        return self.limits.is_over() or self.relaxation.must_end
 
     def _close(self, bound: float) -> None:
         self.closed = min(self.closed, bound)
@@ -201,13 +149,22 @@ class SubsetProof:
         start: Start,
         seeds: Iterable[IntArray] = (),
         report: Callable[[float, float], None] = lambda bound, best: None,
+        state: SearchState | None = None,
     ) -> Proof:
-        """Search until the gap is closed or a limit is reached; an interruption keeps what was found.
+        """Search until the gap is closed or a limit is reached; Ctrl-C keeps what was found, once there is a bound.
 
         ``seeds`` are subsets to begin with. ``report`` is called with the bound and the objective before each node.
+        With the ``state`` of an earlier search of the same problem it continues there.
         """
         self.try_units(np.flatnonzero(self.candidates.inside))
-        root = self.relaxation.solve(self.candidates, start, tol=NODE_PRECISION)
+        if state is not None:
+            self.try_units(np.unique(self.units.code[state.best]))
+            if not state.queue and state.closed < self.cutoff:
+                state = None  # complete within a larger tolerance
+        if state is not None:
+            root = self._continued(state)
+        else:
+            root = self.relaxation.solve(self.candidates, start, tol=NODE_PRECISION)
         preference = self._preference(root)
         status = ProofStatus.LIMIT
         try:
@@ -216,26 +173,61 @@ class SubsetProof:
             for units in seeds:
                 self.try_units(units)
             self.improve(preference)
-            self._push(self.candidates, root)
+            if state is None:
+                self._push(self.candidates, root)
+            else:
+                self._forget()
             status = self._branch(report)
         except KeyboardInterrupt:
-            if not self._queue:
-                self._close(root.bound)
+            self.relaxation.was_interrupted = True
+            if not self._queue and state is None:
+                self._push(self.candidates, root)
         assert self.best is not None
-        bound = self.bound
-        if relative_gap(self.best.objective, bound) <= ROUNDING_GAP:
+        if relative_gap(self.best.objective, self.bound) <= ROUNDING_GAP:
             status = ProofStatus.OPTIMAL
-        seconds = time.monotonic() - self._begun
         return Proof(
             self.best,
-            bound,
+            self.bound,
             root,
             self.candidates,
             status,
             self.n_nodes,
             len(self._queue),
-            seconds,
+            time.monotonic() - self._begun,
             self.history,
+            self._state(root),
+            self.relaxation.was_interrupted,
+        )
+
+    def _state(self, root: Relaxed) -> SearchState:
+        assert self.best is not None
+        return SearchState(
+            self._queue,
+            self.closed,
+            self.best.columns,
+            self.n_nodes,
+            root.dual.alpha,
+            root.bound,
+            self.history,
+        )
+
+    def _continued(self, state: SearchState) -> Relaxed:
+        """Take up an earlier search, after a check that its dual point proves the same bound on these data."""
+        dual = self.relaxation.bound_at(state.alpha)
+        bound = dual.over(self.candidates)
+        if not math.isclose(bound, state.root_bound, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND):
+            raise ValueError(
+                f"The earlier search cannot continue: its bound is {state.root_bound:.6g}, and that of its dual point "
+                f"on these data {bound:.6g}. Start a new search for other data, targets, weights, groups or kept "
+                "features."
+            )
+        self._queue, self.closed, self.n_nodes = list(state.queue), state.closed, state.n_nodes
+        self._numbers = itertools.count(1 + max((number for _, number, _ in state.queue), default=0))
+        self.history = list(state.history)
+        self._begun -= self.history[-1][0] if self.history else 0.0
+        none, n_models = np.empty(0, dtype=np.intp), state.alpha.shape[1]
+        return Relaxed(
+            bound, dual, none, np.empty(0), none, np.empty((0, n_models)), np.zeros(n_models), 1.0, 0
         )
 
     def _preference(self, solution: Relaxed) -> FloatArray:
@@ -252,47 +244,43 @@ class SubsetProof:
             report(self.bound, self.best.objective)
             if self._queue[0][0] >= self.cutoff:
                 return ProofStatus.GAP
-            if self.n_nodes >= self.limits.nodes or self.limits.is_over():
+            if self.n_nodes >= self.limits.nodes or self._must_end:
                 return ProofStatus.LIMIT
             bound, _, node = self._queue[0]
             children = self._children(node)  # an interruption leaves the node in the queue
             heapq.heappop(self._queue)
             for candidates, solution in children:
                 self._push(candidates, solution, bound)
-            self._forget()
+            if self.n_nodes == 1 or self.n_nodes % NODES_BETWEEN_COPIES == 0:
+                self._forget()
         return ProofStatus.GAP
 
     def _forget(self) -> None:
-        if self.n_nodes == 1 or self.n_nodes % 50 == 0:
-            used = self.candidates.inside | self.candidates.free
-            if self._queue and self.n_nodes == 1:
-                used = np.logical_or.reduce(
-                    [n.candidates.inside | n.candidates.free for _, _, n in self._queue]
-                )
-            self.relaxation.restrict(np.flatnonzero(used))
+        """Leave out the columns of units that no waiting node considers."""
+        used = self.candidates.inside.copy()
+        for _, _, node in self._queue:
+            candidates = node.candidates(self.candidates)
+            used |= candidates.inside | candidates.free
+        self.relaxation.restrict(np.flatnonzero(used))
 
-    def _children(self, node: _Node) -> list[tuple[CompetingUnits, Relaxed]]:
+    def _children(self, node: Node) -> list[tuple[CompetingUnits, Relaxed]]:
         """Both halves of the subsets of a node, with or without one unit, and their relaxations."""
         self.n_nodes += 1
-        solution = node.solution
-        unit = self._branching_unit(node)
+        whole = node.candidates(self.candidates)
         children = []
-        for candidates in (node.candidates.including(unit), node.candidates.excluding(unit)):
-            found = self.relaxation.solve(
-                candidates, Start.at(solution), cutoff=self.cutoff, tol=NODE_PRECISION
-            )
+        for candidates in (whole.including(node.unit), whole.excluding(node.unit)):
+            found = self.relaxation.solve(candidates, node.start, cutoff=self.cutoff, tol=NODE_PRECISION)
             self.try_units(self.rounded(candidates, self._preference(found)))
             children.append((candidates, found))
         return children
 
-    def _branching_unit(self, node: _Node) -> int:
+    def _branching_unit(self, candidates: CompetingUnits, solution: Relaxed) -> int:
         """The free unit with the indicator that is nearest to one half."""
-        solution, free = node.solution, node.candidates.free
-        z = np.where(free[solution.units], solution.z, -1.0)
-        best = int(np.argmin(np.abs(z - 0.5)))
-        if z[best] >= 0.0:
+        z = np.where(candidates.free[solution.units], solution.z, -1.0)
+        best = int(np.argmin(np.abs(z - 0.5))) if z.size else 0
+        if z.size and z[best] >= 0.0:
             return int(solution.units[best])
-        return int(np.flatnonzero(free)[np.argmax(solution.dual.q[free])])
+        return int(np.flatnonzero(candidates.free)[np.argmax(solution.dual.q[candidates.free])])
 
     def _push(self, candidates: CompetingUnits, solution: Relaxed, least: float = 0.0) -> None:
         """Add a node to the queue, unless its bound or its only subset closes it."""
@@ -304,7 +292,8 @@ class SubsetProof:
             if candidates.is_decided():
                 self._close(max(bound, self._exact(candidates)))
                 return
-            heapq.heappush(self._queue, (bound, next(self._numbers), _Node(candidates, solution)))
+            node = Node.of(candidates, self._branching_unit(candidates, solution), Start.at(solution))
+            heapq.heappush(self._queue, (bound, next(self._numbers), node))
         else:
             self._close(bound)
 

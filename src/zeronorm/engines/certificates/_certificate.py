@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines.certificates._bounds import CompetingUnits, Objective, Units
-from zeronorm.engines.certificates._branching import Proof, ProofStatus, relative_gap
 from zeronorm.engines.certificates._conjugates import dual_loss
+from zeronorm.engines.certificates._proof import ROUNDING_GAP, Proof, ProofStatus, SearchState, relative_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Certificate:
     status : {"optimal", "gap", "limit"}
         "optimal": the gap is at most 1e-6. "gap": the tolerance was reached. "limit": the time or the number
         of nodes was reached first.
-    loss, C : str, float
-        What the objective is.
+    loss, C, max_weight : str, float, float
+        What the objective is, and the largest absolute weight of the compared models; infinite without a bound.
     alpha : ndarray of shape (n_samples, n_models)
         Dual variables that prove ``dual_bound`` without any search; see `check`.
     dual_bound : float
@@ -47,6 +47,8 @@ class Certificate:
         Time of the search.
     history : tuple
         Triples (seconds, bound, objective of the best subset), in the course of the search.
+    state : SearchState or None
+        With it a later search continues.
     """
 
     support: IntArray
@@ -56,6 +58,7 @@ class Certificate:
     status: str
     loss: str
     C: float
+    max_weight: float
     alpha: FloatArray
     dual_bound: float
     better: IntArray | None
@@ -63,6 +66,7 @@ class Certificate:
     n_nodes: int
     seconds: float
     history: tuple[tuple[float, float, float], ...]
+    state: SearchState | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -77,6 +81,8 @@ class Certificate:
     def sentence(self) -> str:
         """What is proved, as text for a report."""
         features = "1 feature" if self.size == 1 else f"{self.size} features"
+        if math.isfinite(self.max_weight):
+            features += f" with weights of at most {self.max_weight:.3g}"
         if self.is_optimal:
             return f"No subset of {features} has a smaller objective (proved to one part in a million)."
         percent = math.ceil(1000.0 * self.gap) / 10.0
@@ -85,6 +91,19 @@ class Certificate:
             lower = math.floor(1000.0 * relative_gap(self.objective, self.better_objective)) / 10.0
             text += f" A subset that is better by {lower:.1f} % was found."
         return text
+
+    def state_for(self, objective: Objective, size: int, loss: str, C: float) -> SearchState | None:
+        """The state from which a search with these settings continues; an error if it was another problem."""
+        own, asked = (
+            f"size {k}, loss {name!r}, C {c:.17g}, max_weight {m:.17g}"
+            for k, name, c, m in (
+                (self.size, self.loss, self.C, self.max_weight),
+                (size, loss, C, objective.max_weight),
+            )
+        )
+        if own != asked:
+            raise ValueError(f"The earlier search had {own}; it cannot continue with {asked}.")
+        return self.state
 
     def check(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute ``dual_bound`` again, for single features and up to rounding, from the columns as they were used.
@@ -97,7 +116,9 @@ class Certificate:
         loss, v = dual_loss(self.loss), self.alpha / cost[:, None]
         if np.any(self.alpha.sum(axis=0) != 0.0) or not np.allclose(loss.feasible(v, targets), v, atol=1e-12):
             raise ValueError("The dual variables of this certificate do not belong to these targets.")
-        values = np.sum((X.T @ self.alpha) ** 2, axis=1)
+        q = np.sum((X.T @ self.alpha) ** 2, axis=1)
+        M = min(self.max_weight, float(np.sqrt(q.max())))  # a larger one changes nothing
+        values = np.where(q > M**2, M * (2.0 * np.sqrt(q) - M), q)
         return float(
             np.sum(cost[:, None] * loss.dual(v, targets)) - 0.5 * np.sort(values)[-self.size :].sum()
         )
@@ -110,7 +131,7 @@ def certificate_of(
     is_better = proof.best.objective < value * (1.0 - 1e-9)
     bound = min(proof.bound, value)
     status = proof.status
-    if relative_gap(value, bound) <= 1e-6:
+    if relative_gap(value, bound) <= ROUNDING_GAP:
         status = ProofStatus.OPTIMAL
     elif status is ProofStatus.OPTIMAL:
         status = ProofStatus.GAP
@@ -122,6 +143,7 @@ def certificate_of(
         status=status.value,
         loss=name,
         C=C,
+        max_weight=objective.max_weight,
         alpha=proof.root.dual.alpha,
         dual_bound=min(proof.root.bound, bound),
         better=proof.best.columns if is_better else None,
@@ -129,6 +151,7 @@ def certificate_of(
         n_nodes=proof.n_nodes,
         seconds=proof.seconds,
         history=tuple(proof.history),
+        state=proof.state,
     )
 
 

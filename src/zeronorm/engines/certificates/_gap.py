@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design, as_design
 from zeronorm.engines.certificates._bounds import Objective
-from zeronorm.engines.certificates._branching import Limits, SubsetProof
+from zeronorm.engines.certificates._branching import SubsetProof
 from zeronorm.engines.certificates._certificate import Certificate, all_subsets, certificate_of
 from zeronorm.engines.certificates._conjugates import dual_loss
+from zeronorm.engines.certificates._proof import Limits
 from zeronorm.engines.certificates._refit import refit
 from zeronorm.engines.certificates._relaxation import Relaxation
 from zeronorm.execution import one_thread_for_products
@@ -35,6 +36,7 @@ def optimality_gap(
     *,
     loss: Literal["squared_error", "hinge", "squared_hinge", "logistic"] | None = None,
     C: float | Literal["auto"] = "auto",
+    max_weight: float | None = None,
     task: Literal["classification", "regression"] = "classification",
     sample_weight: ArrayLike | None = None,
     feature_groups: Any = None,
@@ -43,6 +45,7 @@ def optimality_gap(
     gap_tol: float = 0.01,
     time_limit: float = 10.0,
     max_nodes: int = 10_000,
+    earlier: Certificate | None = None,
 ) -> Certificate:
     r"""Prove how much better the best subset of the same size can be.
 
@@ -66,6 +69,10 @@ def optimality_gap(
         None: the loss of the selector if it has one; else "logistic" for classes, "squared_error" for numbers.
     C : float or "auto", default='auto'
         Cost of the errors. The smaller it is, the smaller the gap. "auto": 10 divided by the sum of the sample weights.
+    max_weight : float or None, default=None
+        Compare only models whose weights are at most this in absolute value: with a bound little above the weights of
+        the best model the gap closes much sooner, but says nothing about models with larger weights. With several
+        classes it bounds the root of the sum of their squares, with feature groups that of their mean over the group.
     task : {"classification", "regression"}, default='classification'
         Whether y holds classes or real numbers; a selector knows its own.
     sample_weight : array or None, default=None
@@ -81,7 +88,10 @@ def optimality_gap(
     time_limit : float, default=10.0
         Seconds after which the search ends.
     max_nodes : int, default=10000
-        Number of nodes of branch and bound after which it ends.
+        Number of nodes of branch and bound after which it ends, with those of an earlier search.
+    earlier : Certificate or None, default=None
+        What an earlier search proved on the same data for the same size, loss, C and bound of the weights, for this or
+        another subset: the search continues there.
 
     Returns
     -------
@@ -115,15 +125,21 @@ def optimality_gap(
         raise ValueError(
             f"The 'C' parameter of optimality_gap must be a finite number greater than 0, or 'auto'. Got {C} instead."
         )
+    reach = np.inf if max_weight is None else float(max_weight)
+    if not reach > 0.0:
+        raise ValueError(
+            f"The 'max_weight' parameter of optimality_gap must be a number greater than 0, or None. Got {max_weight} "
+            "instead."
+        )
     if standardize:
         design = design.standardized(sample_weight=None if sample_weight is None else weight)
-    objective = Objective(design, targets, cost * weight, dual_loss(used))
+    objective = Objective(design, targets, cost * weight, dual_loss(used), reach)
     columns = _columns(support, design)
     groups = parse_feature_groups(feature_groups, design.n_features, names)
     forced = parse_always_keep(always_keep, design.n_features, names)
     limits = Limits.within(time_limit, gap=gap_tol, nodes=max_nodes)
     with one_thread_for_products():
-        return _prove(objective, groups, forced, columns, limits, used, cost)
+        return _prove(objective, groups, forced, columns, limits, used, cost, earlier)
 
 
 def _prove(
@@ -134,6 +150,7 @@ def _prove(
     limits: Limits,
     loss: str,
     C: float,
+    earlier: Certificate | None,
 ) -> Certificate:
     candidates = all_subsets(objective, groups, columns.size, forced)
     units = np.unique(candidates.units.code[columns])
@@ -146,11 +163,12 @@ def _prove(
             "The subset must hold all of 'always_keep' and only whole 'feature_groups'; otherwise it is not one of the "
             "subsets with which it is compared."
         )
+    state = None if earlier is None else earlier.state_for(objective, columns.size, loss, C)
     relaxation = Relaxation(objective, candidates.units, limits.is_over)
     search = SubsetProof(objective, candidates.units, candidates, limits, relaxation)
     value = search.try_units(units).objective
     start = relaxation.first_start(search.candidates, refit(objective, np.empty(0, dtype=np.intp)).bias)
-    return certificate_of(search.run(start), objective, columns, value, loss, C)
+    return certificate_of(search.run(start, state=state), objective, columns, value, loss, C)
 
 
 def _usual_loss(task: str) -> str:

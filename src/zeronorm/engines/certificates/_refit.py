@@ -9,13 +9,15 @@ from scipy.linalg import cho_factor, cho_solve
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import as_design
-from zeronorm.engines.certificates._bounds import UNIT_ROUNDOFF, Objective
+from zeronorm.engines.certificates._bounds import UNIT_ROUNDOFF, CompetingUnits, Objective
+from zeronorm.engines.certificates._relaxation import Relaxation, Start
 from zeronorm.solvers.linear import HingeLoss, LinearProblem, Way, solve
 
 NEWTON_STEPS = 100
 DECREMENT = 1e-15  # predicted decrease, relative to the objective, at which Newton's method ends
 HALVINGS = 40
 SVM_TOLERANCE = 1e-10
+PRECISION_AT_BOUND = 1e-9  # relative, of a model whose weights reach their bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,29 @@ class Refit:
     alpha: FloatArray
 
 
+def trained(relaxation: Relaxation, columns: IntArray) -> Refit:
+    """The best model on whole units with no weight above the bound of the objective."""
+    objective, units = relaxation.objective, relaxation.units
+    free = refit(objective, columns)
+    if not np.isfinite(objective.max_weight):
+        return free
+    sums = np.bincount(units.code[columns], np.sum(free.weights**2, axis=1), units.sizes.size)
+    excess = np.sqrt(sums / units.sizes) / objective.max_weight
+    if excess.max() <= 1.0:
+        return free
+    inside = np.isin(np.arange(units.sizes.size), units.code[columns])
+    family = CompetingUnits(units, columns.size, inside, np.zeros_like(inside))
+    weights = free.weights / np.maximum(excess, 1.0)[units.code[columns], None]
+    start = Start(np.flatnonzero(inside), columns, weights, free.bias, 1.0, np.zeros_like(free.alpha))
+    found = relaxation.solve(family, start, tol=PRECISION_AT_BOUND)
+    X, weights, bias = objective.design.block(columns), found.weights[np.argsort(found.columns)], found.bias
+    if relaxation.store.keeps_gram:  # its columns are centred
+        bias = objective.cost @ (objective.targets - X @ weights) / objective.cost.sum()
+    return Refit(columns, weights, bias, _rounded_up(objective, X, weights, bias), found.dual.alpha)
+
+
 def refit(objective: Objective, columns: IntArray) -> Refit:
-    """Minimise the objective over weights of these columns and the bias."""
+    """Minimise the objective over weights of these columns and the bias, whatever the bound of the weights."""
     X = objective.design.block(columns)
     if objective.loss.is_smooth:
         found = [_newton(objective, X, c) for c in range(objective.targets.shape[1])]
@@ -42,11 +65,14 @@ def refit(objective: Objective, columns: IntArray) -> Refit:
         alpha = objective.dual_at(X @ weights + bias)
     else:
         weights, bias, alpha = _svms(objective, X)
+    return Refit(columns, weights, bias, _rounded_up(objective, X, weights, bias), alpha)
+
+
+def _rounded_up(objective: Objective, X: FloatArray, weights: FloatArray, bias: FloatArray) -> float:
     # Rounding of the decision values changes each loss by at most its largest slope times their error; one unit of
     # roundoff per feature and sample is more than all of it.
-    error = (len(X) + columns.size + 8) * UNIT_ROUNDOFF
-    value = objective.value(X @ weights + bias, weights) * (1.0 + 4.0 * error)
-    return Refit(columns, weights, bias, value, alpha)
+    error = (len(X) + len(weights) + 8) * UNIT_ROUNDOFF
+    return objective.value(X @ weights + bias, weights) * (1.0 + 4.0 * error)
 
 
 def _newton(objective: Objective, X: FloatArray, model: int) -> tuple[FloatArray, float]:

@@ -13,14 +13,16 @@ the columns that are missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
+from zeronorm.design._chunked import DEFAULT_MEMORY_BUDGET
 from zeronorm.engines.certificates._bounds import CompetingUnits, DualBound, Objective, Units
+from zeronorm.engines.certificates._columns import ColumnsInUse
 from zeronorm.engines.certificates._conjugates import DualLoss, SquaredError
 from zeronorm.engines.certificates._kernels import descend_at_size, shares
 
@@ -43,7 +45,6 @@ WIDTHS = (
     0.1,
 )  # over which the kink of the hinge loss is rounded, from round to round
 FLAT = 1e-2  # least curvature of a loss in the quadratic model, relative to the largest possible
-STORED_COLUMNS = 4000  # columns in memory; the products of all pairs of them take 128 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,64 +85,6 @@ class Start:
         )
 
 
-class ColumnsInUse:
-    """Columns in memory, in the order in which they were first used, and their products with each other."""
-
-    def __init__(self, objective: Objective) -> None:
-        self.objective = objective
-        self._index = np.full(objective.design.n_features, -1, dtype=np.intp)
-        self._n = 0
-        self._columns = np.empty((0, objective.design.n_samples))  # one per row
-        self._gram = np.empty((0, 0))
-        # With a quadratic loss the Hessian is the same at every point.
-        self.keeps_gram = isinstance(objective.loss, SquaredError)
-
-    def _rows(self, columns: IntArray) -> IntArray:
-        """Where the columns are stored, after reading those that are missing."""
-        missing = columns[self._index[columns] < 0]
-        if missing.size:
-            if self._n and self._n + missing.size > STORED_COLUMNS:
-                self._index[:] = -1
-                self._n, missing = 0, columns
-            self._reserve(self._n + missing.size)
-            self._read(missing)
-        return self._index[columns]
-
-    def _reserve(self, count: int) -> None:
-        if count <= len(self._columns):
-            return
-        capacity = max(count, min(2 * len(self._columns), STORED_COLUMNS))
-        kept, gram = self._columns[: self._n], self._gram[: self._n, : self._n]
-        self._columns = np.empty((capacity, self.objective.design.n_samples))
-        self._columns[: self._n] = kept
-        if self.keeps_gram:
-            self._gram = np.empty((capacity, capacity))
-            self._gram[: self._n, : self._n] = gram
-
-    def _read(self, missing: IntArray) -> None:
-        cost, first, last = self.objective.cost, self._n, self._n + missing.size
-        new = self.objective.design.block(missing).T
-        if self.keeps_gram:
-            new -= ((new @ cost) / cost.sum())[:, None]  # the best bias follows the weights
-        self._columns[first:last] = new
-        if self.keeps_gram:
-            products = self._columns[:last] @ (new * cost).T
-            self._gram[:last, first:last] = products
-            self._gram[first:last, :last] = products.T
-        self._index[missing] = np.arange(first, last)
-        self._n = last
-
-    def block(self, columns: IntArray) -> FloatArray:
-        """The columns, centred if their products are kept."""
-        rows = self._rows(columns)
-        return self._columns[rows].T
-
-    def gram(self, columns: IntArray) -> FloatArray:
-        """Their weighted products."""
-        rows = self._rows(columns)
-        return self._gram[rows[:, None], rows]
-
-
 class Relaxation:
     """Solves relaxations of one objective for families of subsets.
 
@@ -160,15 +103,26 @@ class Relaxation:
         self.deadline = deadline
         self.store = ColumnsInUse(objective)
         self.n_passes = 0
+        self.was_interrupted = False
         self._remaining: tuple[IntArray, Design] | None = None
 
     def begin(self, deadline: Callable[[], bool]) -> None:
         """Consider all columns again, for another search, which ends at this deadline."""
-        self._remaining, self.deadline = None, deadline
+        self._remaining, self.deadline, self.was_interrupted = None, deadline, False
+
+    @property
+    def must_end(self) -> bool:
+        """Whether no time is left, or Ctrl-C was pressed."""
+        return self.was_interrupted or self.deadline()
 
     def restrict(self, units: IntArray) -> None:
-        """Consider only these units from now on; their columns are kept together for the passes over the data."""
+        """Consider only these units from now on; their columns are kept together for the passes over the data.
+
+        While they would take more memory than blocks of data on disk may, all columns are considered.
+        """
         columns = self.units.columns(units)
+        if 8 * self.objective.design.n_samples * columns.size > DEFAULT_MEMORY_BUDGET:
+            return
         if self._remaining is None or columns.size < 0.7 * self._remaining[0].size:
             self._remaining = (columns, self.objective.design.take(columns).in_memory())
 
@@ -182,7 +136,7 @@ class Relaxation:
         def products(alpha: FloatArray) -> FloatArray:
             q = np.zeros(self.units.code.size)
             q[columns] = self.objective.squared_products(alpha, columns, design)
-            return self.units.sums(q)
+            return self.units.gains(q, self.objective.max_weight)
 
         return DualBound.from_products(self.objective, alpha, products)
 
@@ -203,8 +157,23 @@ class Relaxation:
     ) -> Relaxed:
         """Maximise the bound for these subsets, until it reaches ``cutoff`` or is within ``tol`` of the best.
 
-        The bound returned is the best of all rounds.
+        The bound returned is the best of all rounds. After Ctrl-C it is that of the rounds so far, if there is one.
         """
+        best: Relaxed | None = None
+        try:
+            for best in self._rounds(candidates, start, cutoff, tol):  # noqa: B007
+                pass
+        except KeyboardInterrupt:
+            self.was_interrupted = True
+            if best is None:
+                raise
+        assert best is not None
+        return best
+
+    def _rounds(
+        self, candidates: CompetingUnits, start: Start, cutoff: float, tol: float
+    ) -> Iterator[Relaxed]:
+        """The best solution so far, after each pass over the data."""
         state = _Restricted.begin(self, candidates, start)
         best: Relaxed | None = None
         alpha = start.alpha
@@ -218,9 +187,10 @@ class Relaxation:
             before = -np.inf if best is None else best.bound
             if best is None or bound > best.bound:
                 best = state.result(bound, dual, n_rounds)
+            yield best
             missing = state.violators(dual)
             value = state.value(self.objective.loss)
-            if bound >= cutoff or self.deadline():
+            if bound >= cutoff or self.must_end:
                 break
             # In a node it is enough to leave a tenth of what is missing to the cutoff.
             enough = max(tol * value, UNDECIDED * (min(cutoff, value) - best.bound))
@@ -230,8 +200,6 @@ class Relaxation:
             if not (missing.size or progress) or value - best.bound <= enough:
                 break
             state.extend(missing)
-        assert best is not None
-        return best
 
 
 @dataclass(eq=False)
@@ -274,6 +242,7 @@ class _Restricted:
         self.units = units
         self.starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
         self.sizes = features.sizes[units].astype(np.float64)
+        self.reach = self.relaxation.objective.max_weight * np.sqrt(self.sizes)
         self.inside = self.candidates.inside[units]
         nothing = np.zeros(self.bias.size)
         self.weights = np.array([known.get(c, nothing) for c in self.columns.tolist()]).reshape(
@@ -334,6 +303,7 @@ class _Restricted:
             self._steepness(H),
             self.sizes,
             self.inside,
+            self.reach,
             float(self.candidates.room),
             self.multiplier,
             PRECISION * scale,
@@ -426,6 +396,9 @@ class _Restricted:
         with np.errstate(divide="ignore", invalid="ignore"):
             theta = np.where(left > 0.0, rest / left, np.inf)
         first = int(np.argmax(np.append(r, 0.0) <= theta))
+        largest = self.relaxation.objective.max_weight
+        if theta[first] > largest:  # the sum of the smallest indicators, r / largest, exceeds the room
+            return fixed + 0.5 * largest * float(rest[0])
         squares = 0.5 * float(np.sum(size[:first] * r[:first] ** 2))
         return fixed + squares + 0.5 * float(rest[first]) ** 2 / float(left[first])
 
@@ -434,10 +407,10 @@ class _Restricted:
     def violators(self, dual: DualBound) -> IntArray:
         """Units not in use whose value exceeds the smallest of those that are chosen, the largest first."""
         last, _ = self.candidates.thresholds(dual.q)
-        density = np.where(self.candidates.free, dual.q / self.relaxation.units.sizes, -1.0)
-        density[self.units] = -1.0
+        density = dual.q if self.relaxation.units.are_single else dual.q / self.relaxation.units.sizes
         limit = min(2.0 * self.multiplier, last) * (1.0 + VIOLATION)
         found = np.flatnonzero(density > limit)
+        found = np.setdiff1d(found[self.candidates.free[found]], self.units, assume_unique=True)
         count = max(FEWEST_ADDED, self.units.size // 4)
         if found.size > count:
             found = found[np.argpartition(-density[found], count - 1)[:count]]
@@ -446,7 +419,12 @@ class _Restricted:
     def result(self, bound: float, dual: DualBound, n_rounds: int) -> Relaxed:
         """The present solution."""
         z = shares(
-            np.ascontiguousarray(self.weights.T), self.starts, self.sizes, self.inside, self.multiplier
+            np.ascontiguousarray(self.weights.T),
+            self.starts,
+            self.sizes,
+            self.inside,
+            self.reach,
+            self.multiplier,
         )
         return Relaxed(
             bound, dual, self.units, z, self.columns, self.weights, self.bias, self.multiplier, n_rounds

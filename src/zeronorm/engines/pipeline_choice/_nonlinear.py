@@ -37,7 +37,9 @@ COSTS, GAMMA_FACTORS = (1.0, 10.0), (0.25, 1.0, 4.0)
 # over all of them. On 80 simulated linear data sets the first repeat exceeded one standard error 15 times and two of
 # them 3 times; eleven of the twelve nonlinear problems are ahead by 2.8 to 100 of them.
 CLEARLY = 2.0
-HOPELESS = 1.0  # standard errors by which the first Gaussian SVM may be worse for the others to be tried
+# The first Gaussian SVM may be worse by so many standard errors for others to be tried, and the best must be better by
+# so many for all sizes to be scored: sonar has its best size, all 60 features, beyond the sizes of the screening.
+PROMISING = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def nonlinear_order(relief: Any, problem: Problem, target: NDArray[Any], rows: I
     return np.concatenate([first[again], order[SHORTLIST:]])
 
 
-def clearly_better_pipeline(
+def promising_pipeline(
     plan: FoldPlan,
     ranked: list[Paths],
     splits: list[Split],
@@ -86,14 +88,14 @@ def clearly_better_pipeline(
     n_jobs: int | None,
     wrap: Callable[[Any], Any] | None = None,
 ) -> Pipeline | None:
-    """The best pipeline with a Gaussian SVM if it is clearly better than the linear one; or None.
+    """The best pipeline with a Gaussian SVM if it is better than the linear one by a standard error; or None.
 
     ``linear`` are the scores of the linear pipeline at its best size, one per fold. In the first stage one Gaussian SVM
     scores a few sizes of every ranking; the consensus is kept unless relief is better by more than one standard error.
     The search ends if the best is worse than the linear pipeline by more than one standard error; otherwise its C and
-    the width of its kernel are varied at the sizes around the best one.
+    the width of its kernel are varied at the sizes around the best one. Its scores at all sizes then decide.
     """
-    sizes = tuple(size for size in SCREENED_SIZES if size in plan.sizes) or plan.sizes
+    sizes = tuple(size for size in plan.sizes if size in SCREENED_SIZES or size == plan.sizes[-1])
     weight = class_weight_for(plan.metrics[0])
 
     def scores(predictor: Any, sizes: tuple[int | None, ...], rankings: list[Paths]) -> dict[str, FloatArray]:
@@ -108,10 +110,10 @@ def clearly_better_pipeline(
     found = scores(first, sizes, ranked)
     at_best = {name: by_size[:, by_size.mean(axis=0).argmax()] for name, by_size in found.items()}
     name = max(at_best, key=lambda name: float(at_best[name].mean()))
-    if standard_errors_ahead(at_best[name], at_best[CONSENSUS]) <= 1.0:
+    if standard_errors_ahead(at_best[name], at_best[CONSENSUS]) <= PROMISING:
         name = CONSENSUS
     at = int(found[name].mean(axis=0).argmax())
-    if standard_errors_ahead(found[name][:, at], linear) < -HOPELESS:
+    if standard_errors_ahead(found[name][:, at], linear) < -PROMISING:
         return None
     near = sizes[max(0, at - 1) : at + 2]
     alone = [{name: paths[name]} for paths in ranked]
@@ -122,7 +124,7 @@ def clearly_better_pipeline(
         column = by_size[:, by_size.mean(axis=0).argmax()]
         if column.mean() > top.mean():
             best, top = other, column
-    return Pipeline(name, best) if standard_errors_ahead(top, linear) > CLEARLY else None
+    return Pipeline(name, best) if standard_errors_ahead(top, linear) > PROMISING else None
 
 
 def standard_errors_ahead(scores: FloatArray, others: FloatArray, n_folds: int | None = None) -> float:

@@ -23,7 +23,8 @@ class Substitute:
     p_value : of its association with the target given the other selected features, adjusted by Holm.
     p_left : of the hypothesis that at most a fiftieth of what the selected feature adds is left once this one is given
         too, adjusted by Holm; above the level.
-    p_loss : of the hypothesis that more than the accepted share is left, adjusted by Holm; at most the level.
+    p_loss : of the hypothesis that more than the accepted share is left, the largest of those of all candidates that
+        are at least as correlated; at most the level.
     error : value of the metric with it in place of the selected feature, on the same folds.
     """
 

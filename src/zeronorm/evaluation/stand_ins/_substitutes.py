@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zeronorm._types import IntArray, written
+from zeronorm._types import FloatArray, IntArray, written
 from zeronorm.design import as_design
 from zeronorm.evaluation.stand_ins._answers import (
     MOST_SIGNATURES,
@@ -21,10 +21,11 @@ from zeronorm.evaluation.stand_ins._answers import (
 from zeronorm.evaluation.stand_ins._swaps import Swaps, values_on_folds
 from zeronorm.evaluation.stand_ins._tests import Tested, run_tests
 from zeronorm.resampling._metrics import as_metric, parse_metrics
+from zeronorm.resampling.survival._curves import nelson_aalen
 from zeronorm.selection._sample_groups import group_means
-from zeronorm.selection.target import TASKS
+from zeronorm.selection.target import TASKS, Real, Target, TimeToEvent
 
-SERVED = ("classification", "regression")
+SERVED = ("classification", "regression", "survival")
 LEVEL = 0.05
 LARGEST_LOSS = 0.25  # of what a feature adds; a correlation of 0.87 with it, given the others, loses as much
 MOST_SWAPS = 30  # substitutes of one feature whose error is measured, and unclear ones that are named
@@ -42,6 +43,7 @@ def substitutes(
     estimator: Any = None,
     metric: Any = None,
     groups: Any = None,
+    adjust: ArrayLike = (),
     feature_names: Sequence[str] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -57,20 +59,23 @@ def substitutes(
     4. the samples are enough to have seen it if more than ``largest_loss`` were left (else it cannot be told),
     5. and the error with f in place of j is within one standard error of that with j, on the same folds.
 
-    The tests are those of partial correlations (of several columns for more than two classes), corrected by Holm over
-    the candidates: features with a correlation of at least 0.5 with j given the others, up to the 100 most correlated.
+    The tests are those of partial correlations (of several columns for more than two classes). The candidates are
+    features with a correlation of at least 0.5 with j given the others, up to the 100 most correlated. The tests are
+    corrected by Holm over them, those of the loss in the order of the correlations, until one is not rejected.
     Effects that features have only together are not seen. With ``groups``, means of the samples of each group are
-    tested. The selection itself used the same samples, which favours j.
+    tested. With ``adjust`` covariates are given in all tests and are in every model. For times to an event the tests
+    are those of martingale residuals (observed less expected events, where all samples are alike). The selection itself
+    used the same samples, which favours j.
 
     Parameters
     ----------
     X : array-like, sparse matrix, data frame or Design
         All features, without missing values.
     y : array-like
-        Labels, or real targets with ``task="regression"``.
+        Labels, real targets with ``task="regression"``, or times and events with ``task="survival"``.
     support : selector, mask or array of int
         The selected features; a fitted selector has them.
-    task : {"classification", "regression"}, default='classification'
+    task : {"classification", "regression", "survival"}, default='classification'
         What y holds.
     level : float, default=0.05
         Level of the tests.
@@ -84,6 +89,8 @@ def substitutes(
         The metric. None: the first of those of ``evaluate``.
     groups : array-like or None, default=None
         One label per sample, where samples belong together.
+    adjust : array-like of int, default=()
+        The columns of X that are covariates.
     feature_names : sequence of str or None, default=None
         Names of the features. None: those of X, or x0, x1, ….
     random_state : int, default=0
@@ -107,22 +114,20 @@ def substitutes(
     >>> print(substitutes(X, y, [0, 1]).features[0].sentence())
     x0 can be replaced by x7.
     """
-    design, y = as_design(X), np.asarray(y)
+    design, y = as_design(X), TimeToEvent.prepared(y) if task == TimeToEvent.task else np.asarray(y)
     chosen = _checked_support(support, design.n_features)
     _check_shares(level=level, largest_loss=largest_loss)
     if len(y) != design.n_samples:
         raise ValueError(f"y has {len(y)} values, but X has {design.n_samples} samples.")
     if task not in SERVED:
-        raise ValueError(
-            f"The 'task' parameter must be {' or '.join(map(repr, SERVED))}. Got {written(task)} instead."
-        )
+        raise ValueError(f"The 'task' parameter must be one of {SERVED}. Got {written(task)} instead.")
     names = _names(feature_names, design)
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and len(groups) != design.n_samples:
         raise ValueError(f"'groups' has {len(groups)} entries, but X has {design.n_samples} samples.")
-    means, labels = (None, y) if groups is None else group_means(groups, y, TASKS[task].has_classes)
-    target = TASKS[task].encode(labels, "substitutes").columns()
-    tested = run_tests(design, chosen, target, means or np.asarray, level, largest_loss)
+    covariates = _checked_adjust(adjust, design.n_features, chosen)
+    collapse, target = independent_samples(y, TASKS[task], groups)
+    tested = run_tests(design, chosen, target, collapse, level, largest_loss, covariates)
     measured = as_metric(metric) if metric is not None else parse_metrics(None, TASKS[task])[0]
     values_of = values_on_folds(
         design,
@@ -132,6 +137,7 @@ def substitutes(
         estimator=estimator,
         groups=groups,
         task=task,
+        adjust=covariates,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -156,6 +162,22 @@ def substitutes(
     )
 
 
+def independent_samples(
+    y: Any, target: type[Target], groups: Any
+) -> tuple[Callable[[FloatArray], FloatArray], FloatArray]:
+    """The columns of the target that are tested, one row per independent sample, and the function from columns of all
+    samples to such rows: with sample groups their means.
+
+    Times to an event become martingale residuals, which are observed less expected events where all samples are alike.
+    """
+    if issubclass(target, TimeToEvent):
+        encoded = target.encode(y, "substitutes")
+        y = encoded.event - nelson_aalen(encoded.event, encoded.time)(encoded.time)
+        target = Real
+    means, y = (np.asarray, y) if groups is None else group_means(groups, y, target.has_classes)
+    return means, target.encode(y, "substitutes").columns()
+
+
 # -- Input ----------------------------------------------------------------------------------------------------------
 
 
@@ -170,6 +192,17 @@ def _checked_support(support: Any, n_features: int) -> IntArray:
             f"{n_features} features, with at least one. Got {written(support)} instead."
         )
     return found.astype(np.intp)
+
+
+def _checked_adjust(adjust: ArrayLike, n_features: int, support: IntArray) -> IntArray:
+    found = np.asarray(adjust if np.size(adjust) else [], dtype=np.intp)
+    others = np.setdiff1d(np.arange(n_features), support)
+    if found.ndim != 1 or not np.isin(found, others).all() or len(np.unique(found)) < found.size:
+        raise ValueError(
+            f"The 'adjust' parameter must hold different positions from 0 to {n_features - 1} that are not selected. "
+            f"Got {written(adjust)} instead."
+        )
+    return found
 
 
 def _check_shares(**shares: float) -> None:

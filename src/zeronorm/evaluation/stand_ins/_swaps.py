@@ -87,17 +87,22 @@ class Swaps:
 
 
 def values_on_folds(design: Design, y: NDArray[Any], metric: Metric, **options: Any) -> Values:
-    """The function that measures lists of features, all on the same folds; ``options`` are those of ``evaluate``."""
+    """The function that measures lists of features, all on the same folds.
+
+    ``options`` are those of ``evaluate``, and ``adjust``, columns that every list has beside it.
+    """
     task, groups, cv = options["task"], options["groups"], options.pop("cv")
+    adjust = np.asarray(options.pop("adjust", ()), dtype=np.intp)
     splits = make_splits(cv, y, groups, target=TASKS[task], seed=options["random_state"], least_per_fold=1)
 
     def values_of(lists: Sequence[tuple[int, ...]]) -> FloatArray:
         columns = np.unique([index for each in lists for index in each])
+        covariates = columns.size + np.arange(adjust.size)  # they follow the features
         ranked = {
-            str(number): KnownPath(_path(np.searchsorted(columns, each), columns.size))
+            str(number): KnownPath(_path(np.searchsorted(columns, each), columns.size).beside(covariates))
             for number, each in enumerate(lists)
         }
-        X = design.block(columns)
+        X = design.block(np.append(columns, adjust))
         records = evaluate(ranked, X, y, cv=splits, sizes=[len(lists[0])], metrics=[metric], **options)
         values = np.array(columns_of(records)[metric.name], dtype=np.float64)
         return values.reshape(len(lists), -1)

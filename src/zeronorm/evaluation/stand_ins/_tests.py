@@ -12,6 +12,7 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._error_control import adjust_p_values
 from zeronorm.evaluation.stand_ins._conditional import (
+    SAME_DIRECTION,
     GivenColumns,
     TakeOver,
     orthonormal,
@@ -25,6 +26,7 @@ NEGLIGIBLE = (
 LEAST_CORRELATION = 0.5  # with the selected feature, given the others, of a feature that is tested
 MOST_COVERS = 8  # selected features that are tried as those that cover another
 MOST_CANDIDATES = 100  # tested for one selected feature, the most correlated first
+NO_COLUMNS = np.empty(0, dtype=np.intp)
 VALUES_AT_ONCE = 1 << 24  # of the products with all features, 128 MiB
 
 
@@ -42,9 +44,9 @@ class Tested:
     n_correlated : number of features that are correlated with it, given the others.
     candidates : those that were tested.
     found : the statistics of the candidates; None where there are none.
-    p_candidates, p_left, p_loss : adjusted by Holm over the candidates, of the hypotheses that a candidate is not
-        associated with the target given the others; that at most a negligible share of what the feature adds is left
-        once the candidate is given; that more than the accepted share is left.
+    p_candidates, p_left, p_loss : adjusted over the candidates, of the hypotheses that a candidate is not associated
+        with the target given the others; that at most a negligible share of what the feature adds is left once the
+        candidate is given (both by Holm); that more than the accepted share is left (by a fixed sequence).
     """
 
     index: int
@@ -82,6 +84,7 @@ def run_tests(
     collapse: Callable[[FloatArray], FloatArray],
     level: float,
     largest_loss: float,
+    adjust: IntArray = NO_COLUMNS,
 ) -> list[Tested]:
     """The tests of all selected features.
 
@@ -93,48 +96,61 @@ def run_tests(
     collapse : from columns of all samples to those of independent samples, such as means of sample groups.
     level : of each family of tests.
     largest_loss : share of what a feature adds that may be left once a substitute is given.
+    adjust : columns that are always given too, the covariates.
     """
-    selected = design.block(support)
-    correlated = _correlated(design, support, standardized(selected))
+    selected = design.block(np.append(support, adjust))
+    k, n_features = len(support), design.n_features - len(adjust)
+    correlated = _correlated(design, support, adjust, standardized(selected))
     values = collapse(selected)
-    k = len(support)
     given = [GivenColumns.of(np.delete(values, at, axis=1), target) for at in range(k)]
     alone = [take_over(given[at], values[:, at], values[:, :0]) for at in range(k)]
-    p_values = np.minimum(1.0, design.n_features * np.array([each.p_alone for each in alone]))
+    p_values = np.minimum(1.0, n_features * np.array([each.p_alone for each in alone]))
     tested = []
     for at in range(k):
         candidates, n_correlated = correlated[at]
         is_shown = p_values[at] <= level
-        found, holm = None, np.ones((3, 0))
+        found, adjusted = None, [np.ones(0)] * 3
         if is_shown and candidates.size:
             found = take_over(given[at], values[:, at], collapse(design.block(candidates)))
-            p = (found.p_candidates, found.p_at_most(NEGLIGIBLE), found.p_at_least(largest_loss))
-            holm = np.array([adjust_p_values(each, "holm") for each in p])
-        cover = [] if is_shown else _cover(values, target, at, level)
+            p_values_of = (found.p_candidates, found.p_at_most(NEGLIGIBLE))
+            adjusted = [adjust_p_values(each, "holm") for each in p_values_of]
+            adjusted.append(in_sequence(found.p_at_least(largest_loss)))
+        cover = [] if is_shown else _cover(values, k, target, at, level)
         tested.append(
             Tested(
                 index=int(support[at]),
                 p_value=float(p_values[at]),
                 dof=given[at].dof,
-                n_features=design.n_features,
+                n_features=n_features,
                 covered_by=tuple(int(support[other]) for other in cover),
                 n_correlated=n_correlated,
                 candidates=candidates if is_shown else candidates[:0],
                 found=found,
-                p_candidates=holm[0],
-                p_left=holm[1],
-                p_loss=holm[2],
+                p_candidates=adjusted[0],
+                p_left=adjusted[1],
+                p_loss=adjusted[2],
             )
         )
     return tested
 
 
-def _correlated(design: Design, support: IntArray, selected: FloatArray) -> list[tuple[IntArray, int]]:
+def in_sequence(p_values: FloatArray) -> FloatArray:
+    """P-values of hypotheses that are tested one after the other, each at the full level, until one is not rejected.
+
+    The order must not depend on the target (fixed sequence, Westfall & Krishen 2001). Here it is that of the
+    correlations: what a copy does not take over, a feature that is less alike does not either.
+    """
+    return np.asarray(np.maximum.accumulate(p_values))
+
+
+def _correlated(
+    design: Design, support: IntArray, adjust: IntArray, selected: FloatArray
+) -> list[tuple[IntArray, int]]:
     """For each selected feature, the others that are correlated with it given the rest, and their number.
 
-    One pass over the data: products with a basis of the selected features give all partial correlations.
+    One pass over the data: products with a basis of the selected features and covariates give all partial correlations.
     """
-    n, k = selected.shape
+    n, k = len(selected), len(support)
     basis = orthonormal(selected)
     rest = [_rest_in(basis, selected, at) for at in range(k)]  # coordinates of each, given the others
     found: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in range(k)]
@@ -143,11 +159,12 @@ def _correlated(design: Design, support: IntArray, selected: FloatArray) -> list
         stop = min(start + width, design.n_features)
         products = whole.take(slice(start, stop)).transpose_dot(basis)
         unexplained = np.maximum(n - np.einsum("ij,ij->i", products, products), 0.0)
-        unexplained[np.isin(np.arange(start, stop), support)] = np.inf
+        unexplained[np.isin(np.arange(start, stop), [*support, *adjust])] = np.inf
         for at, direction in enumerate(rest):
             part = products @ direction
-            with np.errstate(invalid="ignore"):
-                correlation = np.abs(part) / np.sqrt(unexplained + part**2)
+            left = unexplained + part**2  # of the column, given the other selected ones
+            with np.errstate(invalid="ignore", divide="ignore"):
+                correlation = np.where(left > SAME_DIRECTION * n, np.abs(part) / np.sqrt(left), 0.0)
             above = np.flatnonzero(correlation >= LEAST_CORRELATION)
             found[at].append((above + start, correlation[above]))
     return [_strongest(parts) for parts in found]
@@ -168,11 +185,11 @@ def _strongest(parts: list[tuple[IntArray, FloatArray]]) -> tuple[IntArray, int]
     return indices[order].astype(np.intp), len(indices)
 
 
-def _cover(values: FloatArray, target: FloatArray, at: int, level: float) -> list[int]:
+def _cover(values: FloatArray, k: int, target: FloatArray, at: int, level: float) -> list[int]:
     """The fewest of the most similar selected features without which this one is significant; empty if none suffice."""
     scaled = standardized(values)
     similarity = np.abs(scaled.T @ scaled[:, at]) / len(scaled)
-    similarity[at] = 0.0
+    similarity[at], similarity[k:] = 0.0, 0.0  # neither itself nor covariates
     alike = np.argsort(-similarity, kind="stable")[:MOST_COVERS]
     alike = alike[similarity[alike] >= LEAST_CORRELATION]
     for count in range(1, len(alike) + 1):

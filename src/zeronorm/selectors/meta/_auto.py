@@ -24,9 +24,9 @@ from zeronorm.engines.pipeline_choice._nonlinear import (
     CONSENSUS,
     RELIEF,
     Pipeline,
-    clearly_better_pipeline,
     is_searched,
     nonlinear_order,
+    promising_pipeline,
     standard_errors_ahead,
 )
 from zeronorm.engines.pipeline_choice._units import STEP, ProblemInUnits, chosen_units, in_units
@@ -422,7 +422,7 @@ class AutoSelector(SplittingSelector):
         wrap = usual.around if isinstance(usual, InUnits) else None
         found: Pipeline | None = Pipeline(RELIEF, self.estimator)
         if self.estimator is None:
-            found = clearly_better_pipeline(plan, ranked, splits, known, self.n_jobs, wrap)
+            found = promising_pipeline(plan, ranked, splits, known, self.n_jobs, wrap)
         if found is None:
             return None
         candidate = self._candidate(found, plan, ranked, splits, problem)

@@ -13,11 +13,12 @@ from zeronorm._types import FloatArray, IntArray
 from zeronorm.engines._cost import known_cost
 from zeronorm.engines._sparse_paths import entry_scores, first_copies
 from zeronorm.engines.certificates._bounds import Objective
-from zeronorm.engines.certificates._branching import Limits, Proof, ProofStatus, SubsetProof
+from zeronorm.engines.certificates._branching import SubsetProof
 from zeronorm.engines.certificates._certificate import Certificate, all_subsets, certificate_of
 from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._gap import automatic_cost
-from zeronorm.engines.certificates._refit import refit
+from zeronorm.engines.certificates._proof import Limits, Proof, ProofStatus
+from zeronorm.engines.certificates._refit import refit, trained
 from zeronorm.engines.certificates._relaxation import Relaxation, Start
 from zeronorm.engines.logistic_exchanges._splicing import best_subsets
 from zeronorm.engines.logistic_exchanges._subsets import LogisticSubsets
@@ -97,10 +98,16 @@ class BestSubset(WeightedSelector):
     C
         "auto": 10 divided by the number of samples (the sum of their weights), which shrinks the weight of one feature
         by about a tenth in least squares.
+    max_weight
+        None: no bound. With a bound the best of the models that keep it is sought, and proved much sooner; with several
+        classes it bounds the root of the sum of their squares, with feature groups that of their mean over the group.
     gap_tol
         0: the search of a size ends only at the optimum.
     time_limit
         Most of it is for the requested size; other sizes have at most 50 nodes each.
+    warm_start
+        Continue the searches of the last ``fit``, which must have had the same data, loss and C; ``max_nodes`` includes
+        the nodes of the last one.
     max_features
         All other features follow by their single effects. None: ``n_features_to_select``, else 10.
 
@@ -114,6 +121,8 @@ class BestSubset(WeightedSelector):
         How much smaller the objective of another subset of the selected size can be, relative to that of this one.
     C_ : float
         The ``C`` that was used.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search; what was found until then is kept.
 
     Examples
     --------
@@ -131,6 +140,7 @@ class BestSubset(WeightedSelector):
 
     certificates_: dict[int, Certificate]
     C_: float
+    interrupted_: bool
 
     def __init__(
         self,
@@ -138,11 +148,13 @@ class BestSubset(WeightedSelector):
         *,
         loss: Literal["auto", "squared_error", "hinge", "squared_hinge", "logistic"] = "auto",
         C: float | Literal["auto"] = "auto",
+        max_weight: float | None = None,
         task: Literal["classification", "regression"] = "classification",
         gap_tol: float = 0.0,
         time_limit: float = 60.0,
         max_nodes: int = 100_000,
         max_features: int | None = None,
+        warm_start: bool = False,
         standardize: bool = True,
         estimator: Any = None,
         feature_groups: Any = None,
@@ -152,11 +164,13 @@ class BestSubset(WeightedSelector):
         self.n_features_to_select = n_features_to_select
         self.loss = loss
         self.C = C
+        self.max_weight = max_weight
         self.task = task
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.max_nodes = max_nodes
         self.max_features = max_features
+        self.warm_start = warm_start
         self.standardize = standardize
         self.estimator = estimator
         self.feature_groups = feature_groups
@@ -196,13 +210,17 @@ class BestSubset(WeightedSelector):
             problem.around_zero().target.columns(),
             self.C_ * weight,
             dual_loss(self._certified_loss()),
+            self.max_weight or np.inf,
         )
         # The matrices are small: one thread is faster than several, and gives the same rounding everywhere.
         with one_thread_for_products():
             search = _PathSearch(self, problem, objective)
-            proofs = search.run()
+            proofs = search.run(
+                self.certificates_ if self.warm_start and hasattr(self, "certificates_") else {}
+            )
+            self.interrupted_ = any(proof.was_interrupted for proof in proofs.values())
             if problem.feature_groups is None:
-                proofs = _with_first_copies(problem, objective, proofs)
+                proofs = _with_first_copies(problem, search.relaxation, proofs)
             alone = objective.squared_products(objective.balanced(search.empty.alpha))
         self.certificates_ = {
             size: certificate_of(
@@ -250,8 +268,8 @@ class _PathSearch:
         self.begun = time.monotonic()
         self.empty = refit(objective, _NOTHING)
 
-    def run(self) -> dict[int, Proof]:
-        """The proof for each size, ascending."""
+    def run(self, earlier: dict[int, Certificate]) -> dict[int, Proof]:
+        """The proof for each size, ascending; ``earlier`` ones are continued. After Ctrl-C, of the sizes so far."""
         sizes = self._sizes()
         wanted = self.problem.n_features_to_select
         order = sorted(sizes, key=lambda k: (k != wanted, -k))
@@ -260,10 +278,10 @@ class _PathSearch:
         with self.problem.progress.task("Best subsets", len(sizes)) as advance:
             for done, k in enumerate(order):
                 near = min(proofs, key=lambda size: abs(size - k), default=None)
-                proofs[k] = self._one_size(
-                    k, len(order) - done, self.empty.bias, seeds, proofs.get(near or 0)
-                )
+                proofs[k] = self._one_size(k, len(order) - done, seeds, proofs.get(near or 0), earlier.get(k))
                 advance(1, f"{k} features: gap {100.0 * proofs[k].gap:.1f} %")
+                if proofs[k].was_interrupted:
+                    break
         return dict(sorted(proofs.items()))
 
     def _sizes(self) -> list[int]:
@@ -277,7 +295,7 @@ class _PathSearch:
         return list(sizes)
 
     def _one_size(
-        self, k: int, n_left: int, bias: FloatArray, seeds: list[IntArray], near: Proof | None
+        self, k: int, n_left: int, seeds: list[IntArray], near: Proof | None, earlier: Certificate | None
     ) -> Proof:
         left = self.begun + self.owner.time_limit - time.monotonic()
         share = SHARE_OF_REQUESTED if k == self.problem.n_features_to_select and n_left > 1 else 1.0 / n_left
@@ -288,11 +306,18 @@ class _PathSearch:
         candidates = all_subsets(self.objective, self.problem.feature_groups, k, self.problem.always_keep)
         self.relaxation.begin(limits.is_over)
         search = SubsetProof(self.objective, units, candidates, limits, self.relaxation)
-        start = self.relaxation.first_start(search.candidates, bias) if near is None else Start.at(near.root)
+        state = None
+        if earlier is not None:
+            state = earlier.state_for(self.objective, k, self.owner._certified_loss(), self.owner.C_)
+        start = (
+            self.relaxation.first_start(search.candidates, self.empty.bias)
+            if near is None
+            else Start.at(near.root)
+        )
         fitting = [np.unique(units.code[s]) for s in seeds]
         if near is not None:
             fitting.append(search.rounded(search.candidates, _first(near, units.sizes.size)))
-        return search.run(start, [u for u in fitting if units.sizes[u].sum() <= k])
+        return search.run(start, [u for u in fitting if units.sizes[u].sum() <= k], state=state)
 
     def _seeds(self, largest: int) -> list[IntArray]:
         """Best subsets for the logistic loss, found by exchanges: good subsets for every loss of classes."""
@@ -309,7 +334,9 @@ class _PathSearch:
         return [fit.columns for fit in fits]
 
 
-def _with_first_copies(problem: Problem, objective: Objective, proofs: dict[int, Proof]) -> dict[int, Proof]:
+def _with_first_copies(
+    problem: Problem, relaxation: Relaxation, proofs: dict[int, Proof]
+) -> dict[int, Proof]:
     """The same proofs, with the first of equal columns in each subset; objectives do not change."""
     first = first_copies(problem.design)
     is_copied = np.bincount(first, minlength=first.size) > 1
@@ -323,7 +350,7 @@ def _with_first_copies(problem: Problem, objective: Objective, proofs: dict[int,
             chosen.append(np.setdiff1d(np.flatnonzero(first == code), kept)[:count])
         columns = np.sort(np.concatenate(chosen))
         same = np.array_equal(columns, proof.best.columns)
-        changed[size] = proof if same else replace(proof, best=refit(objective, columns))
+        changed[size] = proof if same else replace(proof, best=trained(relaxation, columns))
     return changed
 
 

@@ -17,9 +17,9 @@ from zeronorm import optimality_gap
 from zeronorm.datasets import make_linear_toy
 from zeronorm.design import as_design
 from zeronorm.engines.certificates._bounds import Objective
-from zeronorm.engines.certificates._branching import relative_gap
 from zeronorm.engines.certificates._conjugates import dual_loss
 from zeronorm.engines.certificates._gap import COST_OF_ALL
+from zeronorm.engines.certificates._proof import relative_gap
 from zeronorm.engines.certificates._refit import Refit, refit
 from zeronorm.evaluation import Metric
 from zeronorm.registry import get_method
