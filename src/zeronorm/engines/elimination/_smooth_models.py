@@ -55,31 +55,38 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
     feature j is removed and all other weights are refitted. Of equal features the later one is removed.
     """
     inverse = inverse_from(factor_of(square + penalty * np.eye(len(square))))
-    return _removed_last_to_first(inverse, inverse @ gradient)
+    left = np.empty(len(inverse), dtype=np.intp)
+    _remove_least_missed(inverse, inverse @ gradient, np.arange(len(inverse)), left)
+    return left
 
 
 @dividing_kernel
-def _removed_last_to_first(inverse: FloatArray, weights: FloatArray) -> IntArray:
-    """The features in reverse order of their removal; both arrays are overwritten by those of the last one left."""
-    n = len(inverse)
-    active, left, rise = np.arange(n), np.empty(n, dtype=np.intp), np.empty(n)
-    for size in range(n, 0, -1):
+def _remove_least_missed(inverse: FloatArray, weights: FloatArray, active: IntArray, left: IntArray) -> None:
+    """Write the features into ``left`` in reverse order of their removal; the other arrays are overwritten.
+
+    Only loops: an assignment of rows or ``min`` takes numba two seconds more to compile.
+    """
+    for size in range(left.shape[0], 0, -1):
+        k, smallest = 0, np.inf
         for i in range(size):
-            feature = active[i]
-            rise[i] = (weights[feature] ** 2).sum() / inverse[feature, feature]
-        k = size - 1
-        while rise[k] > (1.0 + NEARLY_EQUAL) * rise[:size].min():
-            k -= 1
+            feature, square = active[i], 0.0
+            for c in range(weights.shape[1]):
+                square += weights[feature, c] * weights[feature, c]
+            rise = square / inverse[feature, feature]
+            if not rise > (1.0 + NEARLY_EQUAL) * smallest:
+                k = i
+            smallest = min(smallest, rise)
         gone = active[k]
         left[size - 1] = gone
-        active[k : size - 1] = active[k + 1 : size].copy()
+        for i in range(k, size - 1):
+            active[i] = active[i + 1]
         for i in range(size - 1):
             row = active[i]
             factor = inverse[row, gone] / inverse[gone, gone]
             for j in range(size - 1):
                 inverse[row, active[j]] -= factor * inverse[gone, active[j]]
-            weights[row] -= factor * weights[gone]
-    return left
+            for c in range(weights.shape[1]):
+                weights[row, c] -= factor * weights[gone, c]
 
 
 # -- Least squares: Ridge, LinearRegression, RidgeClassifier --
