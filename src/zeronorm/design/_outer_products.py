@@ -243,7 +243,7 @@ def _mirror_upper_triangle(matrix: FloatArray) -> None:
     for top in range(0, len(matrix), _MIRRORED):
         bottom = top + _MIRRORED
         for left in range(bottom, len(matrix), _MIRRORED):
-            tile = slice(left, left + _MIRRORED)
-            matrix[tile, top:bottom] = matrix[top:bottom, tile].T
+            columns = slice(left, left + _MIRRORED)
+            matrix[columns, top:bottom] = matrix[top:bottom, columns].T
         tile = matrix[top:bottom, top:bottom]
         np.copyto(tile, tile.T, where=np.tri(len(tile), k=-1, dtype=bool))
