@@ -311,7 +311,7 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
         ("q of the selection", "selection_q_value"),
         ("direction", "direction"),
         (effect_name(features), "effect"),
-        ("fold change", "fold_change"),
+        ("log2 fold change", "log2_fold_change"),
     )
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):
