@@ -312,10 +312,11 @@ class Settings(DataOptions):
             former={"one_se": "fewest", "best": "all"},
         ),
         'How "auto" chooses the number of features from the scores inside the folds. "fewest": the smallest number '
-        'within one standard error of the best score. "recommended": the smallest number whose score is nearly the '
-        'best, within half a standard error. "all": the number with the best score, beyond which features do not help.',
-        "Which list auto returns. fewest: within one standard error of the best score; recommended: nearly the best "
-        "score, within half a standard error; all: every feature that improves the score.",
+        'within about one standard error of the best score. "recommended": the smallest number whose score is nearly '
+        'the best, within about half a standard error. "all": the number with the best score, beyond which features do '
+        "not help.",
+        "Which list auto returns. fewest: within about one standard error of the best score; recommended: nearly the "
+        "best score, within about half a standard error; all: every feature that improves the score.",
     )
     units: str = option(
         "auto",

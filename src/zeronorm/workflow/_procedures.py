@@ -180,12 +180,12 @@ def default_method(table: Table) -> str:
 
 def default_notes(table: Table) -> list[str]:
     """A note on what is done if no method is named."""
-    from zeronorm.selectors.meta._auto import consensus_text
+    from zeronorm.selectors.meta._auto import NOT_REFINED, consensus_text
 
     methods = candidates(table)
     if not methods:
         return []
-    names = consensus_text(methods)
+    names = consensus_text(methods, is_refined=table.target.kind != NOT_REFINED)
     nonlinear = (
         ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
         if table.target.has_classes
@@ -202,7 +202,7 @@ def candidates(table: Table) -> list[str]:
     from zeronorm.selectors.meta._auto import names_of_candidates
 
     usable = usable_methods(table)
-    names = names_of_candidates(table.task, is_adjusted=table.covariates is not None)
+    names = names_of_candidates(table.target.kind, is_adjusted=table.covariates is not None)
     return [name for name in names if name in usable]
 
 
