@@ -192,7 +192,7 @@ def default_notes(table: Table) -> list[str]:
         else ""
     )
     return [
-        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to twenty times as "
+        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to 100 times as "
         "long as the slowest of them, or longer with small tables; name a method to save time."
     ]
 

@@ -116,7 +116,7 @@ class _Candidate:
     family="meta",
     tasks=("binary", "multiclass", "regression", "survival"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="five to fifty rankings by each of two to four methods, and their scores",
+    cost="five to forty rankings by each of two to four methods, and their scores: one to thirteen times a consensus",
     oracle="every method cross-validated alone with the same C gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
