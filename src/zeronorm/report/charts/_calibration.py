@@ -43,7 +43,9 @@ class HeldOutCalibrationChart(CalibrationChart):
             if len(truth) < FEWEST_SAMPLES:
                 return None
             bins, found = bins_of_numbers(truth, predicted), calibration_of_numbers(truth, predicted)
-            return cls(tuple(bins), report_data.result.data["target"], False, tuple(found.items()))
+            return cls(
+                tuple(bins), report_data.result.data["target"], False, coefficients=tuple(found.items())
+            )
         positive, parts = decided_folds(report_data, method)
         if len(parts) < 2 or sum(len(hit) for hit, _ in parts) < FEWEST_SAMPLES:
             return None
@@ -51,7 +53,9 @@ class HeldOutCalibrationChart(CalibrationChart):
         probability = np.concatenate([_predicted(parts, fold) for fold in range(len(parts))])
         both = np.column_stack([1.0 - probability, probability])
         found = calibration_of_classes(hit.astype(np.intp), both)
-        return cls(tuple(calibration_bins(probability, hit)), str(positive), True, tuple(found.items()))
+        return cls(
+            tuple(calibration_bins(probability, hit)), str(positive), True, coefficients=tuple(found.items())
+        )
 
     @property
     def caption(self) -> str:
