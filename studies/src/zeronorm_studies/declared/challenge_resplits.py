@@ -199,7 +199,7 @@ STUDY = Study(
         "nearest neighbours, FCBF with naive Bayes. auto runs with its defaults, scored by balanced accuracy. GISETTE "
         "is incomplete at hand and left out."
     ),
-    cost="about two hours on 2 cores; a task may take ten minutes.",
+    cost="about ten minutes on 16 cores; a task may take five.",
     full=full,
     quick=quick,
     expectations=(
