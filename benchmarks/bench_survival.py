@@ -167,7 +167,7 @@ def concordance(name: str, seed: int, n_jobs: int) -> Iterator[tuple[str, list[f
         "CoxLasso": CoxLasso(SIZES[-1]),
         "RFE": RFE(task="survival", step=0.3),
         "AROM": AROM(task="survival"),
-        "best subsets (ZeroNormLogistic)": ZeroNormLogistic(SIZES[-1], task="survival"),
+        "best subsets up to 20 (ZeroNormLogistic)": ZeroNormLogistic(20, task="survival"),
         "SVM of ranks (RFE)": RFE(task="survival", loss="ranking", step=0.3),
     }
     selectors |= {

@@ -1,4 +1,4 @@
-"""Simulate error control with times to an event: probes, and stability selection.
+"""Simulate error control with times to an event: probes, dummies and stability selection.
 
 ``python docs/trust/survival_control.py [data sets]`` writes survival_control.csv, a line as soon as each setting is
 finished. Times are exponential with log hazards of variance ``signal``² from ten of the features; these are normal,
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from scipy.signal import lfilter
 from survival import times_of
 
-from zeronorm import CoxScore, ProbeSelector, StabilitySelection, SVMWeights
+from zeronorm import CoxScore, DummySelector, ProbeSelector, StabilitySelection, SVMWeights
 
 N_FEATURES, N_INFORMATIVE, CORRELATION = 200, 10, 0.5
 # Samples, share of censored samples, standard deviation of the log hazards, times rounded up to a multiple of this.
@@ -64,6 +64,7 @@ def selectors(seed: int) -> dict[tuple[str, str, float], object]:
         ("stability, CoxScore", "expected", EXPECTED): StabilitySelection(
             CoxScore(), false_selections=EXPECTED, random_state=seed
         ),
+        ("dummies", "fdr", FDR): DummySelector(task="survival", level=FDR, random_state=seed),
         ("integrated stability, CoxScore", "fdr", FDR): StabilitySelection(
             CoxScore(), bound="integrated", level=FDR, random_state=seed
         ),

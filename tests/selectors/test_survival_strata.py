@@ -14,6 +14,7 @@ from zeronorm import (
     Consensus,
     CoxLasso,
     CoxScore,
+    DummySelector,
     Grafting,
     LogRankScore,
     SVMWeights,
@@ -70,6 +71,14 @@ def test_samples_of_different_strata_are_not_compared(selector):
     assert again.order.tolist() == order
     np.testing.assert_allclose(again.feature_scores(), scores, rtol=1e-6, atol=1e-9)
     assert {1, 4} == set(order[:2]) or isinstance(selector, (LogRankScore, ConcordanceScore))
+
+
+def test_dummies_compete_for_the_martingale_residuals():
+    X, y = in_hospitals(200)
+    found = [DummySelector(task="survival", random_state=0).fit(X, t) for t in (y, in_other_units(y))]
+    residuals = -risk_sets(y, np.ones(200)).at(np.zeros(200)).gradient()
+    found.append(DummySelector(task="regression", random_state=0).fit(X, residuals))
+    assert [one.get_support(indices=True).tolist() for one in found] == 3 * [[1, 4]]
 
 
 def test_models_and_concordance_compare_within_strata():

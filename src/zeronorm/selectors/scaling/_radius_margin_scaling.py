@@ -181,6 +181,7 @@ class RadiusMarginScaling(SplittingSelector):
             SECONDS_PER_CUBE * float(problem.n_samples) ** 3 * problem.target.columns().shape[1],
             f"{problem.n_samples} samples",
             "use a subsample, or step=None for one descent only",
+            stacklevel=5,
         )
         criterion = Summed(self._criterion(problem))
         objective = ScaledCriterion(problem.design.take(varying), kernel, criterion, problem.target.columns())
