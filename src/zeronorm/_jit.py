@@ -80,7 +80,8 @@ class Kernel(Generic[P, R]):
         """The function, with dispatchers in place of kernels among its globals, where numba looks up callees."""
         called = {name: callee._called for name, callee in self.callees().items()}
         names = {**self.function.__globals__, **called}
-        copied: Any = FunctionType(self.function.__code__, names, self.function.__name__)
+        own: Any = self.function
+        copied: Any = FunctionType(own.__code__, names, own.__name__, own.__defaults__, own.__closure__)
         functools.update_wrapper(copied, self.function)
         del copied.__wrapped__
         return cast("Callable[P, R]", copied)
