@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 # Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
-PREFERRED = ("zeronorm-svm", "cox-score", "rfe", "fisher", "lasso")
+PREFERRED = ("cox-score", "zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Parameters of a selector that are set by options of the run.
