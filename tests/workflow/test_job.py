@@ -176,7 +176,7 @@ def test_a_foreign_method_is_described_by_all_its_parameters():
         ("probe-selector", {}, "own control"),
         ("fisher", {"rule": "all"}, "best smoothed score on inner cross-validation"),
         ("fisher", {}, "nearly the best smoothed score on inner cross-validation"),
-        ("fisher", {"rule": "fewest"}, "within one standard error of the best mean score"),
+        ("fisher", {"rule": "fewest"}, "within about one standard error of the best smoothed score"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

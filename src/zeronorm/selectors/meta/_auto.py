@@ -23,6 +23,7 @@ from zeronorm.engines.pipeline_choice._inner_folds import thinned, usual_folds, 
 from zeronorm.engines.pipeline_choice._nonlinear import (
     CLEARLY,
     CONSENSUS,
+    PROMISING,
     RELIEF,
     Pipeline,
     is_searched,
@@ -444,7 +445,7 @@ class AutoSelector(SplittingSelector):
     ) -> _Candidate:
         """A nonlinear pipeline over all repeats; with an own predictor for the ranking that it predicts better.
 
-        The consensus is kept unless relief is better by more than two standard errors.
+        The consensus is kept unless relief is better by more than one standard error.
         """
         of_relief = self._nonlinear_paths(problem, inner.splits, inner)
         relief = self._candidate(replace(found, ranking=RELIEF), plan, of_relief, inner.splits, problem)
@@ -453,7 +454,7 @@ class AutoSelector(SplittingSelector):
         consensus = self._candidate(replace(found, ranking=CONSENSUS), plan, ranked, inner.splits, problem)
         of_both = (_at_best(plan, each.scores) for each in (relief, consensus))
         ahead = standard_errors_ahead(next(of_both), next(of_both), inner.n_folds)
-        return relief if ahead > CLEARLY else consensus
+        return relief if ahead > PROMISING else consensus
 
     def _scored(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
