@@ -47,17 +47,19 @@ def test_slope_and_its_errors_are_those_of_cox_models():
 
 def test_ratio_of_events_is_a_poisson_regression_with_an_offset():
     statsmodels = pytest.importorskip("statsmodels.api")
-    found = drawn(60, 1, frequency=1.5)
-    expected = MODEL.expected_events(found.X, found.truth["time"])
-    model = statsmodels.GLM(
-        found.truth["event"].astype(float),
-        np.ones(60),
-        statsmodels.families.Poisson(),
-        offset=np.log(np.maximum(expected, 1e-12)),
-    ).fit(tol=1e-14)
-    value, error = log_ratio_of_events(found.truth, expected)
-    assert value == pytest.approx(model.params[0], rel=1e-8)
-    assert error == pytest.approx(model.bse[0], rel=1e-6)
+    families = statsmodels.families
+    for weight in (1.0, 0.2):
+        found = drawn(60, 1, weight=weight, frequency=1.5)
+        expected = np.maximum(MODEL.expected_events(found.X, found.truth["time"]), 1e-12)
+        model = statsmodels.GLM(
+            found.truth["event"].astype(float), np.ones(60), families.Poisson(), offset=np.log(expected)
+        )
+        value, error = log_ratio_of_events(found.truth, expected)
+        usual, robust = model.fit(tol=1e-14), model.fit(tol=1e-14, cov_type="HC0")
+        assert value == pytest.approx(usual.params[0], rel=1e-8)
+        errors = usual.bse[0], robust.bse[0] * np.sqrt(60 / 59)
+        assert error == pytest.approx(max(errors), rel=1e-6)
+    assert errors[1] > 1.2 * errors[0]  # risks that differ too much make the expected events vary
 
 
 def test_limits_of_a_kaplan_meier_share():

@@ -228,6 +228,7 @@ def test_a_refit_is_reported_and_loses_little(model):
     whole = zeronorm.apply(model, frame, "state")
     refit = zeronorm.apply(model, frame.drop(columns="a"), "state", missing_features="refit")
     assert refit.refit["missing"] == ["a"]
+    assert " expected with all features, " in refit.headline
     assert refit.refit["explained"][0] > 0.5
     assert "filled in from the other features" in " ".join(refit.notes)
     assert "refit is not known" in refit.warnings[0]

@@ -31,7 +31,8 @@ class CoxRegression(CheckedParameters, RidgeCox):
     with standardised features and the partial likelihood :math:`\ell`, in which Efron's approximation accounts for
     events at the same time. The hazard of a sample is that of the baseline times :math:`e^{x \cdot w}`; the baseline
     is Breslow's estimate. With more features than samples the problem is solved in coefficients of the
-    samples, so that p may be large; with few features n may be large.
+    samples, so that p may be large; with few features n may be large. With strata in the target the samples at risk
+    are those of one stratum, and the baseline of the curves is that of all strata together.
 
     Parameters
     ----------

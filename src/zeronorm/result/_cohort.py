@@ -62,7 +62,8 @@ class CohortData:
             return f"{found} {label}"
         expected = format_metric(first["expected"], first["metric"])
         verdict = f": {VERDICTS[first['verdict']]}" if first["verdict"] else ""
-        return f"{expected} expected, {found} found{verdict} ({label})"
+        whole = " with all features" if self.refit else ""
+        return f"{expected} expected{whole}, {found} found{verdict} ({label})"
 
     @property
     def sentences(self) -> list[str]:

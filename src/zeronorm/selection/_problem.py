@@ -352,7 +352,7 @@ class EmptySelectionWarning(UserWarning):
 LONG_S = 30.0  # seconds from which a fit is announced
 
 
-def warn_of_long_fit(owner: str, seconds: float, size: str, remedy: str) -> None:
+def warn_of_long_fit(owner: str, seconds: float, size: str, remedy: str, stacklevel: int = 4) -> None:
     """Before the work starts, warn of a fit that may take long; ``seconds`` was measured on data that take longest."""
     if seconds > LONG_S:
         minutes = max(1, round(seconds / 60.0))
@@ -360,7 +360,7 @@ def warn_of_long_fit(owner: str, seconds: float, size: str, remedy: str) -> None
             f"{owner} on {size} may take up to {minutes} {'minute' if minutes == 1 else 'minutes'} on one core, if the "
             f"data need a complex model. For less, {remedy}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -149,11 +149,19 @@ def test_sparse_data_are_never_dense(monkeypatch):
 
 
 def test_warns_before_corrections_of_minutes(monkeypatch):
-    monkeypatch.setattr(module, "LONG_S", 1e-9)
-    X, y = data()
-    with pytest.warns(UserWarning, match="50 times for each of 40 samples") as said:
-        PerceptronRFE(3).fit(X, y)
+    """Where classes may overlap, the first round is tried with up to twelve sizes of the samples' own coordinates."""
+
+    def stop(*_):
+        raise InterruptedError
+
+    monkeypatch.setattr(module, "eliminate", stop)
+    X = sparse.random_array((100_000, 1000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    expected = "100000 samples of 1000 features may take up to 20 minutes"
+    with pytest.warns(UserWarning, match=expected) as said, pytest.raises(InterruptedError):
+        PerceptronRFE(3).fit(X, np.arange(100_000) % 2)
     assert said[0].filename == __file__
+    with pytest.raises(InterruptedError):  # more features than samples: no warning
+        PerceptronRFE(3).fit(X.T.tocsr(), np.arange(1000) % 2)
 
 
 @pytest.mark.parametrize("power", [2.0, 3.5])

@@ -299,3 +299,17 @@ def test_validation_folds_of_groups_hold_every_class():
         for train, valid in splits:
             assert not set(groups[train]) & set(groups[valid])
             assert np.bincount(y[valid]).tolist() == [6, 6]
+
+
+def test_for_small_c_the_bound_orders_features_as_the_fisher_score():
+    """G = n - 1 + C (n V - (1 - 1/n) y'Ky) + O(C²): its gradient orders features by their correlation with y."""
+    rng, n, C = np.random.default_rng(0), 40, 1e-5
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, 12)) + 0.4 * y[:, None] * rng.random(12)
+    Z, signs = (X - X.mean(axis=0)) / X.std(axis=0), 2.0 * y - 1.0
+    found = RadiusMargin(C, "variance").evaluate(Z @ Z.T, signs)
+    products = (signs @ Z) ** 2
+    assert found.value == pytest.approx(n - 1 + C * (n * 12 - (1 - 1 / n) * products.sum()), abs=1e-5)
+    slopes = np.einsum("ik,ij,jk->k", Z, found.gradient, Z)
+    np.testing.assert_allclose(slopes / C, n - (1 - 1 / n) * products, rtol=1e-2, atol=0.1)
+    np.testing.assert_array_equal(np.argsort(slopes), np.argsort(-FisherScore(3).fit(X, y).scores_))

@@ -60,7 +60,9 @@ class RidgeCox(BaseEstimator):  # type: ignore[misc]
             unit = np.repeat([1.0, 1.0 / DEVIATION], [X.shape[1] - self.n_covariates, self.n_covariates])
             design = design.transformed(scale=unit)
         assert design.affine is not None
-        problem = LinearProblem(CoxLoss(self.ties), target.columns(), np.full((len(y), 1), float(self.C)))
+        problem = LinearProblem(
+            CoxLoss(self.ties, target.stratum), target.columns(), np.full((len(y), 1), float(self.C))
+        )
         found = solve(problem, design, tol=SOLUTION_TOL)
         self.n_iter_ = max(1, found.n_iter)
         self.coef_: FloatArray = found.weights[:, 0] / design.affine.scale

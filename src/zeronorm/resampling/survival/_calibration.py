@@ -51,16 +51,17 @@ def log_ratio_of_events(
 ) -> tuple[float, float]:
     r"""The logarithm of observed over expected events, and its standard error (Crowson, Atkinson & Therneau 2016).
 
-    ``expected`` has the cumulative hazard of each sample at its own time. With O events the error is
-    :math:`1/\sqrt O`, as of a Poisson count; with groups it is that of the sums of observed less expected events.
+    ``expected`` has the cumulative hazard of each sample at its own time. With O events and the ratio r the error is
+    that of the sums of observed less r times expected events (of samples, or of groups) over O, and at least that of a
+    Poisson count, :math:`1/\sqrt O`: where risks are predicted badly, the expected events vary as well.
     """
     event, predicted = event_and_time(y_true)[0], np.asarray(expected, dtype=np.float64)
     observed, total = float(event.sum()), float(predicted.sum())
     if observed == 0.0 or not 0.0 < total < np.inf:
         raise ValueError("The ratio of observed to expected events is not defined: there are no events.")
-    error = 1.0 / np.sqrt(observed)
-    if groups is not None:
-        error = float(np.linalg.norm(_sums(event - predicted, groups))) / observed
+    left = event - observed / total * predicted
+    units = np.arange(len(left)) if groups is None else groups
+    error = max(float(np.linalg.norm(_sums(left, units))) / observed, 1.0 / np.sqrt(observed))
     return float(np.log(observed / total)), error
 
 

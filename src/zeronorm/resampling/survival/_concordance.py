@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from zeronorm._jit import kernel
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.resampling.survival._curves import StepFunction, censoring_survival, event_and_time
+from zeronorm.selection.target._event_columns import strata_of
 
 NOT_DEFINED = (
     "The concordance is not defined: no sample has an event before the time of another one. Use larger test folds "
@@ -23,8 +24,8 @@ class ComparablePairs:
     """For every sample the weighted number of its comparable pairs, and of those in the right order (ties one half).
 
     A pair is comparable if the sample with the earlier time has an event; at equal times, if one has an event and the
-    other is censored. It is in the right order if the sample with the event has the greater predicted risk. Its weight
-    is that of the sample with the event.
+    other is censored. With strata in the target both samples are of one stratum. It is in the right order if the
+    sample with the event has the greater predicted risk. Its weight is that of the sample with the event.
     """
 
     ordered: FloatArray
@@ -41,8 +42,15 @@ class ComparablePairs:
             )
         weights = np.ones(time.size) if weight is None else np.asarray(weight, dtype=np.float64)
         ranks = np.unique(values, return_inverse=True)[1].astype(np.intp)
-        order = np.lexsort((~event, time)).astype(np.intp)  # events come before censoring at the same time
-        return cls(*_count(order, event.astype(np.intp), time, ranks, weights))
+        strata = strata_of(y)
+        strata = np.zeros(time.size, dtype=np.int64) if strata is None else strata
+        order = np.lexsort((~event, time, strata)).astype(
+            np.intp
+        )  # events come before censoring at the same time
+        found = np.zeros((2, time.size))
+        for own in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+            found += _count(own, event.astype(np.intp), time, ranks, weights)
+        return cls(*found)
 
     @property
     def share(self) -> float:
@@ -151,8 +159,8 @@ def _count(
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted numbers of ordered and of comparable pairs of each sample, by two passes with a binary indexed tree."""
     n = order.size
-    ordered, comparable = np.zeros(n), np.zeros(n)
-    later, earlier = np.zeros(n + 1), np.zeros(n + 1)
+    ordered, comparable = np.zeros(time.size), np.zeros(time.size)
+    later, earlier = np.zeros(time.size + 1), np.zeros(time.size + 1)
     waiting, total = n, 0.0
     # From the last sample to the first: an event meets all that come after it, except events at the same time.
     for position in range(n - 1, -1, -1):

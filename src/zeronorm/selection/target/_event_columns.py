@@ -79,6 +79,13 @@ def with_strata(y: NDArray[Any], strata: NDArray[Any], name: str) -> NDArray[Any
     return values
 
 
+def strata_of(y: Any) -> NDArray[np.int64] | None:
+    """The codes of the strata of a structured target; None if it has none."""
+    return (
+        np.asarray(y["stratum"]) if "stratum" in (getattr(y, "dtype", np.dtype(float)).names or ()) else None
+    )
+
+
 def times_of(column: Any, name: str) -> FloatArray:
     """Times as numbers of at least zero."""
     cells = np.asarray(column)

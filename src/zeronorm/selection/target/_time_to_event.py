@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zeronorm._types import FloatArray
 from zeronorm.selection._sample_groups import Exchange, exchange_of, group_codes
 from zeronorm.selection.target._base import Target
-from zeronorm.selection.target._event_columns import EVENT_AND_TIME, structured
+from zeronorm.selection.target._event_columns import EVENT_AND_TIME, strata_of, structured
 
 FEWEST_EVENTS_PER_FOLD = 5  # with fewer, the concordance of a fold is a mean over a handful of samples
 
@@ -83,7 +83,7 @@ class TimeToEvent(Target):
     @property
     def stratum(self) -> NDArray[np.int64] | None:
         """The code of the stratum of each sample, if there are strata."""
-        return np.asarray(self.values["stratum"]) if "stratum" in (self.values.dtype.names or ()) else None
+        return strata_of(self.values)
 
     def columns(self) -> FloatArray:
         """One column: the time of an event, and minus the time of a censoring (-0.0 for time zero)."""

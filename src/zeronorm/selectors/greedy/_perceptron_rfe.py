@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -17,14 +16,11 @@ from zeronorm.design import Design
 from zeronorm.engines.elimination._loop import Elimination, eliminate
 from zeronorm.registry import register
 from zeronorm.selection._path import SelectionPath
-from zeronorm.selection._problem import Problem
+from zeronorm.selection._problem import Problem, warn_of_long_fit
 from zeronorm.selectors._base import BaseSelector
 from zeronorm.solvers._status import Status
 
-SECONDS_PER_POWER, LONG_S = (
-    2e-8,
-    300.0,
-)  # approximate time per feature in a correction; time from which a warning is issued
+SECONDS_PER_POWER = 2e-8  # approximate time per feature in a correction
 LARGEST_SLACK = 1024.0  # of the samples' own coordinates, relative to their norms
 NOT_SEPARATED = (
     "the perceptron did not separate the classes with all features, though each sample had a coordinate of its own; "
@@ -129,7 +125,13 @@ class PerceptronRFE(BaseSelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         models = PerceptronModels(problem, self.accuracy, self.power, self.max_iter)
-        self._warn_if_long(problem, models.powers_of_a_pass())
+        warn_of_long_fit(
+            "PerceptronRFE",
+            SECONDS_PER_POWER * self.max_iter * models.most_powers_of_a_pass(),
+            f"{problem.n_samples} samples of {problem.n_features} features",
+            "take a part of the samples, the best columns of FisherScore, or RFE(step=0.5)",
+            stacklevel=5,
+        )
         record = Elimination(problem)
         eliminate(models, record, models.n_affordable if self.rule == "margin" else 0.5)
         self.margins_, self.slack_ = np.asarray(models.margins), models.slack
@@ -141,18 +143,6 @@ class PerceptronRFE(BaseSelector):
             converged=separated,
             remedy="" if separated else NOT_SEPARATED,
         )
-
-    def _warn_if_long(self, problem: Problem, powers_of_a_pass: int) -> None:
-        """Warn before a computation of many minutes: where the classes overlap, every pass corrects many samples."""
-        seconds = SECONDS_PER_POWER * self.max_iter * powers_of_a_pass
-        if seconds > LONG_S:
-            warnings.warn(
-                f"PerceptronRFE may correct its weights {self.max_iter} times for each of {problem.n_samples} samples "
-                f"of {problem.n_features} features: up to {seconds / 60:.0f} minutes in the first round. For less, "
-                "take a part of the samples, the best columns of FisherScore, or RFE(step=0.5).",
-                UserWarning,
-                stacklevel=5,
-            )
 
 
 class PerceptronModels:
@@ -180,9 +170,17 @@ class PerceptronModels:
             self._rows = _rows_with_constant(self.design, self.active)
         return self._rows
 
-    def powers_of_a_pass(self) -> int:
-        """Number of powers in a pass that corrects every sample."""
-        return _powers_of_a_row(self.rows) * self.y.size
+    def most_powers_of_a_pass(self) -> int:
+        """Number of powers in a pass that corrects every sample, over all sizes of the samples' own coordinates.
+
+        With more samples than features the classes may overlap. Then the samples have coordinates of their own, which
+        dense rows visit too, and the series of sparse rows may be exact for no feature.
+        """
+        n, p = self.rows.shape
+        if n <= p:
+            return int(n * _powers_of_a_row(self.rows))
+        n_sizes = 1 + int(LARGEST_SLACK).bit_length()  # none, and 1, 2, 4, …
+        return int(n_sizes * n * (p if isinstance(self.rows, SparseRows) else p + n))
 
     def train(self) -> None:
         self.solution = self._solve()

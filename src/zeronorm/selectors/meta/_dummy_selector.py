@@ -9,6 +9,7 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.design._combined_rows import CombinedRowsDesign
+from zeronorm.engines._cox_scores import working_problem
 from zeronorm.engines._dummy_calibration import (
     Calibration,
     Round,
@@ -33,7 +34,7 @@ PATHS = {"orthogonal": DummyExperiment, "least_angle": LeastAngleExperiment}
 @register(
     "dummy-selector",
     family="meta",
-    tasks=("binary", "regression"),
+    tasks=("binary", "regression", "survival"),
     reference="Machkour et al. 2025",
     cost="two to five passes over the data; the number of dummies costs nothing",
     oracle="scikit-learn's LARS on features and explicit dummies, and the false discovery rate in simulations",
@@ -87,6 +88,8 @@ class DummySelector(PossiblyEmptySelector):
         None: as many as ``level`` allows.
     level
         Here: the false discovery rate.
+    task
+        "survival": times to an event give way to their martingale residuals (see `CoxScore`).
     path
         "orthogonal": the column with the largest product with the residual of the least-squares fit (orthogonal
         matching pursuit). "least_angle": least-angle regression, as in the paper. "both": both of them.
@@ -137,7 +140,7 @@ class DummySelector(PossiblyEmptySelector):
         n_experiments: int = 20,
         most_dummies: int = 10,
         n_factors: int | Literal["auto"] = "auto",
-        task: Literal["classification", "regression"] = "classification",
+        task: Literal["classification", "regression", "survival"] = "classification",
         estimator: Any = None,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -160,7 +163,7 @@ class DummySelector(PossiblyEmptySelector):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Design of shape (n_samples, n_features).
-        y : labels of any type, or real targets with ``task="regression"``.
+        y : labels of any type, real targets with ``task="regression"``, or times and events with ``task="survival"``.
         groups : one label per sample; samples of one group, such as those of one patient, may depend on each other.
         **fit_params : routed to ``fit`` of ``estimator``.
         """
@@ -168,7 +171,7 @@ class DummySelector(PossiblyEmptySelector):
 
     def _select(self, problem: Problem) -> SelectionPath:
         design = problem.shared.standardized(problem.design)
-        target = np.asarray(problem.y, dtype=np.float64)
+        target = np.asarray(working_problem(problem).y, dtype=np.float64)
         target = target - target.mean()
         if not np.any(np.abs(target) > 0.0):
             raise ValueError(

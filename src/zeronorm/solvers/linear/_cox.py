@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zeronorm._types import BoolArray, FloatArray, IntArray
+from zeronorm.selection.target._event_columns import strata_of
 from zeronorm.solvers.linear._survival import Strata, SurvivalLoss, rows_of_strata
 
 Ties = Literal["efron", "breslow"]
@@ -43,7 +44,7 @@ class CoxLoss(SurvivalLoss):
 
 def risk_sets(y: NDArray[Any], weight: FloatArray, ties: Ties = "efron") -> Strata[RiskSets]:
     """The risk sets in each stratum of a structured target; all weights are positive."""
-    strata = y["stratum"] if "stratum" in (y.dtype.names or ()) else None
+    strata = strata_of(y)
     return Strata(
         tuple(
             (rows, RiskSets(y["time"][rows], y["event"][rows], weight[rows], ties))
