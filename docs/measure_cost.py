@@ -119,7 +119,8 @@ def auto() -> None:
     for name, X, y, task in data_of_all_shapes():
         AutoSelector(task=task, cv=2, random_state=0).fit(X[:, :50], y)  # compiles
         total = settled_seconds(AutoSelector(task=task, random_state=0), X, y)
-        candidates = default_candidates(task, {}, names_of_candidates(task))
+        kind = ("binary" if np.unique(y).size == 2 else "multiclass") if task == "classification" else task
+        candidates = default_candidates(task, {}, names_of_candidates(kind))
         alone = [settled_seconds(selector, X, y) for _, selector in candidates]
         ratios = f"{total / max(alone):.1f} × the slowest method, {total / sum(alone):.1f} × all of them"
         print(f"{name}: {total:.2f} s, {ratios}", flush=True)

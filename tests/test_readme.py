@@ -66,7 +66,7 @@ def test_the_cost_of_auto_is_the_same_wherever_it_is_quoted():
             found = re.findall(pattern, text)
             quoted[kind].update(found)
             counts[kind] += len(found)
-    assert quoted == {"slowest method": {"twenty"}, "consensus": {"eleven"}}
+    assert quoted == {"slowest method": {"100"}, "consensus": {"thirteen"}}
     assert min(counts.values()) >= 3
 
 

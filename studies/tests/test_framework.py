@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from zeronorm_studies import code_version
 from zeronorm_studies import runner as workers
 from zeronorm_studies.pages import Page, PageTable, Section, build_page, to_html, to_markdown, write_study
 from zeronorm_studies.results import Claim, ClaimCheck, NotMeasured, PublishedFigure, Results
-from zeronorm_studies.runner import failed_task, run_capped, run_study
+from zeronorm_studies.runner import failed_task, next_job, run_capped, run_study
 from zeronorm_studies.study import (
     Configuration,
     Data,
@@ -419,3 +420,17 @@ def test_a_claim_on_data_never_looked_at_leaves_the_others_out():
     assert f"on {len(UNSEEN) + len(FRESH)} data sets" in on_all.ours
     assert not on_fresh.agrees
     assert "gain -10.00 points" in on_fresh.ours
+
+
+def test_a_process_stays_with_a_draw_whose_tasks_share_what_they_compute():
+    waiting = [(data, config, trial) for trial in (1, 0) for data in (1, 0) for config in (2, 1, 0)]
+    jobs, given_up, taken = set(waiting), {(1, 2)}, []
+    workers = [SimpleNamespace(draw=None), SimpleNamespace(draw=None)]
+    while any(job[:2] not in given_up for job in waiting):
+        for worker in workers:
+            if any(job[:2] not in given_up for job in waiting):
+                data, config, trial = next_job(waiting, given_up, worker, workers)
+                worker.draw = data, trial
+                taken.append((data, config, trial))
+    assert sorted(taken) == sorted(job for job in jobs if job[:2] not in given_up)
+    assert taken[:6] == [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 2, 0), (0, 0, 1)]

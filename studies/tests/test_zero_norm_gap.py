@@ -30,7 +30,7 @@ def test_gaps_and_predictions_are_those_of_trying_all_pairs():
     least = min(of_pair.values())
     gaps = set()
     for method in (BEST, *METHODS):
-        found = CertifiedModels(method, "logistic", (2,)).fit(X, y)
+        found = CertifiedModels(method, "logistic", (2,), 300).fit(X, y)
         pair = tuple(found.models_[2].columns.tolist())
         assert found.gaps_[2] == pytest.approx(100.0 * (1.0 - least / of_pair[pair]), abs=1e-4)
         np.testing.assert_array_equal(

@@ -81,7 +81,7 @@ def test_method_auto_says_what_it_chose(data_file, tmp_path, capsys):
     ]
     assert run(arguments) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "note: The features are those of the consensus of fisher, arom, l1-svm and rfe" in printed
+    assert "note: The features are those of the consensus of arom and zeronorm-svm" in printed
     assert run([*arguments, "--force", "--param", "C=1"]) == 2
 
 

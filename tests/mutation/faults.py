@@ -28,8 +28,8 @@ NAMED_FAULTS = (
     Fault(
         "sample groups are dropped from the final fit",
         "workflow/_training.py",
-        "return fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)",
-        "return fitted.fit(table.with_covariates, table.y)",
+        "fitted.fit(table.with_covariates, table.y, groups=table.sample_groups)",
+        "fitted.fit(table.with_covariates, table.y)",
         ("tests/workflow/test_run.py",),
     ),
     Fault(

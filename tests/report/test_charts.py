@@ -352,3 +352,13 @@ def test_the_report_of_a_hundred_thousand_features_is_small(strange_selection):
     assert len(text.encode()) < 6e6
     assert "The first 1000 of 100000 selected features" in text
     assert len(charts_of(ReportData(result, records))) >= 8
+
+
+@pytest.mark.parametrize("name", ["WWWWWWWWWWWWWWWWWWWW", "cwXGsZFXaxRNvzvBlO", "IL6", "i" * 40])
+def test_no_name_beside_a_bar_begins_outside_the_picture(name):
+    from zeronorm.report._cells import Bar, Bars
+
+    svg = str(Bars([Bar(name, 1.0, "", "tip", is_selected=True)], "x").svg("f", "t", 300))
+    (x, shown) = re.search(r'<text x="([\d.]+)"[^>]*class="tick end name"[^>]*>([^<]*)<', svg).groups()
+    assert text_width(shown) <= float(x)
+    assert shown.rstrip("…") == name[: len(shown.rstrip("…"))]

@@ -9,18 +9,39 @@ from hypothesis import strategies as st
 
 from zeronorm import AutoSelector, FisherScore, PerceptronRFE, SelectorCV
 from zeronorm.resampling._size_rules import RULES, choose_sizes, smoothed, standard_errors
+from zeronorm.selectors.meta._auto import usual_sizes
 
 GRID = np.array([1, 2, 4, 8])
 tables = st.lists(st.lists(st.integers(0, 10), min_size=4, max_size=4), min_size=2, max_size=6)
 
 
-def test_fewest_is_the_one_standard_error_rule_by_hand():
-    scores = np.array([[0.70, 0.79, 0.80, 0.80], [0.70, 0.81, 0.90, 0.90], [0.70, 0.80, 0.85, 0.85]])
-    # means 0.70, 0.80, 0.85, 0.85; the standard error of the first best one is 0.05 / sqrt(3) = 0.0289
-    assert choose_sizes(GRID, scores)["fewest"] == 2
-    wider = scores + np.array([[-0.1], [0.1], [0.0]])  # 0.15 / sqrt(3) = 0.0866 reaches 0.80
-    assert choose_sizes(GRID, wider)["fewest"] == 1
-    assert choose_sizes(GRID, scores[:1])["fewest"] == 2  # one fold has no standard error
+def test_the_rules_are_geometric_means_over_tolerances_by_hand():
+    """A line in the logarithm of the size, which smoothing leaves as it is, with the standard error of one step."""
+    sizes, step = 2 ** np.arange(9), 0.05
+    line = 0.4 + step * np.arange(9)
+    noise = np.array([-1.0, 0.0, 1.0]) * step * np.sqrt(3.0)  # its standard error is a step
+    chosen = choose_sizes(sizes, line + noise[:, None])
+    # The smallest within t steps is the last for t < 1 and the one before from there on.
+    assert chosen == {"fewest": 7, "recommended": 8, "all": 8}
+    # Within 4t steps: 0, 1, 2 and 3 for a quarter of the tolerances each; and 2, 3, 4 and 5.
+    assert choose_sizes(sizes, line + 4.0 * noise[:, None]) == {"fewest": 4, "recommended": 6, "all": 8}
+    assert choose_sizes(sizes, line[None])["fewest"] == 8  # one fold has no standard error
+
+
+def test_sizes_vary_less_with_the_folds_than_by_a_single_tolerance():
+    sizes = usual_sizes(400)
+    truth = 0.9 - 0.3 / sizes**0.7
+    rng = np.random.default_rng(0)
+    several, one = [], []
+    for _ in range(40):
+        shared, own = rng.normal(scale=0.08, size=(5, 1)), rng.normal(scale=0.04, size=(5, sizes.size))
+        scores = truth + shared + own
+        several.append(sizes[choose_sizes(sizes, scores)["recommended"]])
+        smooth = smoothed(sizes, scores.mean(axis=0))
+        least = smooth.max() - 0.5 * standard_errors(scores)[smooth.argmax()]
+        one.append(sizes[np.flatnonzero(smooth >= least)[0]])
+    assert np.std(np.log(several)) < 0.75 * np.std(np.log(one))
+    assert np.median(several) == pytest.approx(np.median(one), rel=0.5)
 
 
 def test_all_is_the_peak_of_the_smoothed_curve():

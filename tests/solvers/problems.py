@@ -21,13 +21,8 @@ def regression(n=40, p=60, *, noise=0.5, seed=0):
 
 
 def plain(kernel):
-    """The Python function of a kernel, also where a compiled caller has replaced the kernel in its module."""
-    return getattr(kernel, "zeronorm_kernel", kernel).function
-
-
-def compiled(kernel):
-    """The compiled kernel, also where a compiled caller has replaced the kernel in its module."""
-    return getattr(kernel, "zeronorm_kernel", kernel)
+    """The Python function of a kernel."""
+    return kernel.function
 
 
 def at_most(taken):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from solvers.problems import classification, compiled
+from solvers.problems import classification
 from zeronorm.design import as_design
 from zeronorm.solvers.l1_smooth import _model as model_of_l1
 from zeronorm.solvers.l1_smooth import _working_set as working_set
@@ -64,7 +64,7 @@ def test_the_model_meets_its_conditions_for_its_own_penalties(make, p):
 def test_sparse_data_of_each_kind_have_the_model_of_dense_ones(shape, density, last_way, monkeypatch):
     ways = []
     for name in ("lasso_path", "descend_coordinates", "descend_sparse_columns"):
-        own = compiled(getattr(working_set, name))
+        own = getattr(working_set, name)
         monkeypatch.setattr(
             working_set, name, lambda *a, own=own, name=name, **more: ways.append(name) or own(*a, **more)
         )

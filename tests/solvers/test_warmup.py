@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.problems import compiled
 from zeronorm.solvers import _geometry as geometry
 from zeronorm.solvers import warmup
 from zeronorm.solvers.svm import _smo as smo
@@ -13,7 +12,7 @@ from zeronorm.solvers.svm import _smo as smo
 def test_every_loop_is_called_once_for_a_warmup(monkeypatch):
     called = []
     for module, name in ((smo, "refresh"), (geometry, "project_in_place")):
-        own = compiled(getattr(module, name))
+        own = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, own=own, name=name: called.append((name, own(*a), a)))
     warmup()
     assert [name for name, _, _ in called] == ["refresh", "project_in_place"]

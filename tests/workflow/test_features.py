@@ -12,7 +12,7 @@ from sklearn.feature_selection import f_classif, r_regression
 import zeronorm
 from zeronorm.result._sentences import compared_classes, effect_name
 from zeronorm.selection._path import SelectionPath
-from zeronorm.workflow._features import describe_selected, univariate_effects
+from zeronorm.workflow._features import describe_selected, selected_effects, univariate_effects
 from zeronorm.workflow._inputs import DataOptions, load_data
 
 from .conftest import numbers, table_of
@@ -68,7 +68,8 @@ def test_effects_by_hand():
 def described(X, y, **options):
     """All features as selected ones, in the order of their columns."""
     path = SelectionPath.from_scores(np.arange(X.shape[1], 0.0, -1.0))
-    return describe_selected(table_of(X, y, **options), path, np.arange(X.shape[1]), {}, None)
+    table, columns = table_of(X, y, **options), np.arange(X.shape[1])
+    return describe_selected(table, path, columns, selected_effects(table, columns), {}, None)
 
 
 def test_the_direction_of_a_feature():
@@ -104,7 +105,7 @@ def test_effects_of_classes_of_unequal_size_by_hand():
     np.testing.assert_allclose(found.difference, [*wanted, 0.0])
     np.testing.assert_allclose(found.fold_change, b.mean(axis=0) / a.mean(axis=0))
     assert (found.kind, found.p_value[2], found.q_value[2]) == ("cohens_d", 1.0, 1.0)
-    X[0, 0] = 0.0  # a ratio needs positive values
+    X[0, 0] = -1.0  # a ratio needs values from zero on
     assert np.isnan(univariate_effects(table_of(X, y)).fold_change).tolist() == [True, False, False]
     three = np.array(list("aaabbbbbbbcccccccccc"))
     found = univariate_effects(table_of(X, three))
@@ -139,7 +140,9 @@ def test_the_fields_of_a_selected_feature():
     X, y = numbers(20)
     table = table_of(X, y)
     path = SelectionPath.from_scores([1.0, 4.0, 3.0, 2.0])
-    (first, second) = describe_selected(table, path, np.array([1, 3]), {1: 0.75}, None)
+    columns = np.array([1, 3])
+    effects = selected_effects(table, columns)
+    (first, second) = describe_selected(table, path, columns, effects, {1: 0.75}, None)
     effects = univariate_effects(table)
     assert (first.rank, second.rank, first.index, second.index) == (1, 2, 1, 3)
     assert (first.score, second.score, first.frequency, second.frequency) == (4.0, 2.0, 0.75, 0.0)
@@ -147,7 +150,8 @@ def test_the_fields_of_a_selected_feature():
     assert (first.p_value, second.q_value) == pytest.approx((effects.p_value[1], effects.q_value[3]))
     assert (first.effect_kind, first.coefficient, first.fold_change) == ("cohens_d", None, None)
     assert (first.mean, first.scale) == pytest.approx((X[:, 1].mean(), X[:, 1].std()))
-    assert describe_selected(table, path, np.array([], dtype=int), {}, None) == []
+    nothing = np.array([], dtype=int)
+    assert describe_selected(table, path, nothing, selected_effects(table, nothing), {}, None) == []
 
 
 def test_features_that_are_the_target_are_no_division_by_zero():

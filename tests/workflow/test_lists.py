@@ -137,6 +137,15 @@ def test_auto_states_its_lists():
 # -- Nothing is recommended where nothing predicts --
 
 
+def test_auto_recommends_nothing_on_tables_of_noise():
+    """Three tables; docs/trust/answer_checks.py counts claims on 240."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 6)), rng.permutation(np.arange(30) % 2)
+        found = zeronorm.select(X, y, cv=2, permutations=0, random_state=seed)
+        assert found.lists["recommended"] == []
+
+
 def test_nothing_is_recommended_where_nothing_predicts(null, tmp_path, capsys):
     assert null.headline.startswith("No evidence")
     assert null.lists == {"fewest": [], "recommended": [], "all": []}

@@ -36,6 +36,7 @@ from zeronorm.datasets._table import (
 )
 from zeronorm.datasets._table_options import TableOptions
 from zeronorm.datasets.readers import read_raw
+from zeronorm.design._base import SMALL_COPY_BYTES
 
 
 def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table:
@@ -97,7 +98,7 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
         ]
     ids = draft.raw.sample_ids
     return Table(
-        X=X,
+        X=_by_row(X),
         y=draft.y,
         task=task,
         feature_names=np.asarray(names, dtype=object),
@@ -115,6 +116,12 @@ def build_table(raw: RawTable, options: TableOptions, source: str = "") -> Table
         notes=draft.notes,
         source=source,
     )
+
+
+def _by_row(X: Any) -> Any:
+    """A small array by row, as arrays of Python mostly are: loops for the other order are then never compiled."""
+    is_small = isinstance(X, np.ndarray) and X.nbytes <= SMALL_COPY_BYTES
+    return np.ascontiguousarray(X) if is_small else X
 
 
 def _encode_texts(

@@ -9,6 +9,7 @@ import numpy as np
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design._index import by_descending_value
+from zeronorm.execution import one_thread_if_small
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Backend:
 
     def eigen(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, as ``eigh`` does."""
-        values, vectors = np.linalg.eigh(matrix)
+        with one_thread_if_small(len(matrix)):
+            values, vectors = np.linalg.eigh(matrix)
         return values, vectors
 
     def by_descending_value(self, values: FloatArray) -> tuple[IntArray, FloatArray]:

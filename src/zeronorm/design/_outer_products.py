@@ -239,11 +239,11 @@ def symmetric_result(accumulator: FloatArray) -> FloatArray:
 _MIRRORED = 64  # rows and columns of a tile that fits into the cache while it is transposed
 
 
-@kernel
 def _mirror_upper_triangle(matrix: FloatArray) -> None:
-    n = matrix.shape[0]
-    for top in range(0, n, _MIRRORED):
-        for left in range(top, n, _MIRRORED):
-            for i in range(top, min(top + _MIRRORED, n)):
-                for j in range(max(left, i + 1), min(left + _MIRRORED, n)):
-                    matrix[j, i] = matrix[i, j]
+    for top in range(0, len(matrix), _MIRRORED):
+        bottom = top + _MIRRORED
+        for left in range(bottom, len(matrix), _MIRRORED):
+            columns = slice(left, left + _MIRRORED)
+            matrix[columns, top:bottom] = matrix[top:bottom, columns].T
+        tile = matrix[top:bottom, top:bottom]
+        np.copyto(tile, tile.T, where=np.tri(len(tile), k=-1, dtype=bool))

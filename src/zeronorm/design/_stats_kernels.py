@@ -51,14 +51,25 @@ def rows_stats(
         for c in range(mean.shape[0]):
             rows, w = order[bounds[c] : bounds[c + 1]], weights[bounds[c] : bounds[c + 1]]
             if rows.shape[0] > 0:
-                first[:], second[:] = 0.0, 0.0
+                total = _zeroed_sum(first, second, w)
                 _row_center(X, left, rows[:CENTER_SAMPLES], w, center[:m])
                 _add_row_moments(
                     X, left, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
                 _write_moments(
-                    center[:m], first, second, w.sum(), mean[c, out : out + m], sum_sq[c, out : out + m]
+                    center[:m], first, second, total, mean[c, out : out + m], sum_sq[c, out : out + m]
                 )
+
+
+@kernel
+def _zeroed_sum(first: FloatArray, second: FloatArray, weights: FloatArray) -> float:
+    """Set both vectors to zero; returns the sum of the weights. NumPy's functions take half a second to compile."""
+    total = 0.0
+    for j in range(first.shape[0]):
+        first[j] = second[j] = 0.0
+    for weight in weights:
+        total += weight
+    return total
 
 
 @kernel
@@ -77,8 +88,9 @@ def _write_moments(
 
 @kernel
 def _row_center(X: NDArray[Any], left: int, rows: Positions, w: FloatArray, center: FloatArray) -> None:
-    center[:] = 0.0
     total = 0.0
+    for j in range(center.shape[0]):
+        center[j] = 0.0
     for i in range(rows.shape[0]):
         total += w[i]
         x = X[rows[i], left : left + center.shape[0]]
@@ -175,7 +187,7 @@ def columns_stats(
         out = target + start
         chosen = columns[source + start : source + start + m]
         for c in range(mean.shape[0]):
-            first[:], second[:] = 0.0, 0.0
+            total = _zeroed_sum(first, second, weights[bounds[c] : bounds[c + 1]])
             for top in range(bounds[c], bounds[c + 1], _BLOCK_ROWS):
                 bottom = min(top + _BLOCK_ROWS, bounds[c + 1])
                 rows, w = block_rows[: bottom - top], weights[top:bottom]
@@ -186,7 +198,6 @@ def columns_stats(
                     block, 0, rows, w, center[:m], first, second, low[out : out + m], high[out : out + m]
                 )
             if bounds[c + 1] > bounds[c]:
-                total = weights[bounds[c] : bounds[c + 1]].sum()
                 _write_moments(
                     center[:m], first, second, total, mean[c, out : out + m], sum_sq[c, out : out + m]
                 )
@@ -224,7 +235,9 @@ def combine_classes(
     numbers may be rounded: the number itself is used instead, so that the column is exactly zero once centred.
     ``low`` and ``high`` may miss NaN, the mean does not.
     """
-    total = weight.sum()
+    total = 0.0
+    for value in weight:
+        total += value
     for j in range(first, last):
         overall, within, between = 0.0, 0.0, 0.0
         for c in range(weight.shape[0]):

@@ -94,12 +94,24 @@ def integrate_paths(
     bound = independent_pairs_bound(np.arange(1, p + 1), p, n_halves // 2)
     if permuted:
         bound = np.maximum(bound, np.mean([summed_paths(one) for one in permuted], axis=0))
-    integral = np.cumsum(bound) / np.arange(1, p + 1)
-    above = np.flatnonzero(integral[:most] > LARGEST_INTEGRAL)
-    largest = max(1, int(above[0]) if above.size else int(integral[:most].size))
+    largest = _largest_size(bound, most)
+    integral = float(bound[:largest].mean())
     scores = integrated_scores(positions, largest)
-    expected = integral[largest - 1] / np.maximum(scores, integral[largest - 1] / p)
+    expected = integral / np.maximum(scores, integral / p)
     return IntegratedPaths(largest, scores, expected, q_values_of(expected))
+
+
+def most_sizes(n_features: int, n_halves: int, most: int | None = None) -> int:
+    """The largest size K that any permuted targets can give: what follows on the paths does not count."""
+    return _largest_size(
+        independent_pairs_bound(np.arange(1, n_features + 1), n_features, n_halves // 2), most
+    )
+
+
+def _largest_size(bound: FloatArray, most: int | None) -> int:
+    integral = (np.cumsum(bound) / np.arange(1, bound.size + 1))[:most]
+    above = np.flatnonzero(integral > LARGEST_INTEGRAL)
+    return max(1, int(above[0]) if above.size else int(integral.size))
 
 
 def q_values_of(expected_false: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from zeronorm.report._svg import COLUMN_INCHES, HALF, element, label_room, svg_chart, visible
+from zeronorm.report._svg import COLUMN_INCHES, HALF, element, fitted, label_room, svg_chart, visible
 from zeronorm.result._plain import finite
 
 CONTINUOUS = ("r", "p")
@@ -62,7 +62,7 @@ def _bar_chart(
     identifier: str, title: str, bars: list[Bar], width: int, chance: tuple[float, str] | None
 ) -> Markup:
     row, thickness, values = 20, 13, 58
-    labels, letters = label_room([bar.name for bar in bars], width, share=0.36)
+    labels, _ = label_room([bar.name for bar in bars], width, share=0.36)
     length = width - labels - values
     parts = []
     for i, bar in enumerate(bars):
@@ -70,7 +70,7 @@ def _bar_chart(
         end = labels + bar.share * length
         kind = "mark bar chosen" if bar.is_selected else "mark bar"
         size = {"width": max(1.0, bar.share * length), "height": thickness}
-        name = visible(bar.name, letters)
+        name = fitted(bar.name, labels - 8)
         parts.append(element("text", name, x=labels - 6, y=top + thickness - 2, class_="tick end name"))
         parts.append(element("rect", x=labels, y=top, **size, class_=kind, data_tip=bar.tip))
         parts.append(element("text", bar.text, x=end + 6, y=top + thickness - 2, class_="tick"))
@@ -128,7 +128,7 @@ class Grid:
 def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
     """The SVG of a heat map; the script of the page takes the names of the cells from the data of the figure."""
     n_rows = len(grid.rows)
-    labels, letters = label_room(grid.rows, width, share=0.32)
+    labels, _ = label_room(grid.rows, width, share=0.32)
     top = 16 if grid.strip is not None else 4
     row_height = 30 if grid.shown is not None else 14 if n_rows > 8 else 22
     cell = (width - labels - 4) / len(grid.columns)
@@ -141,7 +141,7 @@ def _grid_chart(identifier: str, title: str, grid: Grid, width: int) -> Markup:
     for row, name in enumerate(grid.rows):
         position = top + (row + 0.75) * row_height
         parts.append(
-            element("text", visible(name, letters), x=labels - 6, y=position, class_="cell-label end name")
+            element("text", fitted(name, labels - 8), x=labels - 6, y=position, class_="cell-label end name")
         )
     bottom = top + n_rows * row_height
     names, room = _column_names(grid, labels, cell, bottom)

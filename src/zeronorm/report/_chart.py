@@ -52,6 +52,8 @@ class Run:
         The numbers of features that were tried.
     sample_names : array-like or None, default=None
         The names of the samples, if the data have some.
+    effects : Effects or None, default=None
+        The effect and the p-value of every feature by itself.
     """
 
     X: Any
@@ -63,6 +65,7 @@ class Run:
     columns: NDArray[Any]
     sizes: list[int]
     sample_names: Any = None
+    effects: Any = None
 
 
 class ReportData:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from zeronorm.report import _text as text
 from zeronorm.report._chart import Chart, ReportData, Rows, charts_of
+from zeronorm.report._checklist import checklist
 from zeronorm.report._samples import sample_table
 from zeronorm.report._substitutes import substitute_table
 from zeronorm.report._svg import HALF, NARROW, WIDE, series_class, shape, visible
@@ -194,6 +195,7 @@ def view(report_data: ReportData) -> dict[str, Any]:
         "methods_section": text.methods_section(report_data),
         "next_steps": text.next_steps(report_data.result),
         "provenance": _provenance_rows(report_data.result),
+        "checklist": checklist(report_data),
     }
 
 
@@ -311,7 +313,7 @@ def _effect_columns(result: ResultData) -> list[tuple[str, list[str]]]:
         ("q of the selection", "selection_q_value"),
         ("direction", "direction"),
         (effect_name(features), "effect"),
-        ("fold change", "fold_change"),
+        ("log2 fold change", "log2_fold_change"),
     )
     orientation = (("coefficient", "coefficient"), ("p alone*", "p_value"), ("q alone*", "q_value"))
     for heading, name in (*plain, *orientation):

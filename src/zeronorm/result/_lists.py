@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from zeronorm.result._record import ResultData
 
 LISTS = {
-    "fewest": "the smallest number within one standard error of the best score",
+    "fewest": "the smallest number within about one standard error of the best score",
     "recommended": "the smallest number whose score is nearly the best",
     "all": "the number with the best score; more features do not help",
 }

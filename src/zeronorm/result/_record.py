@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -44,7 +45,7 @@ class SelectedFeature:
     effect, effect_kind : Cohen's d ("cohens_d"), "eta_squared" with more than two classes, or the
         "correlation" with the target in regression. None for a feature that is constant within each class, whose
         Cohen's d is infinite.
-    fold_change : ratio of the class means, where all values are positive and there are two classes.
+    fold_change : ratio of the class means, where no value is negative and there are two classes.
     p_value, q_value : p-value of the feature alone, and adjusted for the false discovery rate over all features.
         They come from the samples that were used to select it: use them for orientation, not as evidence.
     selection_q_value : the smallest false discovery rate at which the method selects it; None for methods without one.
@@ -73,6 +74,11 @@ class SelectedFeature:
     coefficient: float | None = None
     annotation: dict[str, str] | None = None
     smallest_list: str = ""
+
+    @property
+    def log2_fold_change(self) -> float | None:
+        """The logarithm of the ratio, which is symmetric: 1 for twice and -1 for half the value."""
+        return None if self.fold_change is None else math.log2(self.fold_change)
 
 
 @dataclass(frozen=True, repr=False)

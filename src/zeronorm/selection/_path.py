@@ -35,49 +35,26 @@ def order_by_score(scores: ArrayLike, *, ratios: bool = False, sort: Sort = by_d
     by_value, descending = sort(values)
     largest = _largest_magnitude(values, descending)
     smallest = min(largest, LARGE_RATIO) if ratios else largest
-    in_threads(lambda a, b: _put_ties_in_order(by_value, descending, smallest, largest, a, b), values.size)
+    _put_ties_in_order(by_value, descending, smallest, largest)
     return by_value
 
 
-_SHORT = 32
+def _put_ties_in_order(order: IntArray, descending: FloatArray, smallest: float, largest: float) -> None:
+    """Sort the indices of tied values, which are neighbours; each is compared with the value before it."""
+    tied = np.zeros(order.size + 1, dtype=bool)  # whether a value is tied with the one before it
 
+    def compare(first: int, last: int) -> None:
+        before, after = descending[first : last - 1], descending[first + 1 : last]
+        with np.errstate(invalid="ignore"):  # equal infinities differ by NaN and are tied
+            tied[first + 1 : last] = ~(before - after > TIE_TOLERANCE * np.clip(before, smallest, largest))
 
-@kernel
-def _sort_range(order: IntArray, first: int, last: int) -> None:
-    """Sort ``order[first:last]`` in place; a short range by insertion, because creating views slows threads down."""
-    if last - first > _SHORT:
-        order[first:last].sort()
+    in_threads(lambda first, last: compare(max(first - 1, 0), last), order.size)
+    if not (tied[1:-1] & (order[1:] < order[:-1])).any():
         return
-    for i in range(first + 1, last):
-        value, j = order[i], i
-        while j > first and order[j - 1] > value:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = value
-
-
-@kernel
-def _put_ties_in_order(
-    order: IntArray, descending: FloatArray, smallest: float, largest: float, first: int, last: int
-) -> None:
-    """Sort the indices of tied values, which are neighbours; each is compared with the value before it.
-
-    Runs of ties that begin between ``first`` and ``last`` are sorted to their end, which may lie beyond ``last``; a
-    run that began before ``first`` is left to another thread.
-    """
-    start = first if first == 0 else -1
-    for i in range(max(first, 1), order.size + 1):
-        if i < order.size:
-            tolerance = TIE_TOLERANCE * min(max(descending[i - 1], smallest), largest)
-            if (
-                not descending[i - 1] - descending[i] > tolerance
-            ):  # equal infinities differ by NaN and are tied
-                continue
-        if start >= 0:
-            _sort_range(order, start, i)
-        if i >= last:
-            return
-        start = i
+    in_run = np.flatnonzero(tied[:-1] | tied[1:])
+    run = np.cumsum(~tied[in_run])
+    n_bits = int(order.size).bit_length()
+    order[in_run] = np.sort((run << n_bits) | order[in_run]) & ((1 << n_bits) - 1)
 
 
 def _largest_magnitude(values: FloatArray, descending: FloatArray) -> float:

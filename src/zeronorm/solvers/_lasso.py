@@ -32,7 +32,7 @@ GRADIENT_ROUNDING = 1e-13  # of the largest gradient: a smaller violation cannot
 class Factor(Protocol):
     """The matrix F, one column per feature."""
 
-    def block(self, columns: IntArray, /) -> FloatArray:
+    def block(self, columns: IntArray | slice, /) -> FloatArray:
         """These columns of F as an array."""
 
     def transpose_dot(self, v: FloatArray, /) -> FloatArray:
@@ -232,7 +232,7 @@ class WeightedRows:
     def take(self, columns: IntArray) -> WeightedRows:
         return WeightedRows(self.design.take(columns), self.factor)
 
-    def block(self, columns: IntArray) -> FloatArray:
+    def block(self, columns: IntArray | slice) -> FloatArray:
         return np.asarray(self.design.block(columns) * self.factor[:, None])
 
     def dot(self, w: FloatArray) -> FloatArray:

@@ -87,7 +87,7 @@ class _LeastAngles:
     def _enter(self, feature: int, sign: float) -> bool:
         """Add a feature; returns False where it depends linearly on the others."""
         m = len(self.active)
-        column = self.factor.block(np.asarray([feature]))[:, 0]
+        column = self.factor.block(slice(feature, feature + 1))[:, 0]
         basis, rest = self._basis[:m], column
         for _ in range(2):  # the second time removes what rounding left
             rest = rest - (basis @ rest) @ basis

@@ -62,7 +62,7 @@ def feature_records(name: str, table: Table, settings: SelectOptions, sizes: lis
     """Records of the procedure on the features alone, on the same folds and with the same predictor."""
     plain = without_covariates(table)
     procedure = procedures.build_procedure(name, plain, settings, sizes, settings.params)
-    return features_alone(procedure, table, plain, settings)
+    return features_alone(procedure, table, plain, replace(settings, save_model=False))
 
 
 def features_alone(procedure: Any, table: Table, plain: Table, settings: Settings) -> Any:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 RULES = {
     "fixed": "was set in advance",
-    "fewest": "is the smallest within one standard error of the best mean score on inner cross-validation",
-    "recommended": "is the smallest with nearly the best smoothed score on inner cross-validation (within half a "
-    "standard error, or within a fiftieth of the range of all sizes)",
+    "fewest": "is the smallest within about one standard error of the best smoothed score on inner cross-validation "
+    "(geometric mean over tolerances of half to one and a half)",
+    "recommended": "is the smallest with nearly the best smoothed score on inner cross-validation (geometric mean over "
+    "tolerances from zero to one standard error)",
     "all": "is the one with the best smoothed score on inner cross-validation",
     "own": "was chosen by the method's own control of false selections",
 }

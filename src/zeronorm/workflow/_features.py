@@ -48,7 +48,7 @@ class Effects:
         correlation with the target (regression), or the hazard ratio of one standard deviation (survival; NaN for all
         features but those asked for).
     kind : name of the measure in ``difference``.
-    fold_change : ratio of the class means where all values are positive, else NaN.
+    fold_change : ratio of the class means where no value is negative and no mean is zero, else NaN.
     p_value : Welch's t test, analysis of variance, or the test of the correlation; with sample groups, of their means;
         the score test of Cox's model, with sample groups with the variance between them.
     q_value : p-value adjusted by the method of Benjamini and Hochberg over all features.
@@ -92,7 +92,8 @@ def _effects_of(design: Design, y: Any, has_classes: bool) -> Effects:
     with np.errstate(divide="ignore", invalid="ignore"):
         if len(classes) == 2:
             difference, p_value = _two_classes(means, variances, counts[:, 0])
-            fold = np.where(found.minimum > 0.0, means[1] / means[0], np.nan)
+            is_ratio = (found.minimum >= 0.0) & (means > 0.0).all(axis=0)
+            fold = np.where(is_ratio, means[1] / means[0], np.nan)
             kind = "cohens_d"
         else:
             difference, p_value = _several_classes(found, means, variances, counts)
@@ -170,20 +171,25 @@ def _finished(means: Any, difference: Any, kind: str, fold: Any, p_value: Any) -
     return Effects(means, difference, kind, fold, *_adjusted(p_value))
 
 
+def selected_effects(table: Table, ordered: Any) -> Effects | None:
+    """The effects of all features, beside the covariates where there are any; None if nothing is selected."""
+    return _beside_covariates(univariate_effects(table, ordered), table) if ordered.size else None
+
+
 def describe_selected(
     table: Table,
     path: SelectionPath,
     ordered: Any,
+    effects: Effects | None,
     frequencies: dict[int, float],
     model: LinearModel | None,
     q_values: NDArray[np.float64] | None = None,
     listed: Sequence[ListedFeature] = (),
 ) -> list[SelectedFeature]:
     """The selected features, given in the order of the path; ``q_values`` are those of a method that has them."""
-    if ordered.size == 0:
+    if effects is None:
         return []
     values, scores = dense_columns(table.X, ordered), path.feature_scores()
-    effects = _beside_covariates(univariate_effects(table, ordered), table)
     weights = None if model is None else model.coefficients
     classes = list(table.class_counts)
     smallest_list = {feature.index: feature.smallest_list for feature in listed}

@@ -312,10 +312,11 @@ class Settings(DataOptions):
             former={"one_se": "fewest", "best": "all"},
         ),
         'How "auto" chooses the number of features from the scores inside the folds. "fewest": the smallest number '
-        'within one standard error of the best score. "recommended": the smallest number whose score is nearly the '
-        'best, within half a standard error. "all": the number with the best score, beyond which features do not help.',
-        "Which list auto returns. fewest: within one standard error of the best score; recommended: nearly the best "
-        "score, within half a standard error; all: every feature that improves the score.",
+        'within about one standard error of the best score. "recommended": the smallest number whose score is nearly '
+        'the best, within about half a standard error. "all": the number with the best score, beyond which features do '
+        "not help.",
+        "Which list auto returns. fewest: within about one standard error of the best score; recommended: nearly the "
+        "best score, within about half a standard error; all: every feature that improves the score.",
     )
     units: str = option(
         "auto",
@@ -465,8 +466,8 @@ class SelectOptions(RunOptions):
         OptionKind("str or None"),
         'Name of a selector; or "knockoff-selector", "probe-selector" or "stability-selection" around the selector '
         'named in ``params``. None or "auto": a few methods and their consensus are compared inside the '
-        "folds, which takes up to twenty times as long as one method, or longer with small tables.",
-        "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to twenty times as long.",
+        "folds, which takes up to 100 times as long as one method, or longer with small tables.",
+        "A name from `zeronorm methods`. Default: auto, which compares a few and takes up to 100 times as long.",
         "-m NAME",
     )
     control: str | None = option(
@@ -601,7 +602,7 @@ class PanelOptions(RunOptions):
         SelectOptions,
         "method",
         meaning="The method that selects another list inside the folds, for comparison, and extends the given list. "
-        'None or "auto": a few methods are compared inside the folds, which takes up to twenty times as long as one.',
+        'None or "auto": a few methods are compared inside the folds, which takes up to 100 times as long as one.',
     )
     extend: int = option(
         0,

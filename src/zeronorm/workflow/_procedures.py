@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zeronorm.datasets import Table
 
 # Methods inside knockoffs, probes and stability selection if the user names none: the first that supports the task.
-PREFERRED = ("zeronorm-svm", "cox-score", "rfe", "fisher", "lasso")
+PREFERRED = ("cox-score", "zeronorm-svm", "rfe", "fisher", "lasso")
 # Families whose methods look at each feature once or solve one convex problem.
 FAST_FAMILIES = ("filters", "sparsity")
 # Parameters of a selector that are set by options of the run.
@@ -180,19 +180,19 @@ def default_method(table: Table) -> str:
 
 def default_notes(table: Table) -> list[str]:
     """A note on what is done if no method is named."""
-    from zeronorm.selectors.meta._auto import consensus_text
+    from zeronorm.selectors.meta._auto import NOT_REFINED, consensus_text
 
     methods = candidates(table)
     if not methods:
         return []
-    names = consensus_text(methods)
+    names = consensus_text(methods, is_refined=table.target.kind != NOT_REFINED)
     nonlinear = (
         ", or by relief with a Gaussian support vector machine if that is clearly better inside the folds"
         if table.target.has_classes
         else ""
     )
     return [
-        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to twenty times as "
+        f"No method was named, so auto ranks the features by {names}{nonlinear}. That takes up to 100 times as "
         "long as the slowest of them, or longer with small tables; name a method to save time."
     ]
 
@@ -202,7 +202,7 @@ def candidates(table: Table) -> list[str]:
     from zeronorm.selectors.meta._auto import names_of_candidates
 
     usable = usable_methods(table)
-    names = names_of_candidates(table.task, is_adjusted=table.covariates is not None)
+    names = names_of_candidates(table.target.kind, is_adjusted=table.covariates is not None)
     return [name for name in names if name in usable]
 
 

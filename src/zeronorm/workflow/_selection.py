@@ -22,7 +22,7 @@ from zeronorm.workflow import _measured as measured
 from zeronorm.workflow import _procedures as procedures
 from zeronorm.workflow import _training as training
 from zeronorm.workflow._descriptions import RULES, describe_data, describe_method, messages_of
-from zeronorm.workflow._features import AFTER_SELECTION, describe_selected
+from zeronorm.workflow._features import AFTER_SELECTION, Effects, describe_selected, selected_effects
 from zeronorm.workflow._held_out import held_out_fields
 from zeronorm.workflow._lists import nested_lists, sizes_by_rule, tried_sizes
 from zeronorm.workflow._models import fit_model
@@ -199,10 +199,11 @@ def _selection_result(
     if model is not None:
         model = replace(model, **held_out_fields(job, records, fitted.label, fitted.selector))
     q_values = getattr(fitted.selector, "q_values_", None)
+    effects = selected_effects(table, fitted.columns)
     selected = describe_selected(
-        table, fitted.path, fitted.columns, dict(frequencies.shares), model, q_values, listed
+        table, fitted.path, fitted.columns, effects, dict(frequencies.shares), model, q_values, listed
     )
-    figures, size = _figures(table, fitted, sizes), _size_of(job, fitted, sizes)
+    figures, size = _figures(table, fitted, sizes, effects), _size_of(job, fitted, sizes)
     named = {feature.index for feature in selected} | {feature.index for feature in listed}
     named |= {index for index, _ in frequencies.shares[:200]}
     named |= {index for figure in figures.values() for index in figure.get("features", ())}
@@ -290,7 +291,7 @@ def _notes(
     return [*notes, AFTER_SELECTION] if selected else notes
 
 
-def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
+def _figures(table: Table, fitted: Fitted, sizes: list[int], effects: Effects | None) -> dict[str, Any]:
     """Values that the charts of the report need from the table and the fitted procedure."""
     if fitted.columns.size == 0:
         return {}
@@ -306,4 +307,5 @@ def _figures(table: Table, fitted: Fitted, sizes: list[int]) -> dict[str, Any]:
         columns=fitted.columns,
         sizes=sizes,
         sample_names=table.sample_ids,
+        effects=effects,
     )

@@ -206,7 +206,7 @@ def run_capped(
                 yield job, failed_task(plan, plan.configs[job[1]], reason, cap_s)
             for worker in workers:
                 if worker.job is None and waiting and waiting[-1][:2] not in given_up:
-                    worker.begin(waiting.pop())
+                    worker.begin(next_job(waiting, given_up, worker, workers))
             for job, result in _finished(workers, plan, cap_s, end):
                 if result.get("cap_s") is not None and plan.one_timeout_is_enough:
                     given_up.add(job[:2])
@@ -214,6 +214,22 @@ def run_capped(
     finally:
         for worker in workers:
             worker.end()
+
+
+def next_job(
+    waiting: list[Job], given_up: set[tuple[int, int]], worker: Worker, workers: list[Worker]
+) -> Job:
+    """A task on the draw that this worker had last, or one that no other has: tasks may share what they computed."""
+    elsewhere = {other.draw for other in workers if other is not worker}
+    last_first = [i for i in reversed(range(len(waiting))) if waiting[i][:2] not in given_up]
+    own = (i for i in last_first if _draw_of(waiting[i]) == worker.draw)
+    new = (i for i in last_first if _draw_of(waiting[i]) not in elsewhere)
+    return waiting.pop(next(own, next(new, last_first[0])))
+
+
+def _draw_of(job: Job) -> tuple[int, int]:
+    """Data set and trial."""
+    return job[0], job[2]
 
 
 def _finished(
@@ -242,6 +258,7 @@ class Worker:
     def __init__(self, make_plan: Callable[[], Plan], plan: Plan) -> None:
         self.make_plan, self.plan = make_plan, plan
         self.job: Job | None = None
+        self.draw: tuple[int, int] | None = None  # of the last task
         self.started = 0.0
         self.process: Any = None
 
@@ -257,7 +274,7 @@ class Worker:
     def begin(self, job: Job) -> None:
         if self.process is None:
             self._start()
-        self.job, self.started = job, time.perf_counter()
+        self.job, self.draw, self.started = job, _draw_of(job), time.perf_counter()
         self.pipe.send(job)
 
     def take(self, config: Any) -> TaskResult:

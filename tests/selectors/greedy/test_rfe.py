@@ -42,8 +42,8 @@ def test_the_value_at_a_position_of_the_order(most):
     rng = np.random.default_rng(most)
     for size in (1, 2, 3, 40):
         values = rng.integers(0, most, size).astype(float)
-        assert [nth_smallest(values.copy(), n) for n in range(size)] == np.sort(values).tolist()
-        assert ascending_order(values).tolist() == np.argsort(values, kind="stable").tolist()
+        assert [nth_smallest(values.copy(), size, n) for n in range(size)] == np.sort(values).tolist()
+        assert ascending_order(values, size).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -114,7 +114,7 @@ def test_a_small_part_of_the_samples_finds_its_own_costs(monkeypatch, n_kept, is
     monkeypatch.setattr(auto_module.AutoSelector, "_rank_folds", spy)
     auto = AutoSelector(cv=2, sizes=[2], random_state=0).fit(*problem(n_samples=400))
     found = auto.selector_.costs_
-    assert [C is not None for C in found] == [False, True, True, True]  # arom, l1-svm, rfe
+    assert [C is not None for C in found] == [True, True]  # arom, zeronorm-svm
     assert costs[0] == (() if is_own else tuple(found))
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from solvers.problems import classification, compiled, regression
+from solvers.problems import classification, regression
 from zeronorm.solvers.linear import _softmax as softmax
 from zeronorm.solvers.linear import _working_set as working_set
 from zeronorm.solvers.linear._losses import LOSSES, find_loss
@@ -127,7 +127,7 @@ def test_probabilities_of_classes():
     np.testing.assert_allclose(probability, np.exp(scores) / np.exp(scores).sum(axis=0))
     np.testing.assert_allclose(four.all_classes(f), scores)
     assert two.all_classes(f[:1]).shape == (1, 5)
-    total = compiled(softmax.sum_of_curvatures)(probability, cost)
+    total = softmax.sum_of_curvatures(probability, cost)
     assert total == pytest.approx(np.sum(cost * probability * (1 - probability)))
     assert (two.n_outputs, four.n_outputs) == (1, 3)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from solvers.problems import classification, compiled, plain
+from solvers.problems import classification, plain
 from zeronorm.solvers.svm import _box_dual as box_dual
 from zeronorm.solvers.svm._box_dual import BoxDual, add_free, drop_free, solve_box
 
@@ -260,7 +260,7 @@ def test_free_samples_that_depend_on_each_other(monkeypatch):
 
 def test_coordinate_descent_comes_first_and_is_shorter_near_the_solution(monkeypatch):
     Z, y = classification(12, 3)
-    seen, own = [], compiled(box_dual.descend)
+    seen, own = [], box_dual.descend
     monkeypatch.setattr(box_dual, "descend", lambda *a: seen.append((a[2].copy(), a[4])) or own(*a))
     for start in (0.0, 0.1):
         assert box_dual.solve_box(Z, y, np.full(12, 0.7), np.full(12, start))

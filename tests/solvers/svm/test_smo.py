@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from solvers.problems import compiled, plain
+from solvers.problems import plain
 from solvers.svm.duals import constrained_optimum, gains, movable, problem_of, state_of
 from zeronorm.solvers._status import Status
 from zeronorm.solvers.svm import _smo as smo
@@ -62,9 +62,7 @@ def test_a_pair_moves_to_its_optimum_or_to_the_first_bound(kind, seed):
         if not (along[i] and against[j] and score[i] > score[j]) or s == t:
             continue
         alpha, f = start.copy(), f_start.copy()
-        status, freed, bound = compiled(smo._pair_step)(
-            K, dual.ridge, diagonal, *state_of(dual), alpha, f, i, j
-        )
+        status, freed, bound = smo._pair_step(K, dual.ridge, diagonal, *state_of(dual), alpha, f, i, j)
         room_i = dual.upper[i] - start[i] if dual.sign[i] > 0 else start[i]
         room_j = start[j] if dual.sign[j] > 0 else dual.upper[j] - start[j]
         length = min((score[i] - score[j]) / (Q[s, s] + Q[t, t] - 2 * Q[s, t]), room_i, room_j)
@@ -87,7 +85,7 @@ def test_the_two_variables_of_one_sample_move_freely_against_each_other():
     alpha[0], alpha[7] = 0.2, 0.3  # errors above and below at once, which is never optimal
     f = Q @ dual.signed_sum(alpha)
     before = f.copy()
-    status, freed, bound = compiled(smo._pair_step)(
+    status, freed, bound = smo._pair_step(
         K, dual.ridge, np.diagonal(Q).copy(), *state_of(dual), alpha, f, 7, 0
     )
     assert (status, freed, bound) == (Status.ITERATION_LIMIT, 0, 1)
@@ -103,26 +101,23 @@ def test_a_pair_that_nothing_stops_and_a_pair_that_rounding_stops():
     y, ones = np.array([1.0, -1.0]), np.ones((2, 2))
     hard = BoxDual.classification(y, np.full(2, np.inf), False)
     arguments = (hard.ridge, np.ones(2), *state_of(hard), np.zeros(2), np.zeros(2), 0, 1)
-    assert compiled(smo._pair_step)(ones, *arguments) == (Status.UNBOUNDED, 0, 0)
+    assert smo._pair_step(ones, *arguments) == (Status.UNBOUNDED, 0, 0)
     soft = BoxDual.classification(y, np.array([np.inf, 5.0]), False)
     alpha = np.zeros(2)
-    status = compiled(smo._pair_step)(ones, soft.ridge, np.ones(2), *state_of(soft), alpha, np.zeros(2), 0, 1)
+    status = smo._pair_step(ones, soft.ridge, np.ones(2), *state_of(soft), alpha, np.zeros(2), 0, 1)
     assert status == (Status.ITERATION_LIMIT, 2, 1)
     assert alpha.tolist() == [5.0, 5.0]
     apart, alpha = np.eye(2), np.full(2, 1e17)
     f = y - np.array([1e-3, 0.0])
-    status = compiled(smo._pair_step)(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)
+    status = smo._pair_step(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)
     assert status == (Status.STALLED, 0, 0)
     assert alpha.tolist() == [1e17, 1e17]
     alpha = np.array([1e17, 1.0])  # a step that one of the two can still see
-    status = compiled(smo._pair_step)(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)
+    status = smo._pair_step(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)
     assert status[0] == Status.ITERATION_LIMIT
     assert alpha[1] > 1.0
     alpha = np.array([1.0, 1e17])
-    assert (
-        compiled(smo._pair_step)(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)[0]
-        == 2
-    )
+    assert smo._pair_step(apart, hard.ridge, np.ones(2), *state_of(hard), alpha, f.copy(), 0, 1)[0] == 2
 
 
 @pytest.mark.parametrize(("kind", "seed"), CASES)
@@ -201,7 +196,7 @@ def test_the_first_steps_are_those_of_the_best_pairs():
     for n_steps in range(1, 4):
         i, top = plain(smo.first_of_pair)(every, *state_of(dual), alpha, f)
         j, _ = plain(smo.second_of_pair)(K, np.diagonal(K), every, *state_of(dual), alpha, f, i, top)
-        freed_and_bound = compiled(smo._pair_step)(
+        freed_and_bound = smo._pair_step(
             K, dual.ridge, np.diagonal(K).copy(), *state_of(dual), alpha, f, i, j
         )
         assert sum(freed_and_bound[1:]) > 0

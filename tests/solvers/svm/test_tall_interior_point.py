@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from solvers.linear.fits import fit
-from solvers.problems import classification, compiled
+from solvers.problems import classification
 from solvers.svm.tall_problems import N, P, problem_of
 from zeronorm.design import as_design
 from zeronorm.solvers._status import Status
@@ -72,7 +72,7 @@ def test_a_step_solves_the_linearised_conditions(kind, target, second_order):
     assert longest == pytest.approx((start[shrinking] / -step[shrinking]).min())
     wanted = np.sum((start[ALPHA] + 0.5 * step[ALPHA]) * (start[T] + 0.5 * step[T]))
     wanted += np.sum((start[SPARE] + 0.5 * step[SPARE]) * (start[XI] + 0.5 * step[XI]))
-    assert compiled(tall.complementarity)(start, step, 0.5) == pytest.approx(wanted)
+    assert tall.complementarity(start, step, 0.5) == pytest.approx(wanted)
 
 
 def test_a_step_that_takes_nothing_away_may_be_of_any_length():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zeronorm._jit import kernel, reduction
+from zeronorm._jit import kernel, reduction, shared
 from zeronorm._types import BoolArray, FloatArray, Int64Array
 from zeronorm.engines.elimination._loop import DOWNDATED_ENERGY
 from zeronorm.solvers.svm._smo import UNBOUNDED, smo
@@ -35,6 +35,7 @@ def combine_duals(alpha: FloatArray, sample: Int64Array, sign: FloatArray, v: Fl
         v[sample[i]] += sign[i] * alpha[i]
 
 
+@shared
 @kernel
 def train_models(
     K: FloatArray,
@@ -54,20 +55,17 @@ def train_models(
     worst, n_iter = 0, 0
     for c in range(alpha.shape[0]):
         reached = False
+        y, costs, most, a, g = sign[c], linear[c], upper[c], alpha[c], f[c]
         if sets.size[c] > 0:
-            reached, steps = follow(
-                sets, c, K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol
-            )
+            reached, steps = follow(sets, c, K, ridge, sample, y, costs, most, a, g, tol)
             n_iter += steps
         if not reached:
-            steps, _, status = smo(
-                K, ridge, sample, sign[c], linear[c], upper[c], alpha[c], f[c], tol, max_iter
-            )
+            steps, _, status = smo(K, ridge, sample, y, costs, most, a, g, tol, max_iter)
             worst = max(worst, status)
             n_iter += steps
             if sets.order.shape[1] > 0 and sets.size[c] == 0:
-                start_tracking(sets, c, K, ridge, sample, upper[c], alpha[c])
-        combine_duals(alpha[c], sample, sign[c], v[c])
+                start_tracking(sets, c, K, ridge, sample, most, a)
+        combine_duals(a, sample, y, v[c])
     return worst, n_iter
 
 
@@ -113,12 +111,12 @@ class Order(NamedTuple):
 
 
 @kernel
-def nth_smallest(values: FloatArray, n: int) -> float:
-    """The value at position ``n`` in ascending order (Hoare 1961); changes the order of ``values``.
+def nth_smallest(values: FloatArray, size: int, n: int) -> float:
+    """The value at position ``n`` of the first ``size`` in ascending order (Hoare 1961); changes their order.
 
     ``np.partition`` returns the same, but takes numba nine seconds to compile.
     """
-    low, high = 0, values.shape[0] - 1
+    low, high = 0, size - 1
     while low < high:
         pivot = values[(low + high) // 2]
         i, j = low, high
@@ -140,12 +138,12 @@ def nth_smallest(values: FloatArray, n: int) -> float:
 
 
 @kernel
-def ascending_order(values: FloatArray) -> Int64Array:
-    """The positions of the values from the smallest to the largest, by merging sorted runs.
+def ascending_order(values: FloatArray, n: int) -> Int64Array:
+    """The positions of the first ``n`` values from the smallest to the largest, by merging sorted runs.
 
     ``np.argsort`` returns the same, but takes numba two seconds to compile.
     """
-    n, width = values.shape[0], 16
+    width = 16
     order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
     for start in range(0, n, width):
         for i in range(start, min(start + width, n)):
@@ -175,24 +173,30 @@ def rank_block(columns: FloatArray, active: BoolArray, v: FloatArray, n_ranked: 
     """The order of the ``n_ranked`` remaining columns with the smallest weights.
 
     Sorting all of them would take longer than computing the weights; columns copied in the order of access are read
-    several times faster.
+    several times faster. Written as loops, because assignments and choices of rows take numba seconds to compile.
     """
-    left = np.flatnonzero(active)
-    weight = np.empty(left.shape[0])
-    for b in range(left.shape[0]):
-        weight[b] = math.sqrt(squared_weight(columns[left[b]], v))
+    n = columns.shape[0]
+    left, weight, spare, m = np.empty(n, np.int64), np.empty(n), np.empty(n), 0
+    for b in range(n):
+        if active[b]:
+            left[m] = b
+            weight[m] = spare[m] = math.sqrt(squared_weight(columns[b], v))
+            m += 1
     beyond = math.inf
-    if n_ranked < left.shape[0]:
-        beyond = nth_smallest(weight.copy(), n_ranked)
-        smallest = weight < beyond
-        left, weight = left[smallest], weight[smallest]
-    ascending = ascending_order(weight)
-    ranked = left[ascending]
-    front = np.empty((ranked.shape[0], columns.shape[1]))
-    for r in range(ranked.shape[0]):
-        for i in range(columns.shape[1]):  # an assignment of rows takes numba three seconds to compile
+    if n_ranked < m:
+        beyond = nth_smallest(spare, m, n_ranked)
+        m, n_left = 0, m
+        for b in range(n_left):
+            if weight[b] < beyond:
+                left[m], weight[m] = left[b], weight[b]
+                m += 1
+    ascending = ascending_order(weight, m)
+    ranked, key, front = np.empty(m, np.int64), np.empty(m), np.empty((m, columns.shape[1]))
+    for r in range(m):
+        ranked[r], key[r] = left[ascending[r]], weight[ascending[r]]
+        for i in range(columns.shape[1]):
             front[r, i] = columns[ranked[r], i]
-    return Order(ranked, weight[ascending], front, beyond, v.copy())
+    return Order(ranked, key, front, beyond, v.copy())
 
 
 @reduction

@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from zeronorm._jit import dividing_kernel
 from zeronorm._types import FloatArray, IntArray
+from zeronorm.execution import one_thread_for_factors
 
 RESIDUAL = 1e-12  # largest residual of the normal equations, relative to their terms
 WORST_CONDITION = 1e8
@@ -54,31 +55,38 @@ def least_missed_last(square: FloatArray, gradient: FloatArray, penalty: float) 
     feature j is removed and all other weights are refitted. Of equal features the later one is removed.
     """
     inverse = inverse_from(factor_of(square + penalty * np.eye(len(square))))
-    return _removed_last_to_first(inverse, inverse @ gradient)
+    left = np.empty(len(inverse), dtype=np.intp)
+    _remove_least_missed(inverse, inverse @ gradient, np.arange(len(inverse)), left)
+    return left
 
 
 @dividing_kernel
-def _removed_last_to_first(inverse: FloatArray, weights: FloatArray) -> IntArray:
-    """The features in reverse order of their removal; both arrays are overwritten by those of the last one left."""
-    n = len(inverse)
-    active, left, rise = np.arange(n), np.empty(n, dtype=np.intp), np.empty(n)
-    for size in range(n, 0, -1):
+def _remove_least_missed(inverse: FloatArray, weights: FloatArray, active: IntArray, left: IntArray) -> None:
+    """Write the features into ``left`` in reverse order of their removal; the other arrays are overwritten.
+
+    Only loops: an assignment of rows or ``min`` takes numba two seconds more to compile.
+    """
+    for size in range(left.shape[0], 0, -1):
+        k, smallest = 0, np.inf
         for i in range(size):
-            feature = active[i]
-            rise[i] = (weights[feature] ** 2).sum() / inverse[feature, feature]
-        k = size - 1
-        while rise[k] > (1.0 + NEARLY_EQUAL) * rise[:size].min():
-            k -= 1
+            feature, square = active[i], 0.0
+            for c in range(weights.shape[1]):
+                square += weights[feature, c] * weights[feature, c]
+            rise = square / inverse[feature, feature]
+            if not rise > (1.0 + NEARLY_EQUAL) * smallest:
+                k = i
+            smallest = min(smallest, rise)
         gone = active[k]
         left[size - 1] = gone
-        active[k : size - 1] = active[k + 1 : size].copy()
+        for i in range(k, size - 1):
+            active[i] = active[i + 1]
         for i in range(size - 1):
             row = active[i]
             factor = inverse[row, gone] / inverse[gone, gone]
             for j in range(size - 1):
                 inverse[row, active[j]] -= factor * inverse[gone, active[j]]
-            weights[row] -= factor * weights[gone]
-    return left
+            for c in range(weights.shape[1]):
+                weights[row, c] -= factor * weights[gone, c]
 
 
 # -- Least squares: Ridge, LinearRegression, RidgeClassifier --
@@ -347,7 +355,8 @@ def without_row(inverse: FloatArray, point: FloatArray, k: int) -> tuple[FloatAr
 
 def factor_of(system: FloatArray) -> FloatArray:
     """The upper triangular Cholesky factor; the system is overwritten."""
-    factor, not_definite = dpotrf(system.T, overwrite_a=True)
+    with one_thread_for_factors(len(system)):
+        factor, not_definite = dpotrf(system.T, overwrite_a=True)
     if not_definite:
         raise LinAlgError("not positive definite")
     return np.asarray(factor)
@@ -355,7 +364,8 @@ def factor_of(system: FloatArray) -> FloatArray:
 
 def inverse_from(factor: FloatArray) -> FloatArray:
     """The inverse of the matrix with this Cholesky factor."""
-    triangle = dpotri(factor)[0]
+    with one_thread_for_factors(len(factor)):
+        triangle = dpotri(factor)[0]
     inverse = triangle + triangle.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
     return np.asarray(inverse)

@@ -14,9 +14,8 @@ from zeronorm.selection._problem import Problem
 
 FOLDS, FOLDS_OF_MANY, MANY = 5, 3, 200
 # Repeats with other folds, by the number of samples below which they are used. The fewer samples, the more the chosen
-# size depends on the folds: with one repeat 38 % of the sizes of the tuning data were farther than 30 % from their
-# median over the seeds, with three 17 %.
-REPEATS = ((100, 3), (1000, 2))
+# size depends on the folds: `docs/trust/answer_checks.py seeds`.
+REPEATS = ((100, 8), (1000, 4))
 # On large data the number of features is chosen on a random subsample: on as many samples as an elimination with this
 # number of multiplications allows, within these bounds.
 WORK_OF_A_FOLD = 5e8

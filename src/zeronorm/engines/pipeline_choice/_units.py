@@ -82,7 +82,7 @@ def values_of(design: Design) -> Any:
     if design.affine is not None or design.n_samples * design.n_features > MOST_VALUES:
         return None
     if backend.in_one_array:
-        return design.block(slice(None))
+        return design.block(slice(None), np.empty(design.shape, order=backend.order))
     if not backend.is_sparse or backend.is_on_disk:
         return None
     found = design.stored_columns(np.arange(design.n_features))

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
+from zeronorm.evaluation._new_samples import Predicted, class_rates
 from zeronorm.report._cells import Grid
 from zeronorm.report._chart import Chart, ReportData, Rows, register_chart
 from zeronorm.report._lines import Guides, Lines, Point, Series
+from zeronorm.report._samples import sample_predictions
 from zeronorm.report._svg import Axes, visible
 from zeronorm.selection.target import TASKS
 
@@ -144,6 +146,7 @@ class ConfusionChart(Chart):
 
     classes: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
+    rates: tuple[dict[str, Any], ...] = ()
     title = "Confusion matrix"
 
     @classmethod
@@ -158,7 +161,12 @@ class ConfusionChart(Chart):
         if not 2 <= len(classes) <= MOST_CLASSES:
             return None
         counts = confusion_matrix(truth, predicted, labels=classes)
-        return cls(tuple(classes), tuple(tuple(row) for row in counts.tolist()))
+        samples = sample_predictions(report_data)  # one prediction of each, for the intervals
+        once = Predicted(
+            np.array([str(s.truth) for s in samples]), np.array([str(s.prediction) for s in samples])
+        )
+        rates = class_rates(once, classes) if samples else []
+        return cls(tuple(classes), tuple(tuple(row) for row in counts.tolist()), tuple(rates))
 
     @property
     def caption(self) -> str:
@@ -166,8 +174,21 @@ class ConfusionChart(Chart):
         total = sum(map(sum, self.counts))
         return (
             f"True classes in rows, predicted classes in columns, counted over all test folds; {right} of {total} "
-            "predictions are correct. Colours show shares of the row."
+            f"predictions are correct. Colours show shares of the row.{self._rates_of_last()}"
         )
+
+    def _rates_of_last(self) -> str:
+        """Sensitivity and specificity of the second of two classes."""
+        if len(self.rates) != 2:
+            return ""
+        last = self.rates[-1]
+        found = [(name, last[name]) for name in ("sensitivity", "specificity")]
+        texts = [
+            f"{name} {100 * rate['value']:.0f} % (95 %: {100 * rate['low']:.0f} to {100 * rate['high']:.0f} %)"
+            for name, rate in found
+            if rate is not None and rate["low"] is not None
+        ]
+        return f" For class {visible(self.classes[-1], 40)}: {', '.join(texts)}." if texts else ""
 
     def picture(self) -> Grid:
         names = [visible(label, 40) for label in self.classes]
@@ -188,4 +209,10 @@ class ConfusionChart(Chart):
 
     def table(self) -> tuple[tuple[str, ...], Rows]:
         rows = [[label, *map(str, row)] for label, row in zip(self.classes, self.counts, strict=True)]
-        return ("true class", *(f"predicted {label}" for label in self.classes)), rows
+        headers = ("true class", *(f"predicted {label}" for label in self.classes))
+        if not self.rates:
+            return headers, rows
+        names = ("sensitivity", "specificity")
+        for row, rate in zip(rows, self.rates, strict=True):
+            row += ["–" if rate[name] is None else f"{rate[name]['value']:.3f}" for name in names]
+        return (*headers, *names), rows

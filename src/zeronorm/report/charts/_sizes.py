@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from zeronorm.report._chart import Chart, ReportData, Rows, Run, register_chart
 from zeronorm.report._lines import Guides, Lines, Point, Series
 from zeronorm.report._svg import Axes
 
 RULES = {
-    "fewest": "the smallest size whose score is within one standard error (SE) of the best (horizontal line)",
+    "fewest": "the smallest size whose smoothed score is within about one standard error (SE) of the best",
     "recommended": "the smallest size whose smoothed score is nearly the best",
     "all": "the size with the best smoothed score",
 }
@@ -81,13 +79,10 @@ class SizesChart(Chart):
             )
             for size, mean, error in zip(self.sizes, self.means, self.errors, strict=True)
         )
-        best = int(np.argmax(self.means))
-        level = self.means[best] - self.errors[best]
-        levels = ((level, "best − 1 SE"),) if self.rule == "fewest" else ()
         others = tuple(
             (size, f"{names}: {size}") for size, names in self._names().items() if size != self.chosen
         )
-        guides = Guides(levels, ((self.chosen, f"chosen: {self.chosen}"), *others))
+        guides = Guides((), ((self.chosen, f"chosen: {self.chosen}"), *others))
         axes = Axes("number of features", self.scoring, "{:.3g}".format)
         return Lines([Series("inner folds", points)], axes, guides)
 

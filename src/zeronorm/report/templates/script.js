@@ -310,5 +310,5 @@
   document.querySelectorAll("#contents").forEach(contents);
   document.querySelectorAll("input[data-table]").forEach(filterable);
   theme(document.getElementById("theme"));
-  copying(document.getElementById("copy"));
+  document.querySelectorAll("[data-copies]").forEach(copying);
 })();

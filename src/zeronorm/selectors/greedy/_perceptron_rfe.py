@@ -178,9 +178,9 @@ class PerceptronModels:
         """
         n, p = self.y.size, self.active.size + 1
         if n <= p:
-            return n * _powers_of_a_row(self.rows)
+            return int(n * _powers_of_a_row(self.rows))
         n_sizes = 1 + int(LARGEST_SLACK).bit_length()  # none, and 1, 2, 4, …
-        return n_sizes * n * (p if isinstance(self.rows, SparseRows) else p + n)
+        return int(n_sizes * n * (p if isinstance(self.rows, SparseRows) else p + n))
 
     def train(self) -> None:
         self.solution = self._solve()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -44,13 +45,14 @@ from zeronorm.selection._kinds import parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem, TargetOutlierWarning
 from zeronorm.selection._shared import SharedValues
-from zeronorm.selection.target import Real, TimeToEvent
+from zeronorm.selection.target import Labels, Real, TimeToEvent
 from zeronorm.selectors._base import BaseSelector, SplittingSelector
 from zeronorm.selectors.meta._consensus import (
     SHORTLIST,
     Consensus,
     default_candidates,
     default_methods,
+    member_names,
     named_selectors,
     quick_elimination,
     refined,
@@ -60,8 +62,14 @@ from zeronorm.selectors.meta._selector_cv import plan_of_sizes, summary
 # Up to this number of multiplications an elimination of one feature at a time takes less than one of a fifth
 # (50 × 2000: 7 against 13 ms; 80 × 20,000: 268 against 70 ms).
 WORK_OF_ONE_BY_ONE = 1e7
-# Left out of the consensus in repeats, where they take up to half of the time.
-SLOW_METHODS = ("l1-svm", "lasso")
+# The rankings of the linear candidate for classes, on all samples; those for other targets are the ones of `Consensus`.
+# Mean balanced error of a linear support vector machine on 5 to 50 features of the data sets `TUNING` of the studies:
+# with two classes 10.9 % (the four methods of `Consensus` with their joint elimination, mean ranks over the folds:
+# 11.0 %; with it these two have 11.5 %), with several 21.9 % (23.9 %; 24.1 % without the joint elimination).
+RANKINGS_OF_CLASSES = {"binary": ("arom", "zeronorm-svm"), "multiclass": ("arom", "rfe")}
+NOT_REFINED = "binary"  # the kind of target without a joint elimination
+# Left out of the consensus in repeats, where it takes up to half of the time.
+SLOW_METHOD = "lasso"
 # Up to this number of multiplications in an elimination one thread is used: with several, the many small products take
 # much more processor time, most of it spent waiting.
 WORK_OF_ONE_THREAD = 2e9
@@ -71,10 +79,8 @@ PART_OF_THE_SAME_COST = 0.25
 LINEAR_COSTS = (1.0, 0.1, 0.01)  # C of the linear SVMs that are compared, the usual one first
 SIZES_FOR_COSTS = 8  # they are compared at about so many of the sizes
 FEW_COLUMNS = 50  # up to this number of columns every size is tried
-EVERY_SIZE, NEXT_SIZE = (
-    12,
-    1.18,
-)  # with more, every size up to 12, then each by this factor larger than the last
+# With more, every size up to 12, then each by this factor larger than the last.
+EVERY_SIZE, NEXT_SIZE = 12, 1.28
 LARGEST_DEFAULT_SIZE = 500
 # Lower bound of R²: the error of a linear model far from its samples is unbounded.
 WORST_SHARE = -1.0
@@ -110,7 +116,7 @@ class _Candidate:
     family="meta",
     tasks=("binary", "multiclass", "regression", "survival"),
     reference="Breiman et al. 1984 (one-standard-error rule)",
-    cost="six to sixteen rankings by each of four methods and their scores: one to eleven times a consensus",
+    cost="five to forty rankings by each of two to four methods, and their scores: one to thirteen times a consensus",
     oracle="every method cross-validated alone with the same C gives the same scores",
     avoid="a selection rule that must be simple to state; too little time for several rankings by each of its methods",
     test_params=(
@@ -121,20 +127,22 @@ class _Candidate:
 class AutoSelector(SplittingSelector):
     r"""Choose the ranking, the predictor and the number of features by cross-validation inside ``fit``.
 
-    The linear candidate ranks features by the consensus of four methods (see `Consensus`): the mean log ranks over all
-    methods and all inner folds, then a joint elimination of the first features on all samples. Linear support vector
-    machines with C of 1, 0.1 and 0.01 score its first k features, and the one with the best size is kept.
+    The linear candidate ranks features by the consensus of a few methods (see `Consensus`). With two classes these are
+    AROM and the zero-norm SVM, with several AROM and RFE with a joint elimination of the first features; for other
+    targets the mean log ranks over all inner folds have a joint elimination too. Linear support vector machines with C
+    of 1, 0.1 and 0.01 score its first k features, and the one with the best size is kept.
 
     For classes, relief by elimination (`Relief` with ``step``) and support vector machines with Gaussian kernels are
     tried too. With :math:`s_j` the score of the linear candidate at its best size in fold j and :math:`t_j` that of the
-    best nonlinear one, the nonlinear one replaces it if, in the first repeat of J folds and over all repeats,
+    best nonlinear one (which has the better mean in the first repeat), the nonlinear one replaces it if, over all
+    repeats of J folds,
 
     .. math:: \bar d > 2 \hat\sigma / \sqrt{J}, \qquad d_j = t_j - s_j, \quad
         \hat\sigma^2 = \tfrac1{J-1}\sum_j (d_j - \bar d)^2.
 
-    The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how, and ``sizes_`` has
-    the three nested choices. A feature that every inner fold selects is never left out of the chosen ones, and one
-    that none selects is never among them.
+    The number of features is chosen on the scores of all repeats of the folds; ``rule`` says how (see `SelectorCV`),
+    and ``sizes_`` has the three nested choices. A feature that every inner fold selects is never left out of the chosen
+    ones, and one that none selects is never among them.
 
     The C that a method finds on all samples is used in the folds too. On large data the choice is made on folds of a
     random subsample of 2000 to 5000 samples (with its own search for C where this is less than a quarter); the final
@@ -155,8 +163,8 @@ class AutoSelector(SplittingSelector):
         It also scores the subsets of the consensus and of relief; no other predictor is tried. None, for a real
         target: ridge regression with a penalty chosen by leave-one-out scores them.
     cv
-        None: five folds, three from 200 samples (or groups of samples) on; three repeats of them below 100 samples,
-        two below 1000. A number of folds is shuffled.
+        None: five folds, three from 200 samples (or groups of samples) on; eight repeats of them below 100 samples,
+        four below 1000. A number of folds is shuffled.
     scoring
         None: the balanced accuracy of classes; for a real target R², at least -1; for times to an event the
         concordance; with an ``estimator`` its own ``score``.
@@ -170,11 +178,11 @@ class AutoSelector(SplittingSelector):
         an event the columns are standardised.
     rule
         "all": the best size, beyond which features do not help. "recommended": the smallest size that is nearly as
-        good, within half a standard error. "fewest": the smallest size within one standard error. For a real
+        good, within about half a standard error. "fewest": the smallest within about one standard error. For a real
         target the smallest number is chosen if no number predicts better than the mean of the target by more than one
         standard error.
     sizes
-        None: every size up to 12 (up to 50 columns, every size), then each about a sixth larger than the last, 500 at
+        None: every size up to 12 (up to 50 columns, every size), then each about a quarter larger than the last, 500 at
         most.
     n_jobs
         The folds are divided among them.
@@ -275,7 +283,7 @@ class AutoSelector(SplittingSelector):
         return f"{n_methods} methods ({names}) were compared on the same inner folds. {reason}"
 
     def _verdict_on_pipelines(self) -> str:
-        consensus = consensus_text([name for name, _ in self._named_selectors({})])
+        consensus = consensus_text(member_names(self.selector_), is_refined=bool(self.selector_.refine))
         ranking = "relief" if self.chosen_ == RELIEF else "the consensus"
         ahead = "by more than two standard errors: the classes depend on the features nonlinearly."
         chosen = self.predictor_.predictor if isinstance(self.predictor_, InUnits) else self.predictor_
@@ -354,29 +362,24 @@ class AutoSelector(SplittingSelector):
         self, members: list[tuple[str, Any]], problem: Problem, inner: _Inner, plan: FoldPlan
     ) -> SelectionPath:
         """The path of the linear candidate, or of a nonlinear one that is clearly better."""
-        first, others = inner.splits[: inner.n_folds], inner.splits[inner.n_folds :]
+        n = inner.n_folds
+        first, others = inner.splits[:n], inner.splits[n:]
         fits = self._rank_folds(members, problem, first, inner, inner.known_C)
+        fits += self._quick_fits(members, problem, others, inner)
         ranked = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in fits]
-        linear = self._best_linear(plan, ranked, first, problem)
-        better = self._nonlinear(plan, ranked, first, linear, problem, inner)
-        more_fits = self._quick_fits(members, problem, others, inner)
-        more = [{CONSENSUS: self._constrained(fit.path_, problem)} for fit in more_fits]
-        chosen = linear = self._repeated(linear, plan, more, others, problem)
+        chosen = linear = self._best_linear(plan, ranked, inner.splits, problem)
+        in_first = replace(linear, scores=linear.scores[:n], selected=linear.selected[:n])
+        promising = self._nonlinear(plan, ranked[:n], first, in_first, problem, inner)
         self.method_scores_ = {CONSENSUS: _at_best(plan, linear.scores)}
-        if better is not None:
-            more = (
-                more
-                if better.pipeline.ranking == CONSENSUS
-                else self._nonlinear_paths(problem, others, inner)
-            )
-            better = self._repeated(better, plan, more, others, problem)
+        if promising is not None:
+            better = self._better_ranking(promising, plan, ranked, problem, inner)
             kind = ", gaussian" if self.estimator is None else ""
             self.method_scores_[f"{better.pipeline.ranking}{kind}"] = _at_best(plan, better.scores)
             before, after = self.method_scores_.values()
-            if standard_errors_ahead(after, before, inner.n_folds) > CLEARLY:
+            if standard_errors_ahead(after, before, n) > CLEARLY:
                 chosen = better
         self.chosen_, self.predictor_ = chosen.pipeline.ranking, chosen.pipeline.predictor
-        path = self._final_path(self.chosen_, [*fits, *more_fits], problem, inner)
+        path = self._final_path(self.chosen_, fits, problem, inner)
         return self._sized(path, plan, inner, chosen.scores, chosen.selected, problem)
 
     def _best_linear(
@@ -411,8 +414,8 @@ class AutoSelector(SplittingSelector):
         linear: _Candidate,
         problem: Problem,
         inner: _Inner,
-    ) -> _Candidate | None:
-        """A nonlinear candidate that is clearly better: relief with the given predictor, or a Gaussian SVM."""
+    ) -> Pipeline | None:
+        """A nonlinear pipeline with the better mean in the first repeat: relief, or one with a Gaussian SVM."""
         if problem.adjust is not None or not is_searched(problem, splits):
             return None
         orders = self._nonlinear_paths(problem, splits, inner)
@@ -426,8 +429,7 @@ class AutoSelector(SplittingSelector):
         if found is None:
             return None
         candidate = self._candidate(found, plan, ranked, splits, problem)
-        is_better = standard_errors_ahead(_at_best(plan, candidate.scores), known) > CLEARLY
-        return candidate if is_better else None
+        return found if _at_best(plan, candidate.scores).mean() > known.mean() else None
 
     def _candidate(
         self, pipeline: Pipeline, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
@@ -437,20 +439,21 @@ class AutoSelector(SplittingSelector):
         alone = [{pipeline.ranking: paths[pipeline.ranking]} for paths in ranked]
         return _Candidate(pipeline, *self._scored(own, alone, splits, problem)[pipeline.ranking])
 
-    def _repeated(
-        self,
-        candidate: _Candidate,
-        plan: FoldPlan,
-        ranked: list[Paths],
-        splits: list[Split],
-        problem: Problem,
+    def _better_ranking(
+        self, found: Pipeline, plan: FoldPlan, ranked: list[Paths], problem: Problem, inner: _Inner
     ) -> _Candidate:
-        """The candidate with its scores in the other repeats of the folds as well."""
-        if not splits:
-            return candidate
-        more = self._candidate(candidate.pipeline, plan, ranked, splits, problem)
-        scores = np.concatenate([candidate.scores, more.scores])
-        return replace(candidate, scores=scores, selected=[*candidate.selected, *more.selected])
+        """A nonlinear pipeline over all repeats; with an own predictor for the ranking that it predicts better.
+
+        The consensus is kept unless relief is better by more than two standard errors.
+        """
+        of_relief = self._nonlinear_paths(problem, inner.splits, inner)
+        relief = self._candidate(replace(found, ranking=RELIEF), plan, of_relief, inner.splits, problem)
+        if self.estimator is not None:
+            return relief
+        consensus = self._candidate(replace(found, ranking=CONSENSUS), plan, ranked, inner.splits, problem)
+        of_both = (_at_best(plan, each.scores) for each in (relief, consensus))
+        ahead = standard_errors_ahead(next(of_both), next(of_both), inner.n_folds)
+        return relief if ahead > CLEARLY else consensus
 
     def _scored(
         self, plan: FoldPlan, ranked: list[Paths], splits: list[Split], problem: Problem
@@ -466,12 +469,12 @@ class AutoSelector(SplittingSelector):
         self, members: list[tuple[str, Any]], problem: Problem, splits: list[Split], inner: _Inner
     ) -> list[Consensus]:
         """The consensus of the quick methods in the other repeats of the folds."""
-        is_quick = [name not in SLOW_METHODS for name, _ in members]
+        is_quick = [name != SLOW_METHOD for name, _ in members]
         many = work_of_elimination(problem) > WORK_OF_ONE_BY_ONE
         quick = [
             (name, _quicker(selector) if many else selector)
             for name, selector in members
-            if name not in SLOW_METHODS
+            if name != SLOW_METHOD
         ]
         known = tuple(C for C, keep in zip(inner.known_C, is_quick, strict=False) if keep)
         return self._rank_folds(quick, problem, splits, inner, known)
@@ -486,13 +489,16 @@ class AutoSelector(SplittingSelector):
     def _final_path(
         self, ranking: str, fits: list[Consensus], problem: Problem, inner: _Inner
     ) -> SelectionPath:
-        """The ranking on all samples: of the consensus, by the mean log ranks of all folds and a joint elimination."""
+        """The ranking on all samples; that of the consensus for other targets than classes is the mean over the folds.
+
+        With classes it was no better than the ranking on all samples, which does not depend on the folds.
+        """
         whole = self.selector_.path_
         if ranking == RELIEF:
             order = nonlinear_order(
                 get_method(RELIEF).cls, problem, inner.target, np.arange(problem.n_samples)
             )
-        elif inner.is_subsample:
+        elif inner.is_subsample or problem.target.has_classes:
             order = whole.order
         else:
             log_ranks = np.mean([fit.mean_log_ranks_ for fit in fits], axis=0)
@@ -567,7 +573,7 @@ class AutoSelector(SplittingSelector):
             n_features_to_select=1.0,
             feature_groups=problem.feature_groups,
             always_keep=problem.always_keep if problem.always_keep.size else None,
-            refine=SHORTLIST if self.selectors is None else 0,
+            refine=SHORTLIST if self.selectors is None and problem.target.kind != NOT_REFINED else 0,
             random_state=seed,
         )
         groups = None if problem.sample_groups is None else problem.sample_groups[rows]
@@ -616,7 +622,7 @@ class AutoSelector(SplittingSelector):
     def _candidates(self, problem: Problem, standardize: bool) -> list[tuple[str, Any]]:
         """Names and unfitted selectors that support the target; columns with a common scale are not standardised."""
         found = []
-        for name, selector in self._named_selectors(quick_elimination(problem)):
+        for name, selector in self._named_selectors(problem.target.kind, quick_elimination(problem)):
             tasks = selector._tasks() if isinstance(selector, BaseSelector) else (problem.target.kind,)
             if problem.target.kind in tasks:
                 copy = self._configured(selector, problem)
@@ -626,18 +632,25 @@ class AutoSelector(SplittingSelector):
         if not found:
             raise ValueError(
                 f"The 'selectors' parameter of AutoSelector holds no method for a {problem.target.kind} target. Got "
-                f"{[name for name, _ in self._named_selectors({})]}; add one that supports it."
+                f"{[name for name, _ in self._named_selectors()]}; add one that supports it."
             )
         return found
 
-    def _named_selectors(self, elimination: dict[str, Any]) -> list[tuple[str, Any]]:
-        if self.selectors is None:
-            names = names_of_candidates(self.task, is_adjusted=self.adjust is not None)
-            return default_candidates(self.task, elimination, names)
-        return named_selectors(self.selectors, self.task)
+    def _named_selectors(
+        self, kind: str | None = None, elimination: dict[str, Any] | None = None
+    ) -> list[tuple[str, Any]]:
+        """The given selectors, or those for a kind of target; None: for every kind that the task has."""
+        if self.selectors is not None:
+            return named_selectors(self.selectors, self.task)
+        if kind is None:
+            kinds = tuple(RANKINGS_OF_CLASSES) if self.task == Labels.task else (self.task,)
+        else:
+            kinds = (kind,)
+        names = [names_of_candidates(each, is_adjusted=self.adjust is not None) for each in kinds]
+        return default_candidates(self.task, elimination or {}, tuple(dict.fromkeys(chain(*names))))
 
     def _check_parameters(self) -> None:
-        names = [] if self.selectors is None else [name for name, _ in self._named_selectors({})]
+        names = [] if self.selectors is None else [name for name, _ in self._named_selectors()]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise parameter_error(
@@ -666,11 +679,11 @@ class AutoSelector(SplittingSelector):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors({}))
+        return all(get_tags(selector).input_tags.sparse for _, selector in self._named_selectors())
 
     @property
     def _allow_nan(self) -> bool:  # type: ignore[override]
-        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors({}))
+        return all(get_tags(selector).input_tags.allow_nan for _, selector in self._named_selectors())
 
 
 def _limited_threads(problem: Problem) -> AbstractContextManager[None]:
@@ -694,16 +707,16 @@ def _repeated_splits(cv: Any, problem: Problem, target: NDArray[Any], seed: int,
         return make_splits(cv, target, problem.sample_groups, **settings)
 
 
-def consensus_text(names: Sequence[str]) -> str:
-    """The consensus of some methods, or the only method and the joint elimination that follows it, as text."""
-    if len(names) == 1:
-        return f"{names[0]} with a joint elimination of the first features"
-    return f"the consensus of {', '.join(names[:-1])} and {names[-1]}"
+def consensus_text(names: Sequence[str], is_refined: bool = True) -> str:
+    """The consensus of some methods, or the only method, with the joint elimination that may follow, as text."""
+    methods = f"the consensus of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{methods} with a joint elimination of the first features" if is_refined else methods
 
 
-def names_of_candidates(task: str, *, is_adjusted: bool = False) -> tuple[str, ...]:
-    """Names of the methods whose consensus is the default linear candidate."""
-    return default_methods(task, is_adjusted=is_adjusted)
+def names_of_candidates(kind: str, *, is_adjusted: bool = False) -> tuple[str, ...]:
+    """Names of the methods whose consensus is the default linear candidate for a kind of target."""
+    usual = RANKINGS_OF_CLASSES.get(kind)
+    return default_methods(kind, is_adjusted=is_adjusted) if usual is None else usual
 
 
 def usual_sizes(n_features: int, largest: int = LARGEST_DEFAULT_SIZE) -> IntArray:

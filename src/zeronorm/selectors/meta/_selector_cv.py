@@ -44,14 +44,15 @@ class SelectorCV(MetaSelector, SplittingSelector):
     r"""Choose the number of features of any selector by cross-validation along its path.
 
     In each fold the selector is fitted once, on the training samples; its path gives a subset for every
-    size, a predictor is fitted on it and scored on the test samples. With :math:`\bar s_k` the mean
-    score over J folds and :math:`\hat\sigma_k` its standard deviation, ``rule="fewest"`` takes the smallest size with
+    size, a predictor is fitted on it and scored on the test samples. The curve of mean scores is smoothed by local
+    lines over similar sizes. With :math:`\hat s_k` the smoothed score of size k, :math:`k^*` the best size and
+    :math:`\hat\sigma` the standard error of the mean over the folds (the root mean square over all sizes),
 
-    .. math:: \bar s_k \ge \bar s_{k^*} - \hat\sigma_{k^*} / \sqrt{J}, \qquad k^* = \arg\max_k \bar s_k .
+    .. math:: k(t) = \min\{k : \hat s_k \ge \hat s_{k^*} - t \hat\sigma\}
 
-    The two other rules smooth the curve first, by local lines over similar sizes: ``"all"`` takes the size with the
-    largest smoothed score, and ``"recommended"`` the smallest size within half a standard error of it, or
-    within a fiftieth of the range of the curve where that is more.
+    is the smallest size within t standard errors of the best. ``rule="all"`` takes the best size, ``"recommended"`` the
+    geometric mean of k(t) over t from 0 to 1, and ``"fewest"`` over t from ½ to 1½, since k(t) of a single t changes
+    with the folds. At least 4 % of the range of the curve take the place of :math:`\hat\sigma`.
 
     The selector is then fitted on all data and cut at that size. The scores in ``cv_results_`` have been used to choose
     the size, so they are optimistic: evaluate the result on other data, for instance with ``evaluate``.

@@ -8,19 +8,21 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._error_control import false_selection_bound
 from zeronorm.engines._half_samples import half_samples
-from zeronorm.engines._integrated_paths import integrate_paths, shares_by_size
+from zeronorm.engines._integrated_paths import integrate_paths, most_sizes, shares_by_size
 from zeronorm.registry import Registered, get_method, register
+from zeronorm.resampling._fitted_path import fitted_path
 from zeronorm.selection._covariates import Covariates
 from zeronorm.selection._kinds import exceptions, number, parameter_error
 from zeronorm.selection._path import SelectionPath
 from zeronorm.selection._problem import Problem
 from zeronorm.selection.target import Target
-from zeronorm.selectors._wrapping import ErrorControlSelector
+from zeronorm.selectors._wrapping import ErrorControlSelector, fit_inside
 
 ASSUMPTIONS = {
     "halves": "if the irrelevant features are exchangeable, that is, equally likely to be chosen on half of the data; "
@@ -217,7 +219,7 @@ class StabilitySelection(ErrorControlSelector):
         ].format(share=f"{self.subset_size_}/{p}")
         chosen, position, converged = np.zeros(p), np.zeros(p), True
         with problem.progress.task("Subsampling", self.n_subsamples) as advance:
-            for path in self._paths_on_halves(problem, problem.target):
+            for path in self._paths_on_halves(problem, problem.target, self.subset_size_):
                 chosen[path.support(self.subset_size_)] += 1
                 position += path.position()
                 converged = converged and path.converged
@@ -234,9 +236,10 @@ class StabilitySelection(ErrorControlSelector):
         ]
         positions = np.empty((len(targets), self.n_subsamples, problem.n_features), dtype=np.int32)
         converged = True
+        most = max(most_sizes(problem.n_features, self.n_subsamples, self.subset_size), SHOWN_SIZES)
         with problem.progress.task("Subsampling", positions.shape[0] * self.n_subsamples) as advance:
             for rows, target in zip(positions, targets, strict=True):
-                for half, path in enumerate(self._paths_on_halves(problem, target)):
+                for half, path in enumerate(self._paths_on_halves(problem, target, most)):
                     rows[half] = path.position()
                     converged = converged and path.converged
                     advance(1)
@@ -269,21 +272,33 @@ class StabilitySelection(ErrorControlSelector):
             remedy="give the wrapped selector more iterations or a looser tol.",
         )
 
-    def _paths_on_halves(self, problem: Problem, target: Target) -> Iterator[SelectionPath]:
-        """The path of the wrapped selector on each half of the samples."""
+    def _paths_on_halves(self, problem: Problem, target: Target, most: int) -> Iterator[SelectionPath]:
+        """The path of the wrapped selector on each half of the samples, of which the first ``most`` features count."""
+        selector = self._ended_after(min(most, problem.n_features))
         in_pairs = self.sampling == "complementary_pairs"
         halves = half_samples(
             target, problem.sample_groups, problem.rng, count=self.n_subsamples, in_pairs=in_pairs
         )
         labels, groups = target.labels(), problem.sample_groups
         fits = (
-            delayed(self._one_half)(problem.design, labels, groups, rows, rng, problem.adjust)
+            delayed(self._one_half)(selector, problem.design, labels, groups, rows, rng, problem.adjust)
             for rows, rng in zip(halves, problem.rng.spawn(len(halves)), strict=True)
         )
         yield from Parallel(n_jobs=self.n_jobs, return_as="generator")(fits)
 
+    def _ended_after(self, n_features: int) -> Any:
+        """The wrapped selector; least angle regression, a pass for each step, ends with this many features."""
+        selector: Any = self._wrapped()
+        is_forward = (
+            isinstance(selector, get_method("lasso").cls) and getattr(selector, "method", "") == "lars"
+        )
+        if not is_forward or selector.n_features_to_select is not None:
+            return selector
+        return clone(selector).set_params(n_features_to_select=n_features)
+
     def _one_half(
         self,
+        selector: Any,
         design: Design,
         labels: NDArray[Any],
         groups: NDArray[Any] | None,
@@ -293,7 +308,8 @@ class StabilitySelection(ErrorControlSelector):
     ) -> SelectionPath:
         own = None if groups is None else groups[rows]
         part = None if adjust is None else adjust.take(rows)
-        return self._wrapped_path(design.take_rows(rows), labels[rows], rng, own, part)[1]
+        fitted = fit_inside(selector, design.take_rows(rows), labels[rows], rng, own, adjust=part)
+        return fitted_path(fitted, design.n_features)
 
     def _check_parameters(self) -> None:
         if getattr(self._holder_of_adjust(), "adjust", None) is not None:

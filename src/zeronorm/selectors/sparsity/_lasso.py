@@ -73,7 +73,9 @@ class LassoSelector(WeightedSelector):
     bound with the Euclidean norm of its weights).
 
     Columns equal up to sign and shift count once. The path ends after 500 breakpoints, or twice the number of features
-    that are asked for, if that is more. Each breakpoint takes one pass over the data, which may be sparse or on disk.
+    that are asked for, if that is more; that of "lars" ends with the features that are asked for, and the others follow
+    in the order of their correlation with the target. Each breakpoint takes one pass over the data, which may be sparse
+    or on disk.
     The optimality conditions are checked at every breakpoint; where columns are linearly dependent and the path is
     wrong, coordinate descent replaces it. If that happens close to least squares, with penalties below a thousandth of
     the largest, the path ends there, and the features that have not entered are ordered by their correlation with the
@@ -145,6 +147,8 @@ class LassoSelector(WeightedSelector):
         correlation = scatter_columns(distinct, problem.n_features, np.abs(gradient).max(axis=0))
         most_steps = max(MOST_STEPS, 2 * (problem.n_features_to_select or 0))
         if self.method == "lars":
+            if problem.n_features_to_select is not None and problem.feature_groups is None:
+                most_steps = problem.n_features_to_select
             return self._entry_order(X, gradient, distinct, correlation, most_steps)
         if Y.shape[1] == 1:
             steps, optimal = self._path_of_one_target(X, Y, gradient[0], most_steps)

@@ -185,7 +185,7 @@ class _UnitColumns:
         self.design = design
         self.root = np.sqrt(share)
 
-    def block(self, columns: IntArray) -> FloatArray:
+    def block(self, columns: IntArray | slice) -> FloatArray:
         return np.asarray(self.design.block(columns) * self.root[:, None])
 
     def transpose_dot(self, v: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeronorm._jit import kernel
+from zeronorm._jit import kernel, shared
 from zeronorm._types import FloatArray, Int64Array
 from zeronorm.solvers.svm._free_set import free_direction, free_step
 
@@ -88,6 +88,7 @@ FEW_FREE = 1024
 MOST_FREE = 2048
 
 
+@shared
 @kernel
 def smo(
     K: FloatArray,

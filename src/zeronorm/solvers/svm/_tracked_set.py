@@ -176,13 +176,17 @@ def _direction(
     f: FloatArray,
 ) -> FloatArray:
     """The change d of v on the free variables to their joint optimum, with Σ d = 0: H d = -g + λ 1."""
-    step, ones = np.empty(m), np.ones(m)
+    step, ones = np.empty(m), np.empty(m)
     for a in range(m):
         i = order[a]
-        step[a] = -(f[sample[i]] + sign[i] * linear[i])
+        step[a], ones[a] = -(f[sample[i]] + sign[i] * linear[i]), 1.0
     solve_factored(U, m, step)
     solve_factored(U, m, ones)
-    share = step.sum() / ones.sum()
+    total, total_ones = 0.0, 0.0
+    for a in range(m):
+        total += step[a]
+        total_ones += ones[a]
+    share = total / total_ones
     for a in range(m):
         step[a] -= share * ones[a]
     return step
@@ -255,13 +259,16 @@ def _drop_bound(U: FloatArray, order: Int64Array, m: int, upper: FloatArray, alp
         i = order[q]
         if 0.0 < alpha[i] < upper[i]:
             continue
-        lost = U[q, q + 1 : m].copy()
+        lost = np.empty(m - q - 1)
+        for j in range(m - q - 1):
+            lost[j] = U[q, q + 1 + j]
         for k in range(m - 1):
+            source = k
             if k >= q:
-                order[k] = order[k + 1]
-            source = U[k + 1] if k >= q else U[k]
+                source = k + 1
+                order[k] = order[source]
             for j in range(max(k, q), m - 1):
-                U[k, j] = source[j + 1]
+                U[k, j] = U[source, j + 1]
         m -= 1
         change_by_square(U, q, m, lost, 1.0)
     return m
