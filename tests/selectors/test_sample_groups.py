@@ -158,7 +158,7 @@ def test_select_divides_no_patient(seen, method, features):
     zeronorm.select(
         X, y, method=method, features=features, cv=3, sample_groups=patient, permutations=0, n_jobs=1
     )
-    assert seen.costs
+    assert seen.costs or method == "auto"  # its methods leave out samples without fits
     assert seen.scored
     assert not seen.shared()
 

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from numba import types
 
 from solvers.problems import classification
 from zeronorm._jit import kernel
@@ -43,7 +44,10 @@ def plus_one_and_two(a, b):
 
 def test_a_literal_number_does_not_compile_again():
     assert plus_one_and_two(3, plus(2, 2)) == 14
-    assert len(plus._called.signatures) == 1
+    part = plus._called
+    for second in (types.int64, types.literal(2)):
+        part.compile((types.int64, second))
+    assert len(part.signatures) == 1
     assert plus(1, 1) == 2  # also for Python, after it became a part of another
 
 
