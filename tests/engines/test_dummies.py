@@ -22,7 +22,12 @@ from zeronorm.engines._dummy_calibration import (
 )
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment, LeastAngleExperiment, advance
 from zeronorm.engines._dummy_relevance import MOST_CANDIDATES, relevance_probabilities
-from zeronorm.engines._dummy_screening import ForwardData, common_factors, run_on_working_set
+from zeronorm.engines._dummy_screening import (
+    ForwardData,
+    common_factors,
+    principal_components,
+    run_on_working_set,
+)
 from zeronorm.engines._inclusion import SLABS, inclusion_probabilities
 from zeronorm.engines._virtual_dummies import DummyPool, UniformDummies
 
@@ -330,6 +335,18 @@ def test_the_most_relevant_are_kept_within_the_level():
 
 
 # -- common factors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(30, 90), (90, 30)])
+def test_principal_components_come_from_the_smaller_side(shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    X[:, 3] = X[:, 4]
+    X -= X.mean(axis=0)
+    values, vectors = principal_components(DenseDesign(X), 5)
+    left, singular, _ = np.linalg.svd(X, full_matrices=False)
+    np.testing.assert_allclose(values[:5], singular[:5] ** 2)
+    np.testing.assert_allclose(np.abs(left[:, :5].T @ vectors), np.eye(5), atol=1e-8)
+    assert principal_components(DenseDesign(X), 60)[1].shape[1] == 29
 
 
 def test_common_factors_are_found_where_many_columns_share_them():

@@ -176,5 +176,6 @@ def test_a_list_for_times_to_an_event(tmp_path):
     assert result.panel["p_value"] == 1 / 20
     page = result.report(tmp_path).read_text()
     assert "test of a list" in page
+    assert "What the features add to g2" in page
     assert "Comparison of the methods" not in page
     assert "The list was compared with others" in page

@@ -9,6 +9,7 @@ import numpy as np
 from zeronorm._types import FloatArray, IntArray
 from zeronorm.design import Design
 from zeronorm.engines._dummy_paths import DUMMY, DummyExperiment
+from zeronorm.execution import stoppable
 
 MOST_NUMBERS = 4_000_000  # values of a working set that is the whole data (32 MB)
 FIRST_COLUMNS = 4096  # columns with the largest products that form the first working set of wider data
@@ -119,6 +120,20 @@ def sampled_columns(n_features: int, most: int = SAMPLE_COLUMNS) -> IntArray:
     return np.unique(np.linspace(0, n_features - 1, min(most, n_features)).astype(np.intp))
 
 
+def principal_components(design: Design, count: int) -> tuple[FloatArray, FloatArray]:
+    """All eigenvalues of the Gram matrix, the largest first, and the vectors of the first ``count`` that are not zero.
+
+    They come from the products of the columns where there are fewer columns than samples.
+    """
+    n, p = design.shape
+    products = design.gram() if n <= p else design.sandwich(np.ones(n))
+    values, vectors = stoppable(lambda: np.linalg.eigh(products))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    count = min(count, int(np.count_nonzero(values > np.finfo(float).eps * n * values[0])))
+    found = vectors[:, :count] if n <= p else design.dot(vectors[:, :count]) / np.sqrt(values[:count])
+    return values, np.ascontiguousarray(found)
+
+
 def common_factors(design: Design, n_factors: int | None = None) -> FloatArray:
     """Orthonormal factors that act on many standardised columns, one per column of the result.
 
@@ -129,13 +144,12 @@ def common_factors(design: Design, n_factors: int | None = None) -> FloatArray:
     if n_factors == 0 or (n_factors is None and n > LONGEST_SIDE):
         return np.empty((n, 0))
     sample = design.take(sampled_columns(p))
-    values, vectors = np.linalg.eigh(sample.gram())
-    values, vectors = values[::-1], vectors[:, ::-1]
     if n_factors is not None:
-        return np.ascontiguousarray(vectors[:, : min(n_factors, n - 3)])
+        return principal_components(sample, min(n_factors, n - 3))[1]
     most = min(MOST_FACTORS, n // 10, p // 20)
-    if most < 1 or values[0] <= 0.0:
+    if most < 1:
         return np.empty((n, 0))
+    values, vectors = principal_components(sample, most)
     ratios = values[:most] / np.maximum(values[1 : most + 1], np.finfo(float).tiny)
     count = int(np.argmax(ratios)) + 1
     if ratios[count - 1] < GAP:

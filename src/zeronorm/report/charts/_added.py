@@ -16,13 +16,20 @@ class AddedChart(Chart):
     """The three models on the same folds."""
 
     report_data: ReportData
-    added: dict[str, Any]
+    measured: dict[str, Any]  # of the selection, or of a given list
     is_wide = True
 
     @classmethod
     def from_data(cls, report_data: ReportData) -> Self | None:
-        added = report_data.measured.get("added")
-        return None if not added or added["difference"] is None else cls(report_data, added)
+        result = report_data.result
+        measured = result.table[0] if result.panel else report_data.measured
+        added = measured.get("added")
+        return None if not added or added["difference"] is None else cls(report_data, measured)
+
+    @property
+    def added(self) -> dict[str, Any]:
+        """The metric of each model, and the difference."""
+        return dict(self.measured["added"])
 
     @property
     def title(self) -> str:
@@ -31,7 +38,7 @@ class AddedChart(Chart):
     @property
     def caption(self) -> str:
         better = "Higher" if self.report_data.greater_is_better else "Lower"
-        return f"{better} is better. {added_sentence(self.report_data.measured)}"
+        return f"{better} is better. {added_sentence(self.measured)}"
 
     @property
     def models(self) -> list[tuple[str, float | None]]:

@@ -176,7 +176,7 @@ class PerceptronModels:
         With more samples than features the classes may overlap. Then the samples have coordinates of their own, which
         dense rows visit too, and the series of sparse rows may be exact for no feature.
         """
-        n, p = self.rows.shape
+        n, p = self.y.size, self.active.size + 1
         if n <= p:
             return int(n * _powers_of_a_row(self.rows))
         n_sizes = 1 + int(LARGEST_SLACK).bit_length()  # none, and 1, 2, 4, …
