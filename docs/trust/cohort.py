@@ -138,7 +138,7 @@ def verdict_rows(setting: Setting, drawn: list[dict[str, Any]]) -> Iterator[dict
             "called worse": share(verdict == "worse" for verdict in verdicts),
             "weaker effects called worse": share(verdict == "worse" for verdict in weaker),
             "interval of the new samples covers": share(covered),
-            "expected": round(float(np.mean([found["same"][metric]["expected"] for found in both])), 3),
+            "expected": round(float(np.mean([score["expected"] for score in compared])), 3),
             "of the model": round(float(np.mean([found["many"][metric]["value"] for found in both])), 3),
             "data sets": len(compared),
         }

@@ -71,7 +71,7 @@ def t_rex(data: DataSet, is_class: bool, seed: int) -> np.ndarray:
 
     with contextlib.redirect_stdout(io.StringIO()):
         found = trex(data.X, data.y.astype(float), tFDR=LEVEL, seed=seed, verbose=False)
-    return np.flatnonzero(found["selected_var"])
+    return np.asarray(found["selected_var"], dtype=np.intp)  # positions, not a mask
 
 
 def authors_ipss(data: DataSet, is_class: bool, seed: int) -> np.ndarray:

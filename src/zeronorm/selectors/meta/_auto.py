@@ -217,7 +217,7 @@ class AutoSelector(SplittingSelector):
     >>> y = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(60, 8))
     >>> X[:, :2] += 2.0 * y[:, None]  # the first two features tell the classes apart
-    >>> selector = AutoSelector(cv=3, random_state=1).fit(X, y)
+    >>> selector = AutoSelector(random_state=1).fit(X, y)
     >>> selector.chosen_, selector.get_support(indices=True).tolist()
     ('consensus', [0, 1])
     """
